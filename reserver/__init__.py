@@ -1,0 +1,1 @@
+"""Reserver: capacity reservations, rebalancing and safe moves for the stock kube-scheduler."""

@@ -1,0 +1,89 @@
+"""Exact Kubernetes quantities.
+
+The grammar and the rounding are those of apimachinery/pkg/api/resource/quantity.go: decimal and
+binary suffixes, scientific notation, anything finer than a nano-unit rounded away from zero.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+
+from reserver.errors import InvalidInput
+
+NANO = 10**9
+"""Nano-units in one base unit (byte, core, device)."""
+
+MAX = 2**53
+"""The largest amount that a reservation may name, in millicores or base units (9 PB in bytes).
+
+Far beyond any node; sums of what one node can carry stay within int64 by orders of magnitude.
+"""
+
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
+    r"(?:(?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<exponent>[+-]?[0-9]{1,3}))?"
+)
+_MAX_LENGTH = 64
+_MAX_EXPONENT = 40
+_SUFFIXES: dict[str | None, Fraction] = {
+    None: Fraction(1),
+    "n": Fraction(1, NANO),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 10**3),
+    **{s: Fraction(10 ** (3 * i)) for i, s in enumerate("kMGTPE", start=1)},
+    **{f"{s}i": Fraction(2 ** (10 * i)) for i, s in enumerate("KMGTPE", start=1)},
+}
+_REMEDY = "write a Kubernetes quantity such as 2, 500m or 4Gi"
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> int:
+    """Return the quantity in nano-units, rounded away from zero; negative ones included.
+
+    Raises:
+        InvalidInput: the text is not a quantity, or its exponent exceeds 40.
+    """
+    match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_LENGTH else None
+    if match is None:
+        raise InvalidInput("", f"{shorten(text)!r} is not a quantity", _REMEDY)
+    exponent = int(match["exponent"] or 0)
+    if abs(exponent) > _MAX_EXPONENT:
+        raise InvalidInput("", f"{text!r} has an absurd exponent", _REMEDY)
+    exact = Fraction(match["number"]) * _SUFFIXES[match["suffix"]] * Fraction(10) ** exponent
+    return _round_away(exact * NANO)
+
+
+def _round_away(value: Fraction) -> int:
+    magnitude = -(-abs(value.numerator) // value.denominator)
+    return magnitude if value >= 0 else -magnitude
+
+
+def to_unit(resource: str, nano: int) -> int:
+    """Return nano-units in the unit that the scheduler counts in, rounded up.
+
+    The unit is the millicore for ``cpu`` and the base unit (byte, device, pod) for all else:
+    ``Quantity.MilliValue`` and ``Quantity.Value``.
+    """
+    return -(-nano // (NANO // 1000 if resource == "cpu" else NANO))
+
+
+def amount(resource: str, text: str) -> int:
+    """Return one quantity of a resource in the unit of `to_unit`."""
+    return to_unit(resource, parse(text))
+
+
+def show(resource: str, value: int) -> str:
+    """Return an amount as a person writes it: ``1500m``, ``4Gi``, ``3``."""
+    if resource == "cpu":
+        return f"{value}m" if value % 1000 else str(value // 1000)
+    for power, suffix in ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if value and value % (1 << power) == 0:
+            return f"{value >> power}{suffix}"
+    return str(value)
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """Return text fit for a message: at most `limit` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,142 @@
+"""A pod's effective request, exactly as kube-scheduler counts it.
+
+The rules are those of component-helpers/resource/helpers.go (Kubernetes 1.37), `PodRequests` with
+`UseStatusResources`: KEP-753 (sidecars), KEP-2837 (pod-level resources), KEP-1287 and KEP-5419
+(in-place resize of containers and of pods). All sums are exact; rounding comes last, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from reserver.cluster.quantity import to_unit
+
+Nano = Mapping[str, int]
+"""Resource name to amount in nano-units."""
+
+_NOTHING: Nano = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """One container's requests, in nano-units.
+
+    Attributes:
+        requests: what the spec asks for.
+        sidecar: whether it is an init container with ``restartPolicy: Always``.
+        allocated: what the kubelet has allocated to it, None where it says nothing.
+        actuated: the requests that are in force on the node, None where it says nothing.
+    """
+
+    requests: Nano = _NOTHING
+    sidecar: bool = False
+    allocated: Nano | None = None
+    actuated: Nano | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodResources:
+    """All that a pod's effective request follows from, in nano-units.
+
+    Attributes:
+        containers: the app containers.
+        init_containers: init containers, sidecars among them, in their order.
+        pod_level: ``spec.resources.requests``.
+        overhead: ``spec.overhead``.
+        pod_allocated: ``status.allocatedResources``.
+        pod_actuated: ``status.resources.requests``.
+        resize_infeasible: the condition PodResizePending has the reason Infeasible.
+    """
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    pod_level: Nano = _NOTHING
+    overhead: Nano = _NOTHING
+    pod_allocated: Nano | None = None
+    pod_actuated: Nano | None = None
+    resize_infeasible: bool = field(default=False)
+
+
+def effective_request(pod: PodResources) -> dict[str, int]:
+    """Return what the pod takes from a node: millicores of cpu, base units of all else, one pod."""
+    total = _pod_level_over(pod, _containers_request(pod))
+    total = _sum((total, pod.overhead))
+    return {name: to_unit(name, nano) for name, nano in total.items()} | {"pods": 1}
+
+
+def _containers_request(pod: PodResources) -> Nano:
+    spec = _NOTHING if pod.resize_infeasible else _aggregate(pod, _spec)
+    if pod.pod_allocated is not None and pod.pod_actuated is not None:
+        # The kubelet's own sums over all containers (KEP-5419).
+        return _maximum((spec, pod.pod_actuated, pod.pod_allocated))
+    if not _has_status(pod):
+        return spec
+    return _maximum((spec, _aggregate(pod, _actuated), _aggregate(pod, _allocated)))
+
+
+def _pod_level_over(pod: PodResources, total: Nano) -> Nano:
+    if not any(map(_is_pod_level, pod.pod_level)):
+        return total
+    wanted = pod.pod_level
+    if pod.pod_actuated is not None:
+        spec = _NOTHING if pod.resize_infeasible else pod.pod_level
+        wanted = _maximum((spec, pod.pod_actuated, pod.pod_allocated or _NOTHING))
+    return {**total, **{name: nano for name, nano in wanted.items() if _is_pod_level(name)}}
+
+
+def _is_pod_level(resource: str) -> bool:
+    return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
+
+
+def _has_status(pod: PodResources) -> bool:
+    return pod.resize_infeasible or any(
+        c.allocated is not None or c.actuated is not None
+        for c in (*pod.containers, *pod.init_containers)
+    )
+
+
+def _spec(container: Container, *, infeasible: bool) -> Nano:  # noqa: ARG001 - one shape for the three views
+    return container.requests
+
+
+def _allocated(container: Container, *, infeasible: bool) -> Nano:
+    if container.allocated is not None:
+        return container.allocated
+    return _NOTHING if infeasible else container.requests
+
+
+def _actuated(container: Container, *, infeasible: bool) -> Nano:
+    if container.actuated is not None:
+        return container.actuated
+    return _allocated(container, infeasible=infeasible)
+
+
+def _aggregate(pod: PodResources, view: Callable[..., Nano]) -> Nano:
+    """Return the larger of what runs together and of what each init container needs in its turn."""
+    running = [view(c, infeasible=pod.resize_infeasible) for c in pod.containers]
+    sidecars: list[Nano] = []
+    starting: list[Nano] = []
+    for container in pod.init_containers:
+        own = view(container, infeasible=pod.resize_infeasible)
+        starting.append(_sum((*sidecars, own)))
+        if container.sidecar:
+            sidecars.append(own)
+    return _maximum((_sum((*running, *sidecars)), *starting))
+
+
+def _sum(parts: Iterable[Nano]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, nano in part.items():
+            total[name] = total.get(name, 0) + nano
+    return total
+
+
+def _maximum(parts: Iterable[Nano]) -> dict[str, int]:
+    largest: dict[str, int] = {}
+    for part in parts:
+        for name, nano in part.items():
+            largest[name] = max(nano, largest.get(name, nano))
+    return largest

@@ -1,0 +1,215 @@
+"""The cluster's capacity as one int64 matrix: nodes × resources × {allocatable, requested, held}.
+
+A row appears with the first thing that is known of a node, a column with the first node that offers
+the resource (what no node offers cannot be had, however much of it somebody asks for or holds).
+Every cell is written from an exact total that is kept beside it, so a cell never drifts, and no sum
+overflows: what exceeds a cell is clamped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reserver.cluster.node import Node
+
+Int64s = NDArray[np.int64]
+Rows = NDArray[np.intp]
+
+_CELL_MAX = 2**60
+"""Clamp for one cell; allocatable − requested − held then stays within int64."""
+
+_NO_ROW = -1
+_ALLOCATABLE, _REQUESTED, _HELD = range(3)
+
+Totals = Mapping[str, int]
+
+
+class Placement(NamedTuple):
+    """What one pod takes from one node."""
+
+    node: str
+    requests: Mapping[str, int]
+
+
+class Snapshot:
+    """Capacity of all nodes, kept up to date row by row.
+
+    A row lives as long as anything is known of its node: the Node object, pods, or holds.
+
+    Attributes:
+        allocatable: int64 array, rows × columns, of what nodes offer to pods.
+        requested: the same shape, of what pods there take, those being bound included.
+        held: the same shape, of what active reservations hold.
+        has_holds: bool array, rows: anything at all is held there.
+        exists: bool array, rows: the Node object is known.
+        columns: resource name to column.
+    """
+
+    def __init__(self) -> None:
+        self.columns: dict[str, int] = {}
+        self._row_of: dict[str, int] = {}
+        self._names: list[str] = []
+        self._free_rows: list[int] = []
+        self._placements: dict[str, Placement] = {}
+        self._pods_on: dict[str, int] = {}
+        self._totals: tuple[dict[str, Totals], ...] = ({}, {}, {})
+        self._cells: NDArray[np.int64] = np.zeros((3, 64, 8), dtype=np.int64)
+        self.has_holds = np.zeros(64, dtype=np.bool_)
+        self.exists = np.zeros(64, dtype=np.bool_)
+
+    @property
+    def allocatable(self) -> Int64s:
+        """What nodes offer to pods."""
+        return self._layer(_ALLOCATABLE)
+
+    @property
+    def requested(self) -> Int64s:
+        """What pods on the nodes take."""
+        return self._layer(_REQUESTED)
+
+    @property
+    def held(self) -> Int64s:
+        """What active reservations hold."""
+        return self._layer(_HELD)
+
+    @property
+    def node_count(self) -> int:
+        """How many Node objects are known."""
+        return int(self.exists.sum())
+
+    def has_node(self, name: str) -> bool:
+        """Whether the Node object is known."""
+        row = self._row_of.get(name)
+        return row is not None and bool(self.exists[row])
+
+    def row(self, name: str) -> int | None:
+        """Return the row of a node, None when nothing is known of it."""
+        return self._row_of.get(name)
+
+    def rows(self, names: Sequence[str]) -> Rows:
+        """Return the row of each name, -1 where nothing is known of it."""
+        found = map(self._row_of.get, names, repeat(_NO_ROW))
+        return np.fromiter(found, dtype=np.intp, count=len(names))
+
+    def existing_rows(self) -> Rows:
+        """Return the rows of all Node objects that are known."""
+        return np.flatnonzero(self.exists)
+
+    def name_of(self, row: int) -> str:
+        """Return the node of a row."""
+        return self._names[row]
+
+    def placement(self, pod_uid: str) -> Placement | None:
+        """Return where a pod counts as placed, None when it does not."""
+        return self._placements.get(pod_uid)
+
+    def set_node(self, node: Node) -> None:
+        """Take a node's allocatable from its Node object."""
+        for resource in node.allocatable:
+            self._ensure_column(resource)
+        self.exists[self._ensure_row(node.name)] = True
+        self._write(_ALLOCATABLE, node.name, node.allocatable)
+
+    def remove_node(self, name: str) -> None:
+        """Forget a Node object; pods and holds there stay on record."""
+        row = self._row_of.get(name)
+        if row is not None:
+            self.exists[row] = False
+            self._write(_ALLOCATABLE, name, {})
+
+    def place(self, pod_uid: str, node: str, requests: Mapping[str, int]) -> None:
+        """Count a pod on a node, and nowhere else."""
+        before = self._placements.get(pod_uid)
+        if before is not None and before.node == node and before.requests == requests:
+            return
+        self.displace(pod_uid)
+        self._placements[pod_uid] = Placement(node, requests)
+        self._pods_on[node] = self._pods_on.get(node, 0) + 1
+        self._add_requested(node, requests, 1)
+
+    def displace(self, pod_uid: str) -> None:
+        """Stop counting a pod; one that is not counted is passed over."""
+        before = self._placements.pop(pod_uid, None)
+        if before is None:
+            return
+        self._pods_on[before.node] -= 1
+        if self._pods_on[before.node]:
+            self._add_requested(before.node, before.requests, -1)
+        else:
+            del self._pods_on[before.node]
+            self._write(_REQUESTED, before.node, {})
+
+    def set_held(self, node: str, totals: Mapping[str, int]) -> None:
+        """Take what active reservations hold on a node; empty when nothing is."""
+        if totals or node in self._row_of:
+            self.has_holds[self._ensure_row(node)] = bool(totals)
+            self._write(_HELD, node, totals)
+
+    def _layer(self, layer: int) -> Int64s:
+        cells: Int64s = self._cells[layer]
+        return cells
+
+    def _add_requested(self, node: str, requests: Mapping[str, int], sign: int) -> None:
+        totals = dict(self._totals[_REQUESTED].get(node, {}))
+        for name, amount in requests.items():
+            totals[name] = totals.get(name, 0) + sign * amount
+        self._write(_REQUESTED, node, totals)
+
+    def _write(self, layer: int, node: str, totals: Totals) -> None:
+        row = self._ensure_row(node)
+        self._cells[layer, row] = 0
+        for resource, total in totals.items():
+            column = self.columns.get(resource)
+            if column is not None:
+                self._cells[layer, row, column] = min(total, _CELL_MAX)
+        if totals:
+            self._totals[layer][node] = totals
+        else:
+            self._totals[layer].pop(node, None)
+            self._release_row(node)
+
+    def _ensure_column(self, resource: str) -> None:
+        if resource in self.columns:
+            return
+        column = self.columns[resource] = len(self.columns)
+        width = self._cells.shape[2]
+        if column >= width:
+            self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, width)))
+        for layer, totals_by_node in enumerate(self._totals):
+            for node, totals in totals_by_node.items():
+                if resource in totals:
+                    self._cells[layer, self._row_of[node], column] = min(
+                        totals[resource], _CELL_MAX
+                    )
+
+    def _ensure_row(self, name: str) -> int:
+        row = self._row_of.get(name)
+        if row is not None:
+            return row
+        if self._free_rows:
+            row = self._free_rows.pop()
+            self._names[row] = name
+        else:
+            row = len(self._names)
+            self._names.append(name)
+            self._grow_rows(row)
+        self._row_of[name] = row
+        return row
+
+    def _grow_rows(self, row: int) -> None:
+        size = self._cells.shape[1]
+        if row >= size:
+            self._cells = np.pad(self._cells, ((0, 0), (0, size), (0, 0)))
+            self.has_holds = np.pad(self.has_holds, (0, size))
+            self.exists = np.pad(self.exists, (0, size))
+
+    def _release_row(self, name: str) -> None:
+        row = self._row_of[name]
+        if not (self.exists[row] or self.has_holds[row] or name in self._pods_on):
+            del self._row_of[name]
+            self._free_rows.append(row)

@@ -1,0 +1,82 @@
+"""The exceptions that Reserver raises, in one tree.
+
+ReserverError
+├── InvalidInput       a value that somebody wrote is not acceptable
+├── ConfigurationError Reserver was started with something that it cannot work with
+├── NotReady           the caches do not show the cluster well enough to decide
+└── ApiError           the API server answered with a failure, or not at all
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+
+class ReserverError(Exception):
+    """Base of every error that Reserver raises on purpose."""
+
+
+class InvalidInput(ReserverError):
+    """A value that somebody wrote is not acceptable.
+
+    Attributes:
+        path: where the value stands, e.g. ``resources.cpu``; empty for the whole document.
+        problem: what is wrong, with the value quoted.
+        remedy: what to write instead.
+    """
+
+    def __init__(self, path: str, problem: str, remedy: str) -> None:
+        super().__init__(path, problem, remedy)
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """Return one line: path, problem, remedy."""
+        place = f"{self.path}: " if self.path else ""
+        return f"{place}{self.problem}; {self.remedy}"
+
+    def under(self, parent: str) -> InvalidInput:
+        """Return the same error as seen from the document that holds this value."""
+        joint = "" if not self.path or self.path.startswith("[") else "."
+        return InvalidInput(f"{parent}{joint}{self.path}", self.problem, self.remedy)
+
+
+class ConfigurationError(ReserverError):
+    """Reserver was started with something that it cannot work with."""
+
+
+class NotReady(ReserverError):
+    """The caches do not show the cluster well enough to decide."""
+
+
+class ApiError(ReserverError):
+    """The API server answered with a failure, or did not answer.
+
+    Attributes:
+        status: the HTTP status; 0 when there was no answer.
+        reason: the machine-readable reason of the Status object, e.g. ``Conflict``.
+        message: the sentence of the Status object, or of the network error.
+    """
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(status, reason, message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+
+    def __str__(self) -> str:
+        """Return one line for a person."""
+        return f"{self.status} {self.reason}: {self.message}" if self.status else self.message
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether the request certainly had no effect: the server refused it as it stood.
+
+        No answer, a time-out or a failure inside the server leaves it open.
+        """
+        open_ended = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+        return (
+            HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR
+            and self.status not in open_ended
+        )
