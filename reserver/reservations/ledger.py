@@ -1,0 +1,192 @@
+"""The ledger: what is held where, for whom, at this instant.
+
+Everything in it follows from the reservations as written, the claims that bound pods carry and the
+time; it can be rebuilt from those. It writes what is held into the snapshot's matrix as it changes,
+so that a decision costs the same with ten reservations or ten thousand.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
+from reserver.cluster.pod import PodName
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.reservation import Phase, Ref, Reservation
+
+
+@dataclass(slots=True)
+class _Entry:
+    reservation: Reservation
+    claimants: set[str]
+    """UIDs of the pods that took a slot."""
+    holding: dict[str, int] = field(default_factory=dict)
+    """What the entry adds to its node's row at this moment."""
+
+
+class Ledger:
+    """What is held where, for whom, at this instant.
+
+    Time only moves forward here: a clock that is set back revives nothing.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._now = 0.0
+        self._entries: dict[Ref, _Entry] = {}
+        self._by_owner: dict[PodName, dict[Ref, _Entry]] = {}
+        self._by_node: dict[str, dict[Ref, _Entry]] = {}
+        self._held: dict[str, dict[str, int]] = {}
+        self._claims: dict[str, set[str]] = {}
+        self._identities: dict[str, Ref] = {}
+        self._turns: list[tuple[float, int, Ref, str]] = []
+        self._sequence = count()
+
+    def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
+        """Yield every reservation with its phase, in the order in which they became known."""
+        for entry in self._entries.values():
+            yield entry.reservation, self._phase(entry)
+
+    def __len__(self) -> int:
+        """Return how many reservations are known, ended ones included."""
+        return len(self._entries)
+
+    def get(self, ref: Ref) -> Reservation | None:
+        """Return what is written at a place."""
+        entry = self._entries.get(ref)
+        return entry.reservation if entry else None
+
+    def phase(self, ref: Ref) -> Phase | None:
+        """Return the phase of a reservation, None when there is none of that name."""
+        entry = self._entries.get(ref)
+        return self._phase(entry) if entry else None
+
+    def put(self, reservation: Reservation) -> None:
+        """Take a reservation as written; what stood at its place before is gone."""
+        before = self._entries.get(reservation.ref)
+        if before is not None:
+            if before.reservation == reservation:
+                return
+            self.drop(reservation.ref)
+        claimants = set(self._claims.get(reservation.identity, ()))
+        entry = _Entry(reservation, claimants)
+        self._entries[reservation.ref] = entry
+        self._identities[reservation.identity] = reservation.ref
+        for owner in reservation.owners:
+            self._by_owner.setdefault(owner, {})[reservation.ref] = entry
+        for at in (reservation.starts_at, reservation.expires_at):
+            if at is not None and at > self._now:
+                turn = (at, next(self._sequence), reservation.ref, reservation.digest)
+                heapq.heappush(self._turns, turn)
+        self._settle(entry)
+
+    def drop(self, ref: Ref) -> None:
+        """Forget a reservation that is no longer written; one that is not known is passed over."""
+        entry = self._entries.pop(ref, None)
+        if entry is None:
+            return
+        self._hold(entry, {})
+        del self._identities[entry.reservation.identity]
+        for owner in entry.reservation.owners:
+            refs = self._by_owner[owner]
+            del refs[ref]
+            if not refs:
+                del self._by_owner[owner]
+
+    def claim(self, identity: str, pod_uid: str) -> None:
+        """Record that a pod took a slot, also of a reservation that is not known (yet)."""
+        self._claims.setdefault(identity, set()).add(pod_uid)
+        if (ref := self._identities.get(identity)) is not None:
+            entry = self._entries[ref]
+            entry.claimants.add(pod_uid)
+            self._settle(entry)
+
+    def unclaim(self, identity: str, pod_uid: str) -> None:
+        """Take back a claim whose binding failed."""
+        self._forget_claim(identity, pod_uid)
+        if (ref := self._identities.get(identity)) is not None:
+            entry = self._entries[ref]
+            entry.claimants.discard(pod_uid)
+            self._settle(entry)
+
+    def pod_gone(self, identity: str, pod_uid: str) -> None:
+        """Forget the evidence of a claim; the slot stays taken while the reservation is written."""
+        self._forget_claim(identity, pod_uid)
+
+    def advance(self, now: float) -> None:
+        """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
+
+        Every decision calls this first; it costs nothing while nothing is due.
+        """
+        self._now = max(self._now, now)
+        while self._turns and self._turns[0][0] <= self._now:
+            _, _, ref, digest = heapq.heappop(self._turns)
+            entry = self._entries.get(ref)
+            if entry is not None and entry.reservation.digest == digest:
+                self._settle(entry)
+
+    def next_turn(self) -> float | None:
+        """Return when something starts or expires next, unix seconds."""
+        return self._turns[0][0] if self._turns else None
+
+    def naming(self, owner: PodName) -> tuple[Reservation, ...]:
+        """Return the reservations that name a pod and are not over, oldest first."""
+        over = (Phase.CLAIMED, Phase.EXPIRED)
+        entries = self._by_owner.get(owner, {}).values()
+        return tuple(e.reservation for e in entries if self._phase(e) not in over)
+
+    def seats(self, owner: PodName) -> tuple[Reservation, ...]:
+        """Return the reservations that hold capacity for a pod now, oldest first."""
+        entries = self._by_owner.get(owner, {}).values()
+        return tuple(e.reservation for e in entries if e.holding)
+
+    def held_on(self, node: str) -> Mapping[str, int]:
+        """Return what is held on a node in all, exactly."""
+        return self._held.get(node, {})
+
+    def holding_on(self, node: str) -> Iterator[Reservation]:
+        """Yield the reservations that hold capacity on a node now, oldest first."""
+        return (entry.reservation for entry in self._by_node.get(node, {}).values())
+
+    def _phase(self, entry: _Entry) -> Phase:
+        return entry.reservation.phase(len(entry.claimants), self._now)
+
+    def _forget_claim(self, identity: str, pod_uid: str) -> None:
+        pods = self._claims.get(identity, set())
+        pods.discard(pod_uid)
+        if not pods:
+            self._claims.pop(identity, None)
+
+    def _settle(self, entry: _Entry) -> None:
+        """Make the entry hold what its phase and its claims leave of it."""
+        reservation = entry.reservation
+        if self._phase(entry) is Phase.ACTIVE:
+            left = reservation.slots - len(entry.claimants)
+            self._hold(
+                entry, {name: amount * left for name, amount in reservation.resources.items()}
+            )
+        else:
+            self._hold(entry, {})
+
+    def _hold(self, entry: _Entry, holding: dict[str, int]) -> None:
+        if holding == entry.holding:
+            return
+        ref, node = entry.reservation.ref, entry.reservation.node
+        totals = self._held.setdefault(node, {})
+        for name, amount in entry.holding.items():
+            totals[name] -= amount
+        for name, amount in holding.items():
+            totals[name] = totals.get(name, 0) + amount
+        entry.holding = holding
+        for name in [name for name, amount in totals.items() if not amount]:
+            del totals[name]
+        if holding:
+            self._by_node.setdefault(node, {})[ref] = entry
+        else:
+            self._by_node.get(node, {}).pop(ref, None)
+        self._snapshot.set_held(node, dict(totals))
+        if not totals:
+            del self._held[node]
+            self._by_node.pop(node, None)

@@ -1,0 +1,93 @@
+"""A reservation: capacity of a node that is kept for pods which do not exist yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from reserver.cluster.pod import PodName
+
+
+class Policy(StrEnum):
+    """Where owners may land when their seat cannot be had."""
+
+    PREFER = "Prefer"
+    """Owners land on their seat first, and elsewhere if kube-scheduler refuses it."""
+
+    REQUIRE = "Require"
+    """Owners may land nowhere else."""
+
+
+class Phase(StrEnum):
+    """How far a reservation has come."""
+
+    PENDING = "Pending"
+    ACTIVE = "Active"
+    CLAIMED = "Claimed"
+    EXPIRED = "Expired"
+
+
+class Ref(NamedTuple):
+    """Where a reservation is written.
+
+    Attributes:
+        namespace: of the ConfigMap.
+        configmap: its name.
+        key: the data key.
+        item: the owner, as ``namespace/name``, where the key's value is a list of reservations;
+            empty where the value is one reservation.
+    """
+
+    namespace: str
+    configmap: str
+    key: str
+    item: str = ""
+
+    def __str__(self) -> str:
+        """Return the name that messages use."""
+        item = f"[{self.item}]" if self.item else ""
+        return f"{self.namespace}/{self.configmap}/{self.key}{item}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """A reservation: capacity of a node that is kept for pods which do not exist yet.
+
+    Attributes:
+        ref: where it is written.
+        digest: tells what is written there from what stood there before.
+        node: the node whose capacity it holds.
+        owners: the pods that may claim it; never empty.
+        resources: what one slot holds: millicores of cpu, base units of all else.
+        slots: how many pods may claim it.
+        starts_at: holds from here on, unix seconds; None for at once.
+        expires_at: holds until here, unix seconds; None for ever.
+        policy: where owners may land when their seat cannot be had.
+    """
+
+    ref: Ref
+    digest: str
+    node: str
+    owners: frozenset[PodName]
+    resources: Mapping[str, int]
+    slots: int = 1
+    starts_at: float | None = None
+    expires_at: float | None = None
+    policy: Policy = Policy.PREFER
+
+    @property
+    def identity(self) -> str:
+        """What a claim is recorded under: an edited reservation is another one."""
+        return f"{self.ref}@{self.digest}"
+
+    def phase(self, claims: int, now: float) -> Phase:
+        """Return how far it has come at `now` (unix seconds), with so many slots claimed."""
+        if claims >= self.slots:
+            return Phase.CLAIMED
+        if self.expires_at is not None and now >= self.expires_at:
+            return Phase.EXPIRED
+        if self.starts_at is not None and now < self.starts_at:
+            return Phase.PENDING
+        return Phase.ACTIVE

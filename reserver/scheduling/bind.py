@@ -1,0 +1,52 @@
+"""The judgement of a Bind call: the last word on whether a pod may have a node.
+
+Filter looked at a cluster in which bindings were under way that have been decided since, so Bind
+looks again, at what is bound, being bound and held at this instant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Policy
+from reserver.scheduling.fit import fits_beside_holds, slots_by_node
+from reserver.scheduling.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class BindVerdict:
+    """The judgement of a Bind call.
+
+    Attributes:
+        refusal: why the pod may not have the node, in constant words; None when it may.
+        claims: identities of the reservations that the binding ends or takes a slot of.
+    """
+
+    refusal: str | None = None
+    claims: tuple[str, ...] = ()
+
+
+def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
+    """Return whether the pod may be bound to the node now (unix seconds), and what it claims.
+
+    A pod that reservations name claims every one of them, wherever it lands.
+    """
+    state.ledger.advance(now)
+    seats = state.ledger.seats(pod.name)
+    required = [seat for seat in seats if seat.policy is Policy.REQUIRE]
+    if required and node not in {seat.node for seat in seats}:
+        return BindVerdict(refusal=f"must land on its seat in reservation {required[0].ref}")
+    row = state.snapshot.row(node)
+    if row is not None:
+        rows = state.snapshot.rows((node,))
+        own = slots_by_node(seat for seat in seats if seat.node == node)
+        if not fits_beside_holds(pod, state.snapshot, rows, own).all():
+            return BindVerdict(refusal=_refusal(pod, node, state))
+    return BindVerdict(claims=tuple(r.identity for r in state.ledger.naming(pod.name)))
+
+
+def _refusal(pod: Pod, node: str, state: State) -> str:
+    others = (r for r in state.ledger.holding_on(node) if pod.name not in r.owners)
+    first = next(others, None)
+    return f"held by reservation {first.ref}" if first else "node not known yet"

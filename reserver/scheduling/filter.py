@@ -1,0 +1,129 @@
+"""The answer to kube-scheduler's Filter call: which of these nodes may the pod have.
+
+Names are a sample of the nodes that pass kube-scheduler's own filters. An owner gets its seats and
+nothing else; anybody else gets nodes where nothing is held for others, then those where it fits
+beside the holds, and not more than kube-scheduler profits from (each name answered costs it time).
+The messages are few and constant: one that varies makes kube-scheduler try again without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+
+import numpy as np
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Policy, Reservation
+from reserver.scheduling.effects import Effect, Retry, Steer
+from reserver.scheduling.fit import fits_beside_holds, has_room, slots_by_node
+from reserver.scheduling.state import State
+
+ANSWER_LIMIT = 100
+"""How many nodes are enough: the least that kube-scheduler itself looks for (minFeasibleNodesToFind
+in pkg/scheduler/schedule_one.go); answering more costs throughput and places no better."""
+
+_CHUNK = 128
+_MOST_NAMED = 3
+HELD = "capacity held by reservations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterVerdict:
+    """The answer to a Filter call.
+
+    Attributes:
+        nodes: the nodes that the pod may have.
+        refused: when there are none, the reason for each node of the call.
+        effects: what to do after the answer is on its way.
+    """
+
+    nodes: Sequence[str] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    effects: tuple[Effect, ...] = ()
+
+
+def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> FilterVerdict:
+    """Return which of the named nodes the pod may have, and why not the others.
+
+    Args:
+        pod: the pod as kube-scheduler sent it.
+        names: the nodes that it may choose from, best for it first.
+        state: the cluster.
+        now: unix seconds.
+    """
+    state.ledger.advance(now)
+    seats = state.ledger.seats(pod.name)
+    if seats:
+        verdict = _for_owner(pod, names, state, seats)
+        if verdict is not None:
+            return verdict
+    nodes = _open_nodes(pod, names, state, seats)
+    if nodes:
+        return FilterVerdict(nodes=nodes)
+    refused = _name_holds(names, state)
+    return FilterVerdict(refused=refused, effects=_retry(pod, names, state))
+
+
+def _for_owner(
+    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
+) -> FilterVerdict | None:
+    """Return the seats among the names, or the way to one; None when it may land elsewhere."""
+    nodes = tuple(dict.fromkeys(seat.node for seat in seats))
+    fits = fits_beside_holds(pod, state.snapshot, state.snapshot.rows(nodes), slots_by_node(seats))
+    usable = list(compress(nodes, fits))
+    offered = set(names)
+    if here := [node for node in usable if node in offered]:
+        return FilterVerdict(nodes=here)
+    # A seat that kube-scheduler was steered to and that is not among the names now was refused by
+    # its own filters, and so were those before it: it tries the nominated node first.
+    tried = usable.index(pod.nominated_node) + 1 if pod.nominated_node in usable else 0
+    untried = usable[tried:]
+    if not untried and all(seat.policy is not Policy.REQUIRE for seat in seats):
+        return None
+    refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
+    steer = (Steer(pod, untried[0]),) if untried else ()
+    return FilterVerdict(refused=refused, effects=steer)
+
+
+def _open_nodes(
+    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
+) -> list[str]:
+    """Return nodes where the pod takes nothing that is held for others, untouched ones first."""
+    own = slots_by_node(seats)
+    # Soft constraints are scored over the whole sample.
+    enough = len(names) if pod.has_preferences else ANSWER_LIMIT
+    untouched: list[str] = []
+    beside: list[str] = []
+    for start in range(0, len(names), _CHUNK):
+        chunk = names[start : start + _CHUNK]
+        rows = state.snapshot.rows(chunk)
+        held = (rows >= 0) & state.snapshot.has_holds[rows]
+        untouched += compress(chunk, ~held)
+        if len(untouched) >= enough:
+            break
+        if held.any():
+            fits = fits_beside_holds(pod, state.snapshot, rows[held], own)
+            beside += compress(compress(chunk, held), fits)
+    return (untouched + beside)[:enough]
+
+
+def _name_holds(names: Sequence[str], state: State) -> dict[str, str]:
+    """Return the reservation in the way on each node, or constant words when they are many."""
+    first = {name: next(state.ledger.holding_on(name), None) for name in names}
+    if len({r.ref for r in first.values() if r is not None}) > _MOST_NAMED:
+        return dict.fromkeys(names, HELD)
+    return {name: f"held by reservation {r.ref}" if r else HELD for name, r in first.items()}
+
+
+def _retry(pod: Pod, names: Sequence[str], state: State) -> tuple[Effect, ...]:
+    """Return a retry if the pod would fit on a node that kube-scheduler's sample left out."""
+    snapshot = state.snapshot
+    rows = np.setdiff1d(snapshot.existing_rows(), snapshot.rows(names), assume_unique=True)
+    if not rows.size or not names:
+        return ()
+    elsewhere = has_room(pod, snapshot, rows) & fits_beside_holds(pod, snapshot, rows, {})
+    if not elsewhere.any():
+        return ()
+    return (Retry(pod, attempts=-(-snapshot.node_count // len(names))),)

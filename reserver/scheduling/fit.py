@@ -1,0 +1,100 @@
+"""Whether a pod fits on nodes beside what is held there for others.
+
+What P may use on N = allocatable − requests of the pods there − what is held there + the slots that
+P would claim there. Only resources that P requests *and* that somebody else holds are compared:
+all else is kube-scheduler's business, and its picture of it is fresher than ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Int64s, Rows, Snapshot
+from reserver.reservations.reservation import Reservation
+
+EXEMPT_PRIORITY = 2_000_000_000
+"""From this priority on holds refuse nothing (system-cluster-critical, system-node-critical):
+a hold must not keep a node agent from its node."""
+
+Bools = NDArray[np.bool_]
+
+
+def is_exempt(pod: Pod) -> bool:
+    """Return whether holds do not apply to a pod."""
+    return pod.priority >= EXEMPT_PRIORITY
+
+
+def slots_by_node(seats: Iterable[Reservation]) -> dict[str, dict[str, int]]:
+    """Return what an owner would claim on each node: one slot of each of its reservations there."""
+    claimed: dict[str, dict[str, int]] = {}
+    for seat in seats:
+        slot = claimed.setdefault(seat.node, {})
+        for resource, amount in seat.resources.items():
+            slot[resource] = slot.get(resource, 0) + amount
+    return claimed
+
+
+def fits_beside_holds(
+    pod: Pod, snapshot: Snapshot, rows: Rows, own: Mapping[str, Mapping[str, int]]
+) -> Bools:
+    """Return, for each row, whether the pod fits beside what is held there for others.
+
+    Args:
+        pod: the pod, not placed yet.
+        snapshot: capacity.
+        rows: rows to look at; each one known.
+        own: what the pod would claim, by node (`slots_by_node`).
+
+    Returns:
+        A bool array in the shape of `rows`. A node with holds whose Node object is unknown does
+        not fit: nobody can tell what room it has.
+    """
+    if is_exempt(pod):
+        return np.ones(len(rows), dtype=np.bool_)
+    columns, wanted = _wanted(pod, snapshot)
+    at = np.ix_(rows, columns)
+    held = snapshot.held[at] - _own_cells(own, snapshot, rows, columns)
+    free = snapshot.allocatable[at] - snapshot.requested[at] - held
+    fits: Bools = ((held <= 0) | (free >= wanted)).all(axis=1)
+    return fits & (snapshot.exists[rows] | ~snapshot.has_holds[rows])
+
+
+def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:
+    """Return, for each row, whether all that the pod requests is unused there, holds aside."""
+    columns, wanted = _wanted(pod, snapshot)
+    if any(amount and name not in snapshot.columns for name, amount in pod.requests.items()):
+        return np.zeros(len(rows), dtype=np.bool_)  # No node offers it.
+    at = np.ix_(rows, columns)
+    room: Bools = (snapshot.allocatable[at] - snapshot.requested[at] >= wanted).all(axis=1)
+    return room
+
+
+def _wanted(pod: Pod, snapshot: Snapshot) -> tuple[Rows, Int64s]:
+    known = {
+        snapshot.columns[name]: amount
+        for name, amount in pod.requests.items()
+        if amount and name in snapshot.columns
+    }
+    columns = np.fromiter(known, dtype=np.intp, count=len(known))
+    # Beyond any node already; more would not fit the cell.
+    amounts = (min(amount, 2**61) for amount in known.values())
+    return columns, np.fromiter(amounts, dtype=np.int64, count=len(known))
+
+
+def _own_cells(
+    own: Mapping[str, Mapping[str, int]], snapshot: Snapshot, rows: Rows, columns: Rows
+) -> Int64s:
+    cells = np.zeros((len(rows), len(columns)), dtype=np.int64)
+    for node, slot in own.items():
+        row = snapshot.row(node)
+        if row is None:
+            continue
+        for resource, amount in slot.items():
+            column = snapshot.columns.get(resource)
+            if column is not None:
+                cells += np.outer(rows == row, columns == column) * amount
+    return cells

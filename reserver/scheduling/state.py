@@ -1,0 +1,132 @@
+"""What decisions are made on: capacity, pods bound or being bound, and the ledger, in one.
+
+It is fed by the watches and by the bindings under way, and changes only between decisions: on one
+event loop, deciding and assuming with no ``await`` between them is atomic and needs no lock.
+The words (assume, forget) and the rules are those of kube-scheduler's backend/cache/cache.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.ledger import Ledger
+
+
+@dataclass(slots=True)
+class Assumption:
+    """A binding that was decided and that the watch has not shown yet.
+
+    Attributes:
+        pod: the pod as it was when the binding was decided.
+        node: where it goes.
+        claims: identities of the reservations whose slots it takes.
+        is_written: the API server has accepted the binding.
+    """
+
+    pod: Pod
+    node: str
+    claims: tuple[str, ...]
+    is_written: bool = False
+
+
+class State:
+    """Capacity, pods and the ledger, kept consistent with each other.
+
+    Attributes:
+        snapshot: capacity of all nodes.
+        ledger: what is held.
+        is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
+            ends no reservation but those that its binding names: it may be older than they are.
+    """
+
+    def __init__(self) -> None:
+        self.snapshot = Snapshot()
+        self.ledger = Ledger(self.snapshot)
+        self.is_complete = False
+        self._pods: dict[PodName, Pod] = {}
+        self._assumed: dict[str, Assumption] = {}
+
+    @property
+    def pods(self) -> Mapping[PodName, Pod]:
+        """The pods as the watch last showed them."""
+        return MappingProxyType(self._pods)
+
+    def assumption(self, pod_uid: str) -> Assumption | None:
+        """Return the binding under way for a pod."""
+        return self._assumed.get(pod_uid)
+
+    def node_seen(self, node: Node) -> None:
+        """Take a node as the watch shows it."""
+        self.snapshot.set_node(node)
+
+    def node_gone(self, name: str) -> None:
+        """Take note that a node was deleted."""
+        self.snapshot.remove_node(name)
+
+    def pod_seen(self, pod: Pod) -> None:
+        """Take a pod as the watch shows it."""
+        before = self._pods.get(pod.name)
+        if before is not None and before.uid != pod.uid:
+            self.pod_gone(before.name)
+            before = None
+        self._pods[pod.name] = pod
+        if not pod.node:
+            return  # An event from before a binding under way; the assumption knows better.
+        self._assumed.pop(pod.uid, None)
+        if pod.finished:
+            self.snapshot.displace(pod.uid)
+        else:
+            self.snapshot.place(pod.uid, pod.node, pod.requests)
+        self._claim(pod.claims, pod.uid)
+        if self.is_complete and (before is None or not before.node):
+            # Bound just now, by whomever: that ends every reservation that names it.
+            self._claim((r.identity for r in self.ledger.naming(pod.name)), pod.uid)
+
+    def pod_gone(self, name: PodName) -> None:
+        """Take note that a pod was deleted; what it claimed stays claimed."""
+        pod = self._pods.pop(name, None)
+        if pod is None:
+            return
+        assumption = self._assumed.get(pod.uid)
+        if assumption is not None and not assumption.is_written:
+            return  # Its binding is still under way, and decides what becomes of the claims.
+        self._assumed.pop(pod.uid, None)
+        self.snapshot.displace(pod.uid)
+        for identity in pod.claims:
+            self.ledger.pod_gone(identity, pod.uid)
+
+    def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+        """Count a pod as bound, and its slots as claimed, before the API server is asked."""
+        self._assumed[pod.uid] = Assumption(pod, node, claims)
+        self.snapshot.place(pod.uid, node, pod.requests)
+        self._claim(claims, pod.uid)
+
+    def confirm(self, pod_uid: str) -> None:
+        """Take note that the API server accepted the binding; the watch will show it."""
+        assumption = self._assumed.get(pod_uid)
+        if assumption is None:
+            return  # The watch was faster.
+        assumption.is_written = True
+        known = self._pods.get(assumption.pod.name)
+        if self.is_complete and (known is None or known.uid != pod_uid):
+            # Bound and deleted before we heard of either: it takes nothing now.
+            del self._assumed[pod_uid]
+            self.snapshot.displace(pod_uid)
+
+    def forget(self, pod_uid: str) -> None:
+        """Take an assumption back: the binding failed."""
+        assumption = self._assumed.pop(pod_uid, None)
+        if assumption is None:
+            return
+        self.snapshot.displace(pod_uid)
+        for identity in assumption.claims:
+            self.ledger.unclaim(identity, pod_uid)
+
+    def _claim(self, identities: Iterable[str], pod_uid: str) -> None:
+        for identity in tuple(identities):
+            self.ledger.claim(identity, pod_uid)
