@@ -1,0 +1,1 @@
+"""Tools for developers: the real control plane, benchmarks, release checks."""
