@@ -1,0 +1,257 @@
+"""A whole control plane on loopback with temporary data: seconds to start, nothing left behind.
+
+`python -m hack.controlplane.cluster --nodes 5` runs one for a person until Ctrl-C.
+"""
+
+import argparse
+import contextlib
+import secrets
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hack.controlplane import commands
+from hack.controlplane.build import HERE, bin_dir, missing, versions
+from hack.controlplane.kubeconfig import service_account_kubeconfig, write_kubeconfig
+from hack.controlplane.kwok import kwok_command
+from hack.controlplane.nodes import create_nodes
+from hack.controlplane.process import Process, StartError, answers, start_on_free_port, stop
+from hack.controlplane.scheduler_config import render_scheduler_config
+
+__all__ = [
+    "PLAIN_SCHEDULER",
+    "ControlPlane",
+    "StartError",
+    "create_nodes",
+    "render_scheduler_config",
+    "service_account_kubeconfig",
+]
+
+PLAIN_SCHEDULER = HERE / "plain-scheduler.yaml"
+
+
+class ControlPlane:
+    """etcd, kube-apiserver, kube-controller-manager and kwok, as a context manager.
+
+    Schedulers are started by hand, as many as wanted. All of it is gone after the `with` block,
+    after a failed start, and when the process that started it dies.
+
+    Args:
+        version: minor version of Kubernetes; the newest that is pinned by default.
+        controller_manager: without it there are no controllers, no service account in a new
+            namespace and no node leases, which spares a benchmark of many nodes their cost.
+
+    Attributes:
+        folder: temporary data; a test may put its own files there.
+        token: the administrator's bearer token, which schedulers' /metrics take too.
+    """
+
+    folder: Path
+
+    def __init__(self, *, version: str | None = None, controller_manager: bool = True) -> None:
+        self._version = version or versions()[-1]
+        self._controllers = controller_manager
+        self._running: dict[str, Process] = {}
+        self._etcd_port = self._port = 0
+        self.token = secrets.token_hex(16)
+
+    def __enter__(self) -> Self:
+        """Starts everything but a scheduler.
+
+        Raises:
+            StartError: the binaries are not built, or a part did not come up.
+        """
+        if missing(self._version):
+            message = "no control plane here yet: run `python3 hack/controlplane/build.py`"
+            raise StartError(message)
+        self.folder = Path(tempfile.mkdtemp(prefix="reserver-controlplane-"))
+        self._files = commands.Files(self.folder, bin_dir(self._version))
+        try:
+            self._start()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stops everything and removes its data, logs included."""
+        self._stop()
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Kubeconfig (mode 0600) of a cluster administrator."""
+        return self._files.kubeconfig
+
+    @property
+    def url(self) -> str:
+        """Where kube-apiserver listens."""
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
+    def ca_file(self) -> Path:
+        """The certificate that vouches for kube-apiserver and the schedulers."""
+        return self._files.ca
+
+    @property
+    def logs_dir(self) -> Path:
+        """One file a program, NAME.log, until the end of the `with` block."""
+        return self._files.logs
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """What was started and not stopped, by name."""
+        return {name: process.pid for name, process in self._running.items()}
+
+    def start_scheduler(self, config: Path, name: str = "kube-scheduler") -> int:
+        """Starts a kube-scheduler and returns the port of its HTTPS /metrics once it is ready.
+
+        Args:
+            config: its KubeSchedulerConfiguration, complete (see `render_scheduler_config`).
+                Leader election is off, whatever it says.
+            name: tells several schedulers apart: here, in `stop_scheduler` and in `logs_dir`.
+
+        Raises:
+            StartError: it did not come up, or one of this name runs already.
+        """
+        if name in self._running:
+            message = f"{name} runs already"
+            raise StartError(message)
+        return start_on_free_port(partial(self._start_scheduler, config, name))
+
+    def stop_scheduler(self, name: str = "kube-scheduler") -> None:
+        """Stops the kube-scheduler of that name."""
+        stop([self._running.pop(name)])
+
+    def restart_apiserver(self) -> None:
+        """Ends kube-apiserver and starts it again: same port, same data, same credentials."""
+        self.stop_apiserver()
+        self.start_apiserver()
+
+    def stop_apiserver(self) -> None:
+        """Ends kube-apiserver; all others stay and find it gone."""
+        # It waits for the watches of those who stay, without end: a second, then it is killed.
+        stop([self._running.pop("kube-apiserver")], grace=1)
+
+    def start_apiserver(self) -> None:
+        """Starts kube-apiserver after `stop_apiserver`; returns when it is ready."""
+        self._start_apiserver(self._port)
+
+    def _start(self) -> None:
+        files = self._files
+        files.logs.mkdir()
+        files.tokens.write_text(f'{self.token},admin,admin,"system:masters"\n')
+        _make_key(files.service_account_key)
+        self._etcd_port = start_on_free_port(self._start_etcd)
+        self._port = start_on_free_port(self._start_apiserver)
+        cluster = {"server": self.url, "certificate-authority": str(files.ca)}
+        write_kubeconfig(files.kubeconfig, cluster, self.token)
+        kwok = kwok_command(files.kubeconfig, version=self._version, leases=self._controllers)
+        self._run("kwok", kwok, lambda: True)  # it says nothing about itself: nodes turn Ready
+        if self._controllers:
+            # Without this account pods are refused: a first test would have to wait for it.
+            account = "/api/v1/namespaces/default/serviceaccounts/default"
+            command = commands.controller_manager(files)
+            self._run("kube-controller-manager", command, lambda: self._gets(self._port, account))
+
+    def _stop(self) -> None:
+        # Each waits for its clients to go, so they go first.
+        servers = [self._running.pop(name, None) for name in ("kube-apiserver", "etcd")]
+        stop(self._running.values())
+        self._running.clear()
+        for server in filter(None, servers):
+            stop([server])
+        shutil.rmtree(self.folder)
+
+    def _start_etcd(self, port: int) -> int:
+        self._run("etcd", commands.etcd(self._files, port), lambda: answers(port, "/health"))
+        return port
+
+    def _start_apiserver(self, port: int) -> int:
+        command = commands.apiserver(
+            self._files, self._etcd_port, port, controllers=self._controllers
+        )
+        self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"))
+        return port
+
+    def _start_scheduler(self, config: Path, name: str, port: int) -> int:
+        command = commands.scheduler(self._files, config, port)
+        self._run(name, command, lambda: self._gets(port, "/readyz"))
+        return port
+
+    def _run(self, name: str, command: commands.Command, ready: Callable[[], bool]) -> None:
+        process = Process(command, self.logs_dir / f"{name}.log")
+        self._running[name] = process
+        try:
+            process.wait_until(ready)
+        except BaseException:
+            stop([self._running.pop(name)])
+            raise
+
+    def _gets(self, port: int, path: str) -> bool:
+        if not self.ca_file.is_file():  # kube-apiserver makes it when it first starts
+            return False
+        context = ssl.create_default_context(cafile=self.ca_file)
+        return answers(port, path, context=context, token=self.token)
+
+
+def _make_key(path: Path) -> None:
+    """Makes a private key with openssl: Python's standard library cannot."""
+    command = ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def main() -> None:
+    """The command line: a control plane for a person."""
+    parser = argparse.ArgumentParser(description="Runs a control plane on loopback until Ctrl-C.")
+    parser.add_argument("--version", choices=versions(), help="of Kubernetes (default: newest)")
+    parser.add_argument("--nodes", type=int, default=0, metavar="N", help="create N nodes")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--scheduler-config",
+        type=Path,
+        default=PLAIN_SCHEDULER,
+        metavar="FILE",
+        help="run kube-scheduler with this (default: no extender); kubeconfig is filled in",
+    )
+    what.add_argument("--no-scheduler", action="store_true", help="run no kube-scheduler")
+    options = parser.parse_args()
+    # A terminated process would leave its data behind; an interrupted one cleans up.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with contextlib.suppress(KeyboardInterrupt), ControlPlane(version=options.version) as plane:
+            config = None if options.no_scheduler else options.scheduler_config
+            _show(plane, config, create_nodes(plane.kubeconfig, options.nodes))
+            signal.pause()
+    except StartError as error:
+        sys.exit(str(error))
+
+
+def _show(plane: ControlPlane, scheduler_config: Path | None, nodes: list[str]) -> None:
+    """Starts the scheduler, if one is wanted, and says what runs where."""
+    if scheduler_config:
+        config = plane.folder / "scheduler.yaml"
+        config.write_text(render_scheduler_config(scheduler_config, kubeconfig=plane.kubeconfig))
+        plane.start_scheduler(config)
+    print(f"kube-apiserver  {plane.url}")
+    print(f"nodes           {len(nodes)}")
+    print(f"processes       {', '.join(f'{name} {pid}' for name, pid in plane.pids.items())}")
+    print(f"logs            {plane.logs_dir}")
+    print(f"scheduler       {scheduler_config or 'none'}")
+    print(f"\nexport KUBECONFIG={plane.kubeconfig}\n\nCtrl-C stops and removes it all.", flush=True)
+
+
+if __name__ == "__main__":
+    main()

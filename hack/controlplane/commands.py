@@ -1,0 +1,122 @@
+"""The command lines of the control plane's programs, and the files that they share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+Command = Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the temporary data of one control plane lies.
+
+    Args:
+        folder: for data, logs and credentials.
+        binaries: what the build made.
+    """
+
+    folder: Path
+    binaries: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.folder / "kubeconfig"
+
+    @property
+    def tokens(self) -> Path:
+        """kube-apiserver's users: lines of token, name, uid, groups."""
+        return self.folder / "tokens.csv"
+
+    @property
+    def ca(self) -> Path:
+        """The certificate that kube-apiserver makes for itself; the schedulers serve it too."""
+        return self.folder / "certificates" / "apiserver.crt"
+
+    @property
+    def service_account_key(self) -> Path:
+        """Signs the tokens of service accounts."""
+        return self.folder / "service-account.key"
+
+    @property
+    def logs(self) -> Path:
+        """One file a program."""
+        return self.folder / "logs"
+
+
+def etcd(files: Files, port: int) -> Command:
+    """One member, which listens for clients on loopback `port`."""
+    url = f"http://127.0.0.1:{port}"
+    return [
+        files.binaries / "etcd",
+        f"--data-dir={files.folder / 'etcd'}",
+        f"--listen-client-urls={url}",
+        f"--advertise-client-urls={url}",
+        "--listen-peer-urls=http://127.0.0.1:0",
+        "--unsafe-no-fsync",  # a test's data need not survive a power cut
+        f"--quota-backend-bytes={8 << 30}",  # benchmarks outgrow the default of 2 GiB
+    ]
+
+
+def apiserver(files: Files, etcd_port: int, port: int, *, controllers: bool) -> Command:
+    """kube-apiserver with RBAC on loopback `port`; `controllers`: whether their manager runs."""
+    key = files.service_account_key
+    # Nobody else would take the taint off a new node, or give a namespace its service account.
+    alone = (
+        [] if controllers else ["--disable-admission-plugins=TaintNodesByCondition,ServiceAccount"]
+    )
+    return [
+        files.binaries / "kube-apiserver",
+        f"--etcd-servers=http://127.0.0.1:{etcd_port}",
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        "--endpoint-reconciler-type=none",  # no Endpoints object may hold a loopback address
+        f"--secure-port={port}",
+        f"--cert-dir={files.ca.parent}",
+        f"--token-auth-file={files.tokens}",
+        "--authorization-mode=RBAC",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={key}",
+        f"--service-account-signing-key-file={key}",
+        # Tests and benchmarks measure what they talk to, not how it is throttled.
+        "--enable-priority-and-fairness=false",
+        "--max-requests-inflight=0",
+        "--max-mutating-requests-inflight=0",
+        *alone,
+    ]
+
+
+def controller_manager(files: Files) -> Command:
+    """kube-controller-manager, without a port of its own."""
+    return [
+        files.binaries / "kube-controller-manager",
+        f"--kubeconfig={files.kubeconfig}",
+        f"--service-account-private-key-file={files.service_account_key}",
+        f"--root-ca-file={files.ca}",
+        # ttl annotates each node again as a cluster grows, which wakes refused pods; the publisher
+        # refuses our certificate because it is no bare CA, and says so for ever.
+        "--controllers=*,-ttl-controller,-kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        "--leader-elect=false",
+        "--secure-port=0",
+        # The defaults of 20 and 30 a second make 300 new nodes wait for their taints to go.
+        "--kube-api-qps=1000",
+        "--kube-api-burst=2000",
+    ]
+
+
+def scheduler(files: Files, config: Path, port: int) -> Command:
+    """kube-scheduler with HTTPS for /readyz and /metrics on loopback `port`."""
+    return [
+        files.binaries / "kube-scheduler",
+        f"--config={config}",
+        "--leader-elect=false",  # a restart would wait for the lease of the one before
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        f"--tls-cert-file={files.ca}",
+        f"--tls-private-key-file={files.ca.with_suffix('.key')}",
+        f"--authentication-kubeconfig={files.kubeconfig}",
+        "--authentication-skip-lookup",  # of client certificates: our users have tokens
+        f"--authorization-kubeconfig={files.kubeconfig}",
+    ]

@@ -1,0 +1,150 @@
+"""One program of the control plane: started, watched until it is ready, stopped."""
+
+import contextlib
+import ctypes
+import http.client
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+POLL = 0.05  # seconds between two looks at a condition
+TAIL_LINES = 20
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+
+_Started = TypeVar("_Started")
+
+
+class StartError(Exception):
+    """A part of the control plane did not come up; the message holds the tail of its log."""
+
+
+class Process:
+    """A running program in a process group of its own, its output in a log file.
+
+    The kernel kills it when the thread that started it ends, so nothing outlives a killed test run.
+    Start it from a thread that lives as long as it is needed.
+    """
+
+    def __init__(self, command: Sequence[str | Path], log: Path) -> None:
+        self.log = log
+        parent = os.getpid()
+        with log.open("ab") as out:
+            self._popen = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,  # a Ctrl-C in the terminal is ours to handle, in order
+                preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509 (two system calls, no locks)
+            )
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the name of its log."""
+        return self.log.stem
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is its process group too."""
+        return self._popen.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._popen.poll() is None
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float = 60) -> None:
+        """Returns as soon as `ready()` holds.
+
+        Raises:
+            StartError: the program ended, or `seconds` passed, before that.
+        """
+        deadline = time.monotonic() + seconds
+        while not ready():
+            if not self.alive:
+                message = f"{self.name} ended with {self._popen.returncode}:\n{self.tail()}"
+                raise StartError(message)
+            if time.monotonic() > deadline:
+                message = f"{self.name} is not ready after {seconds:g} s:\n{self.tail()}"
+                raise StartError(message)
+            time.sleep(POLL)
+
+    def tail(self) -> str:
+        """The last lines of its log."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to its whole process group, if it still runs."""
+        if self.alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+    def wait(self, seconds: float) -> None:
+        """Waits for its end, and kills it after `seconds`."""
+        try:
+            self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.signal(signal.SIGKILL)
+            self._popen.wait()
+
+
+def stop(processes: Iterable[Process], grace: float = 5) -> None:
+    """Terminates `processes` together and kills those that still run after `grace` seconds."""
+    asked = list(processes)
+    for process in asked:
+        process.signal(signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    for process in asked:
+        process.wait(max(0.0, deadline - time.monotonic()))
+
+
+def start_on_free_port(start: Callable[[int], _Started]) -> _Started:
+    """Calls `start` with a free port, and once more with another if that was taken meanwhile."""
+    try:
+        return start(free_port())
+    except StartError as error:
+        if "address already in use" not in str(error):
+            raise
+        return start(free_port())
+
+
+def free_port() -> int:
+    """A TCP port of the loopback interface that nobody uses at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def answers(
+    port: int, path: str, *, context: ssl.SSLContext | None = None, token: str = ""
+) -> bool:
+    """Whether a GET of `path` on loopback `port` (TLS with a `context`) is answered with 200."""
+    connection = (
+        http.client.HTTPSConnection("127.0.0.1", port, timeout=2, context=context)
+        if context
+        else http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    )
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _die_with(parent: int) -> None:
+    """Runs in the child before the program: asks the kernel to kill it when its parent is gone."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it went before we asked
+        os._exit(1)

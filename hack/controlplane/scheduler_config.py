@@ -1,0 +1,38 @@
+"""Fits a KubeSchedulerConfiguration file, such as the one we ship, to one test cluster."""
+
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import yaml
+
+
+def render_scheduler_config(
+    path: Path,
+    *,
+    kubeconfig: Path,
+    port: int | None = None,
+    scheduler_name: str | None = None,
+    qps: float = 5000,
+    burst: int = 10000,
+) -> str:
+    """The configuration in `path`, with only what differs from cluster to cluster filled in.
+
+    Args:
+        path: a KubeSchedulerConfiguration in YAML or JSON.
+        kubeconfig: what kube-scheduler reaches the API server with.
+        port: where the extenders listen, if not where the file says.
+        scheduler_name: of the only profile, if not the one in the file.
+        qps: requests a second; the default of 50 would be all that a benchmark measures.
+        burst: requests that may be sent at once.
+    """
+    config = yaml.safe_load(path.read_text())
+    client = config.setdefault("clientConnection", {})
+    client.update({"kubeconfig": str(kubeconfig), "qps": qps, "burst": burst})
+    if port is not None:
+        for extender in config.get("extenders", []):
+            url = urlsplit(extender["urlPrefix"])
+            extender["urlPrefix"] = urlunsplit(url._replace(netloc=f"{url.hostname}:{port}"))
+    if scheduler_name is not None:
+        (profile,) = config["profiles"]
+        profile["schedulerName"] = scheduler_name
+    return yaml.safe_dump(config, sort_keys=False)
