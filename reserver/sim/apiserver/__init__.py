@@ -1,0 +1,1 @@
+"""A subset of the Kubernetes API server, in memory."""

@@ -1,0 +1,183 @@
+"""The resources that are served: one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from reserver.sim.apiserver.pod_strategy import POD
+from reserver.sim.apiserver.selectors import Fields
+from reserver.sim.apiserver.status import Json
+from reserver.sim.apiserver.strategies import (
+    CONFIG_MAP,
+    EVENT,
+    NAMESPACE,
+    NODE,
+    PRIORITY_CLASS,
+)
+from reserver.sim.apiserver.strategy import Strategy
+from reserver.sim.apiserver.validation import Rule, dns_label, dns_subdomain
+
+_CORE = "io.k8s.api.core.v1."
+
+
+def _reader(path: str, default: str = "") -> Callable[[Json], str]:
+    """Return what reads a field for a field selector."""
+    steps = path.split(".")
+
+    def read(content: Json) -> str:
+        value: object = content
+        for step in steps:
+            value = value.get(step, default) if isinstance(value, dict) else default
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return read
+
+
+def _readers(*paths: str) -> dict[str, Callable[[Json], str]]:
+    return {path: _reader(path) for path in ("metadata.name", *paths)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """One resource of the API.
+
+    Attributes:
+        kind: its kind.
+        plural: its name in paths.
+        group: its API group; empty for the core group.
+        version: its API version.
+        namespaced: whether its objects live in namespaces.
+        short_names: what kubectl also calls it.
+        categories: what kubectl groups it under.
+        schema: its type in the OpenAPI document; None for free fields.
+        name_rule: what its objects may be called.
+        fields: what its objects can be selected on.
+        strategy: how its objects are written.
+        actions: subresources that are posted to, and the kind that is posted.
+    """
+
+    kind: str
+    plural: str
+    group: str = ""
+    version: str = "v1"
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    schema: str | None = None
+    name_rule: Rule = dns_subdomain
+    fields: Fields = field(default_factory=lambda: _readers("metadata.namespace"))
+    strategy: Strategy = field(default_factory=Strategy)
+    actions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, as objects carry it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """The plural with its group, as messages name the resource."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def qualified_kind(self) -> str:
+        """The kind with its group, as messages name it."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def has_status(self) -> bool:
+        """Whether it has a status subresource."""
+        return self.strategy.prepare_status is not None
+
+
+POD_RESOURCE = Resource(
+    kind="Pod",
+    plural="pods",
+    short_names=("po",),
+    categories=("all",),
+    schema=f"{_CORE}Pod",
+    fields=_readers(
+        "metadata.namespace",
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    strategy=POD,
+    actions={"binding": "Binding", "eviction": "Eviction"},
+)
+NODE_RESOURCE = Resource(
+    kind="Node",
+    plural="nodes",
+    namespaced=False,
+    short_names=("no",),
+    schema=f"{_CORE}Node",
+    fields=_readers() | {"spec.unschedulable": _reader("spec.unschedulable", "false")},
+    strategy=NODE,
+)
+NAMESPACE_RESOURCE = Resource(
+    kind="Namespace",
+    plural="namespaces",
+    namespaced=False,
+    short_names=("ns",),
+    schema=f"{_CORE}Namespace",
+    name_rule=dns_label,
+    fields=_readers("status.phase"),
+    strategy=NAMESPACE,
+)
+CONFIG_MAP_RESOURCE = Resource(
+    kind="ConfigMap",
+    plural="configmaps",
+    short_names=("cm",),
+    schema=f"{_CORE}ConfigMap",
+    strategy=CONFIG_MAP,
+)
+EVENT_RESOURCE = Resource(
+    kind="Event",
+    plural="events",
+    short_names=("ev",),
+    schema=f"{_CORE}Event",
+    fields=_readers(
+        "metadata.namespace",
+        *(
+            f"involvedObject.{name}"
+            for name in (
+                "kind",
+                "namespace",
+                "name",
+                "uid",
+                "apiVersion",
+                "resourceVersion",
+                "fieldPath",
+            )
+        ),
+        "reason",
+        "reportingComponent",
+        "type",
+    )
+    | {"source": _reader("source.component")},
+    strategy=EVENT,
+)
+PRIORITY_CLASS_RESOURCE = Resource(
+    kind="PriorityClass",
+    plural="priorityclasses",
+    group="scheduling.k8s.io",
+    namespaced=False,
+    short_names=("pc",),
+    schema="io.k8s.api.scheduling.v1.PriorityClass",
+    strategy=PRIORITY_CLASS,
+)
+
+RESOURCES = (
+    CONFIG_MAP_RESOURCE,
+    EVENT_RESOURCE,
+    NAMESPACE_RESOURCE,
+    NODE_RESOURCE,
+    POD_RESOURCE,
+    PRIORITY_CLASS_RESOURCE,
+)
+"""All resources, by plural within their group."""

@@ -1,0 +1,46 @@
+"""Time, as an argument: what waits here can be driven by a test."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the embedded cluster asks of time."""
+
+    def now(self) -> datetime:
+        """Return the wall clock's time, in UTC."""
+
+    def monotonic(self) -> float:
+        """Return seconds since an arbitrary moment; never goes back."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """Return the wall clock's time, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return the event loop's time, in seconds."""
+        return asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on the event loop."""
+        await asyncio.sleep(seconds)
+
+
+def rfc3339(moment: datetime) -> str:
+    """Write a time as Kubernetes does: UTC, whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_rfc3339(text: str) -> datetime:
+    """Read a time as Kubernetes writes it."""
+    return datetime.fromisoformat(text)
