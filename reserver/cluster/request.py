@@ -30,7 +30,7 @@ class Container:
         actuated: the requests that are in force on the node, None where it says nothing.
     """
 
-    requests: Nano = _NOTHING
+    requests: Nano = field(default_factory=dict)
     sidecar: bool = False
     allocated: Nano | None = None
     actuated: Nano | None = None
@@ -52,11 +52,11 @@ class PodResources:
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
-    pod_level: Nano = _NOTHING
-    overhead: Nano = _NOTHING
+    pod_level: Nano = field(default_factory=dict)
+    overhead: Nano = field(default_factory=dict)
     pod_allocated: Nano | None = None
     pod_actuated: Nano | None = None
-    resize_infeasible: bool = field(default=False)
+    resize_infeasible: bool = False
 
 
 def effective_request(pod: PodResources) -> dict[str, int]:

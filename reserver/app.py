@@ -1,0 +1,193 @@
+"""The composition root: settings into adapters, adapters into one TaskGroup."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+from aiohttp import web
+
+from reserver.config import Settings
+from reserver.errors import ConfigurationError
+from reserver.kube import credentials
+from reserver.kube.apply import Apply
+from reserver.kube.cleaner import Cleaner
+from reserver.kube.client import ApiClient
+from reserver.kube.events import Recorder
+from reserver.kube.reflector import Reflector
+from reserver.kube.store import LABEL, Store
+from reserver.kube.views import node_view, pod_view, store_view
+from reserver.reservations.ledger import Ledger
+from reserver.scheduling.state import State
+from reserver.server.extender import BIND_PATIENCE_S, Extender
+from reserver.server.http import Routes
+from reserver.server.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+_SHUTDOWN_S = BIND_PATIENCE_S + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is known of the watches and the store."""
+
+    state: State
+    store: Store
+    recorder: Recorder
+    cleaner: Cleaner
+    reflectors: tuple[Reflector, ...]
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of reservations, at this moment."""
+        self.state.ledger.advance(time.time())
+        return self.state.ledger
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether calls are decided."""
+        return not self.obstacles()
+
+    def obstacles(self) -> tuple[str, ...]:
+        """Return what keeps the state from being good enough to decide on."""
+        missing = [r for r in self.reflectors if not r.synced.is_set()]
+        if not missing and not self.state.is_complete:
+            return ("all is listed, starting to decide",)
+        return tuple(
+            f"{reflector} is not listed yet"
+            + (f": {reflector.complaint}" if reflector.complaint else "")
+            for reflector in missing
+        )
+
+    def invalid_entries(self) -> Iterable[tuple[str, int]]:
+        """Yield each store ConfigMap with the number of entries not enforced."""
+        return (("/".join(name), count) for name, count in self.store.problem_counts())
+
+    def counters(self) -> Iterable[tuple[str, str, int]]:
+        """Yield name, help text and value of what only grows."""
+        yield (
+            "reserver_lists",
+            "Lists of a watched collection.",
+            sum(reflector.lists for reflector in self.reflectors),
+        )
+        yield (
+            "reserver_watches",
+            "Watches begun, resumed ones included.",
+            sum(reflector.watches for reflector in self.reflectors),
+        )
+        yield "reserver_problems", "Entries reported as not enforced.", self.recorder.reported
+        yield "reserver_store_edits", "Edits that tidied the store.", self.cleaner.edits
+        yield (
+            "reserver_store_edits_lost",
+            "Edits that were not made because somebody wrote the key in between.",
+            self.cleaner.lost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A reserver that serves.
+
+    Attributes:
+        server: base URL of the API server.
+        source: where the credentials come from.
+        url: base URL of the extender.
+        watched: what is known of the watches and the store.
+    """
+
+    server: str
+    source: str
+    url: str
+    watched: Watched
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Running]:
+    """Run reserver until the block ends, then let calls in flight finish.
+
+    Raises:
+        ConfigurationError: the credentials cannot be used, or the port is taken.
+    """
+    access = await credentials.load(settings.kubeconfig)
+    async with ApiClient(access) as client, asyncio.TaskGroup() as bindings:
+        watched, apply = _wire(settings, client)
+        async with asyncio.TaskGroup() as tasks:
+            background = [
+                tasks.create_task(work)
+                for work in (
+                    access.renew(),
+                    watched.recorder.run(),
+                    _complete(watched),
+                    *(reflector.run() for reflector in watched.reflectors),
+                )
+            ]
+            extender = Extender(watched.state, apply, time.time, watched.obstacles, bindings)
+            routes = Routes(extender, Metrics(watched), watched.obstacles)
+            try:
+                async with _listening(settings, routes) as url:
+                    yield Running(access.server, access.source, url, watched)
+                await extender.drain()
+            finally:
+                for task in background:
+                    task.cancel()
+
+
+def _wire(settings: Settings, client: ApiClient) -> tuple[Watched, Apply]:
+    state = State()
+    recorder = Recorder(client, time.time)
+    store = Store(state.ledger, time.time, recorder.report)
+    apply = Apply(client, time.time)
+    cleaner = Cleaner(store, apply, state.snapshot.has_node, time.time, settings.cleaner_interval_s)
+    reflectors = (
+        Reflector(client, "/api/v1/nodes", node_view(state)),
+        Reflector(client, "/api/v1/pods", pod_view(state)),
+        *_store_reflectors(settings, client, store),
+    )
+    return Watched(state, store, recorder, cleaner, reflectors), apply
+
+
+def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> Iterable[Reflector]:
+    named = frozenset(settings.configmaps)
+    labelled = store_view(store, covers=lambda name: name not in named)
+    path = f"/api/v1/namespaces/{settings.namespace}/configmaps"
+    yield Reflector(client, path, labelled, {"labelSelector": LABEL})
+    for namespace, name in sorted(named):
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        selector = {"fieldSelector": f"metadata.name={name}"}
+        yield Reflector(client, path, store_view(store), selector)
+
+
+async def _complete(watched: Watched) -> None:
+    """Mark the state complete once all is listed; from then on tidy the store."""
+    for reflector in watched.reflectors:
+        await reflector.synced.wait()
+    watched.state.is_complete = True
+    log.info(
+        "ready",
+        nodes=watched.state.snapshot.node_count,
+        pods=len(watched.state.pods),
+        reservations=len(watched.state.ledger),
+    )
+    await watched.cleaner.run()
+
+
+@asynccontextmanager
+async def _listening(settings: Settings, routes: Routes) -> AsyncIterator[str]:
+    runner = web.AppRunner(routes.application(), access_log=None, shutdown_timeout=_SHUTDOWN_S)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, settings.bind_address, settings.http_port)
+        try:
+            await site.start()
+        except OSError as exc:
+            address = f"{settings.bind_address}:{settings.http_port}"
+            raise ConfigurationError(f"cannot listen on {address}: {exc.strerror}") from exc
+        host, port = runner.addresses[0][:2]
+        yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()

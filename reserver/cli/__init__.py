@@ -1,0 +1,1 @@
+"""The `reserver` command."""

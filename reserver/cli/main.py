@@ -1,0 +1,25 @@
+"""The `reserver` command: its subcommands, in one place."""
+
+from __future__ import annotations
+
+import typer
+
+from reserver.cli.serve import serve
+
+app = typer.Typer(
+    name="reserver",
+    help="Capacity reservations that the stock kube-scheduler respects.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(serve)
+
+
+@app.callback()
+def _root() -> None:
+    """Capacity reservations that the stock kube-scheduler respects."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

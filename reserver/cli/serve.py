@@ -1,0 +1,98 @@
+"""`reserver serve`: the extender beside kube-scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvloop
+
+from reserver import app
+from reserver.cli import logs
+from reserver.config import Settings, parse_configmap
+from reserver.errors import ConfigurationError
+
+_DEFAULTS = Settings()
+
+
+def serve(
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="RESERVER_KUBECONFIG",
+            help="Default: $KUBECONFIG, the pod's service account, ~/.kube/config.",
+        ),
+    ] = None,
+    bind_address: Annotated[
+        str, typer.Option(envvar="RESERVER_BIND_ADDRESS", help="Loopback IP address to listen on.")
+    ] = _DEFAULTS.bind_address,
+    http_port: Annotated[
+        int,
+        typer.Option(
+            envvar="RESERVER_HTTP_PORT",
+            min=0,
+            max=65535,
+            help="Port of the extender; 0: a free one.",
+        ),
+    ] = _DEFAULTS.http_port,
+    namespace: Annotated[
+        str,
+        typer.Option(
+            envvar="RESERVER_NAMESPACE",
+            help='Namespace of the ConfigMaps that are labelled reserver.io/store: "true".',
+        ),
+    ] = _DEFAULTS.namespace,
+    configmap: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="RESERVER_CONFIGMAP",
+            metavar="NAMESPACE/NAME",
+            help="A further store ConfigMap, labelled or not. May be given more than once.",
+        ),
+    ] = None,
+    cleaner_interval: Annotated[
+        float,
+        typer.Option(
+            envvar="RESERVER_CLEANER_INTERVAL",
+            help="Seconds between removals of expired and claimed entries from the store.",
+        ),
+    ] = _DEFAULTS.cleaner_interval_s,
+    log_level: Annotated[
+        logs.Level, typer.Option(envvar="RESERVER_LOG_LEVEL", help="From this level on.")
+    ] = logs.Level.INFO,
+) -> None:
+    """Serve the scheduler extender until SIGTERM or Ctrl-C."""
+    logs.configure(log_level)
+    try:
+        settings = Settings(
+            kubeconfig=kubeconfig,
+            bind_address=bind_address,
+            http_port=http_port,
+            namespace=namespace,
+            configmaps=tuple(parse_configmap(name) for name in configmap or ()),
+            cleaner_interval_s=cleaner_interval,
+        )
+        uvloop.run(_serve(settings))
+    except* ConfigurationError as group:
+        for problem in group.exceptions:
+            typer.echo(f"reserver: {problem}", err=True)
+        sys.exit(2)
+
+
+async def _serve(settings: Settings) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with app.running(settings) as running:
+        typer.echo(f"API server  {running.server} ({running.source})")
+        typer.echo(f"extender    {running.url}")
+        typer.echo(f"store       namespace {settings.namespace}, ConfigMaps labelled as store")
+        for namespace, name in settings.configmaps:
+            typer.echo(f"            ConfigMap {namespace}/{name}")
+        sys.stdout.flush()
+        await stop.wait()
+    typer.echo("reserver has stopped")

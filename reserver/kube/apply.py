@@ -1,0 +1,142 @@
+"""The writes that decisions want: bind, nominate, retry, edit the store."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+
+import structlog
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError
+from reserver.kube.client import JSON_PATCH, ApiClient
+from reserver.scheduling.effects import Effect, Steer
+from reserver.wire.edits import Edit
+from reserver.wire.objects import (
+    CLAIMS_ANNOTATION,
+    RETRY_ANNOTATION,
+    PodObject,
+    decode,
+    encode,
+)
+
+log = structlog.get_logger(__name__)
+
+_FIRST_PAUSE_S = 0.1
+_LAST_PAUSE_S = 5.0
+_MOST_REFUSALS = 4
+"""How often the API server may answer a binding with a failure of its own before we give up."""
+
+
+class Apply:
+    """The writes that decisions want."""
+
+    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
+        """Write through a client; `clock` gives unix seconds."""
+        self._client = client
+        self._clock = clock
+
+    async def read_pod(self, name: PodName) -> Pod:
+        """Return a pod as the API server has it now.
+
+        Raises:
+            ApiError: there is none, or no answer.
+            InvalidInput: it cannot be read.
+        """
+        return decode(PodObject, await self._client.get(_pod_path(name))).value()
+
+    async def bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+        """Bind a pod and record its claims, in one write of the API server.
+
+        Returns only when it is known to have happened, however long that takes: a request without
+        an answer is sent again, because the API server carries out at most one of them.
+
+        Raises:
+            ApiError: it has not happened and will not.
+        """
+        refusals = 0
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                await self._client.create(
+                    f"{_pod_path(pod.name)}/binding", _binding(pod, node, claims)
+                )
+            except ApiError as exc:
+                refusals += exc.status != 0
+                if exc.status == HTTPStatus.CONFLICT and await self._is_bound(pod, node):
+                    return
+                if exc.is_definite or refusals >= _MOST_REFUSALS:
+                    raise
+                log.warning("binding not confirmed, asking again", pod=str(pod.name), why=str(exc))
+            else:
+                return
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
+            pause = min(2 * pause, _LAST_PAUSE_S)
+
+    async def carry_out(self, effect: Effect) -> None:
+        """Have kube-scheduler come back with a pod; one that is gone or bound is passed over."""
+        path = _pod_path(effect.pod.name)
+        try:
+            if isinstance(effect, Steer):
+                nomination = {"status": {"nominatedNodeName": effect.node}}
+                await self._client.patch(f"{path}/status", _for_uid(effect.pod, nomination))
+            else:
+                annotations = {RETRY_ANNOTATION: f"{self._clock():.3f}"}
+                poke = {"metadata": {"annotations": annotations}}
+                await self._client.patch(path, _for_uid(effect.pod, poke))
+        except ApiError as exc:
+            if exc.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
+                log.warning("pod could not be retried", pod=str(effect.pod.name), why=str(exc))
+
+    async def edit(self, edit: Edit) -> bool:
+        """Change one key of a store ConfigMap; return False when somebody else was faster.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        path = f"/api/v1/namespaces/{edit.ref.namespace}/configmaps/{edit.ref.configmap}"
+        try:
+            await self._client.patch(path, edit.patch(), JSON_PATCH)
+        except ApiError as exc:
+            # 422 is how the API server says that a JSON patch's test failed.
+            if exc.status in {HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.NOT_FOUND}:
+                return False
+            raise
+        return True
+
+    async def _is_bound(self, pod: Pod, node: str) -> bool:
+        """Return whether a conflict means that an earlier request of ours was carried out."""
+        try:
+            now = await self.read_pod(pod.name)
+        except ApiError as exc:
+            if exc.is_definite:
+                return False
+            raise
+        return now.uid == pod.uid and now.node == node
+
+
+def _pod_path(name: PodName) -> str:
+    return f"/api/v1/namespaces/{name.namespace}/pods/{name.name}"
+
+
+def _for_uid(pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """Return a merge patch that the API server refuses for another pod of the same name."""
+    return {**patch, "metadata": {**patch.get("metadata", {}), "uid": pod.uid}}
+
+
+def _binding(pod: Pod, node: str, claims: tuple[str, ...]) -> dict[str, object]:
+    metadata: dict[str, object] = {
+        "name": pod.name.name,
+        "namespace": pod.name.namespace,
+        "uid": pod.uid,
+    }
+    if claims:
+        metadata["annotations"] = {CLAIMS_ANNOTATION: encode(claims).decode()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": metadata,
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }

@@ -1,0 +1,174 @@
+"""A client of the Kubernetes API that hands over raw bytes.
+
+The models of the kubernetes package take two hundred times as long to decode as typed structs of
+the few fields that decisions need (docs/performance.md), so requests are made here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Self
+
+import aiohttp
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.credentials import Credentials
+from reserver.wire.objects import decode, encode
+from reserver.wire.watch import Status
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+
+_TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
+_MAX_EVENT_BYTES = 16 * 2**20
+_CONNECTIONS = 64
+
+
+class ApiClient:
+    """A client of the Kubernetes API that hands over raw bytes."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def server(self) -> str:
+        """Base URL of the API server."""
+        return self._credentials.server
+
+    async def __aenter__(self) -> Self:
+        """Open the connection pool."""
+        tls = self._credentials.tls
+        connector = aiohttp.TCPConnector(ssl=tls or True, limit=_CONNECTIONS)
+        # The API server would spend more on compressing than a cluster's network is worth.
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        headers["User-Agent"] = "reserver"
+        self._session = aiohttp.ClientSession(connector=connector, headers=headers)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        """Return an object or a list as JSON.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("GET", path, params=params)
+
+    async def create(self, path: str, body: object) -> bytes:
+        """Create an object, a Binding among others; return what the API server made of it.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("POST", path, body=body)
+
+    async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
+        """Patch an object; return what it is now.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("PATCH", path, body=body, content_type=content_type)
+
+    async def watch(
+        self, path: str, params: Mapping[str, str], idle_limit_s: float
+    ) -> AsyncIterator[bytes]:
+        """Yield the lines of a watch until the API server ends it.
+
+        Args:
+            path: of the collection.
+            params: of the watch, ``watch`` itself not needed.
+            idle_limit_s: how long the connection may be silent, in seconds.
+
+        Raises:
+            ApiError: the API server refused, or the connection broke or fell silent.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=idle_limit_s)
+        query = {"watch": "true", **params}
+        with _as_api_error():
+            async with self._request("GET", path, query, timeout) as response:
+                await _raise_for_status(response)
+                buffer = bytearray()
+                async for chunk in response.content.iter_any():
+                    buffer += chunk
+                    if len(buffer) > _MAX_EVENT_BYTES and b"\n" not in chunk:
+                        raise ApiError(0, "TooLarge", "a watch event exceeds 16 MiB")
+                    *lines, rest = buffer.split(b"\n")
+                    buffer = bytearray(rest)
+                    for line in lines:
+                        yield bytes(line)
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+    ) -> bytes:
+        data = None if body is None else encode(body)
+        headers = {} if data is None else {"Content-Type": content_type}
+        with _as_api_error():
+            async with self._request(
+                method, path, params, _TIMEOUT, data=data, headers=headers
+            ) as response:
+                await _raise_for_status(response)
+                return await response.read()
+
+    @contextlib.asynccontextmanager
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's, not a cancel scope of ours
+        **kwargs: Any,  # noqa: ANN401 - passed on to aiohttp
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        if self._session is None:
+            raise RuntimeError("the client is used outside its `async with`")
+        headers = dict(kwargs.pop("headers", {}))
+        if authorization := await self._credentials.authorization():
+            headers["Authorization"] = authorization
+        async with self._session.request(
+            method,
+            self._credentials.server + path,
+            params=params,
+            timeout=timeout,
+            headers=headers,
+            proxy=self._credentials.proxy,
+            server_hostname=self._credentials.server_name,
+            **kwargs,
+        ) as response:
+            yield response
+
+
+@contextlib.contextmanager
+def _as_api_error() -> Any:  # noqa: ANN401 - a context manager
+    try:
+        yield
+    except TimeoutError as exc:
+        raise ApiError(0, "Timeout", "the API server did not answer in time") from exc
+    except (aiohttp.ClientError, OSError) as exc:
+        raise ApiError(0, "Unreachable", f"the API server cannot be reached: {exc}") from exc
+
+
+async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
+    if response.ok:
+        return
+    raw = await response.read()
+    try:
+        status = decode(Status, raw)
+    except InvalidInput:
+        status = Status()
+    raise ApiError(
+        response.status,
+        status.reason or (response.reason or "Unknown"),
+        status.message or raw[:200].decode(errors="replace"),
+    )

@@ -1,0 +1,182 @@
+"""Keeps a view of one collection up to date: list, then watch, for ever.
+
+The rules are those of client-go's tools/cache/reflector.go: resume from the last resourceVersion,
+list again after 410 Gone, back off with jitter, take a silent connection for a broken one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.client import ApiClient
+from reserver.wire.objects import decode
+from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
+
+log = structlog.get_logger(__name__)
+
+PAGE = 500
+"""Objects a page of a list: bounds memory, and how long decoding keeps the event loop (5 ms)."""
+
+IDLE_LIMIT_S = 90.0
+"""How long a watch may be silent, in seconds. The API server sends a bookmark every minute."""
+
+_WATCH_TIMEOUT_S = (240, 480)
+_FIRST_BACKOFF_S = 0.2
+_LAST_BACKOFF_S = 30.0
+_GONE = 410
+
+
+class View(Protocol):
+    """What a reflector keeps up to date."""
+
+    def page_listed(self, items: list[msgspec.Raw]) -> None:
+        """Take some of the objects that exist."""
+
+    def list_ended(self) -> None:
+        """Drop what no page since the last list has shown."""
+
+    def changed(self, item: msgspec.Raw) -> None:
+        """Take an object that was added or modified."""
+
+    def deleted(self, item: msgspec.Raw) -> None:
+        """Drop an object; `item` is its last state."""
+
+
+class Reflector:
+    """Keeps a view of one collection up to date.
+
+    Attributes:
+        is_synced: the collection has been listed once.
+        lists: how often it was listed.
+        watches: how often it was watched.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        path: str,
+        view: View,
+        selector: Mapping[str, str] | None = None,
+        idle_limit_s: float = IDLE_LIMIT_S,
+    ) -> None:
+        self._client = client
+        self._path = path
+        self._view = view
+        self._selector = dict(selector or {})
+        self._idle_limit_s = idle_limit_s
+        self._backoff_s = _FIRST_BACKOFF_S
+        self._complaint = ""
+        self.synced = asyncio.Event()
+        self.lists = 0
+        self.watches = 0
+
+    def __str__(self) -> str:
+        """Return what is watched."""
+        selector = ",".join(f"{key}={value}" for key, value in self._selector.items())
+        return f"{self._path}?{selector}" if selector else self._path
+
+    @property
+    def complaint(self) -> str:
+        """Why the collection cannot be read at present; empty when it can."""
+        return self._complaint
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        version = ""
+        while True:
+            try:
+                if not version:
+                    version = await self._list()
+                version = await self._watch(version)
+            except ApiError as exc:
+                if exc.status == _GONE:
+                    version = ""
+                await self._back_off(exc)
+
+    async def _list(self) -> str:
+        """List all pages and return the resourceVersion to watch from.
+
+        Without a resourceVersion the API server answers with the latest state, so that whoever
+        starts sees every binding of the one before.
+        """
+        self.lists += 1
+        token = ""
+        while True:
+            params = {**self._selector, "limit": str(PAGE)}
+            if token:
+                params["continue"] = token
+            page = _decoded_list(await self._client.get(self._path, params))
+            self._view.page_listed(page.items or [])
+            token = page.metadata.continue_
+            if not token:
+                break
+        self._view.list_ended()
+        if self._complaint or not self.synced.is_set():
+            log.info("collection listed", collection=str(self))
+        self._recovered()
+        self.synced.set()
+        return page.metadata.resource_version
+
+    async def _watch(self, version: str) -> str:
+        """Follow changes and return the resourceVersion to go on from; empty to list again."""
+        self.watches += 1
+        params = {
+            **self._selector,
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
+        }
+        async for line in self._client.watch(self._path, params, self._idle_limit_s):
+            event = _decoded_event(line)
+            if event.type == "ERROR":
+                status = decode(Status, event.object)
+                raise ApiError(status.code, status.reason, status.message)
+            if event.type == "DELETED":
+                self._view.deleted(event.object)
+            elif event.type != "BOOKMARK":
+                self._view.changed(event.object)
+            version = decode(PartialObject, event.object).metadata.resource_version
+            self._recovered()
+        return version
+
+    def _recovered(self) -> None:
+        self._backoff_s = _FIRST_BACKOFF_S
+        self._complaint = ""
+
+    async def _back_off(self, error: ApiError) -> None:
+        complaint = _advice(error)
+        if complaint != self._complaint:  # One line for one fault, however often it is retried.
+            log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)
+        self._complaint = complaint
+        pause = self._backoff_s * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load
+        self._backoff_s = min(self._backoff_s * 2, _LAST_BACKOFF_S)
+        await asyncio.sleep(pause)
+
+
+def _advice(error: ApiError) -> str:
+    if error.status == 403:  # noqa: PLR2004 - Forbidden
+        return f"{error.message}; grant it: scheduler-config/base/rbac-reserver.yaml"
+    if error.status == 401:  # noqa: PLR2004 - Unauthorized
+        return "the API server does not accept the credentials (401 Unauthorized)"
+    return str(error)
+
+
+def _decoded_list(raw: bytes) -> ObjectList:
+    try:
+        return decode(ObjectList, raw)
+    except InvalidInput as exc:
+        raise ApiError(0, "Malformed", f"the API server sent a malformed list: {exc}") from exc
+
+
+def _decoded_event(raw: bytes) -> WatchEvent:
+    try:
+        return decode(WatchEvent, raw)
+    except InvalidInput as exc:
+        raise ApiError(0, "Malformed", f"the API server sent a malformed event: {exc}") from exc

@@ -1,0 +1,113 @@
+"""What watches feed: raw objects into the state that decisions see, and into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+import structlog
+
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput
+from reserver.kube.store import Name, Store
+from reserver.scheduling.state import State
+from reserver.wire.objects import ConfigMapObject, NodeObject, PodObject, decode
+from reserver.wire.watch import PartialObject
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+Key = tuple[str, str]
+"""Namespace (empty for nodes) and name."""
+
+
+class ObjectView(Generic[T]):
+    """Tells somebody of each object that is seen, and of each that is gone.
+
+    Attributes:
+        unreadable: how many objects were passed over because they could not be read.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[msgspec.Raw], T],
+        seen: Callable[[T], None],
+        gone: Callable[[Key], None],
+    ) -> None:
+        self._read = read
+        self._seen = seen
+        self._gone = gone
+        self._known: set[Key] = set()
+        self._listed: set[Key] = set()
+        self.unreadable = 0
+
+    def page_listed(self, items: list[msgspec.Raw]) -> None:
+        """Take some of the objects that exist."""
+        for item in items:
+            self._listed.add(self._take(item))
+
+    def list_ended(self) -> None:
+        """Drop the objects that no page has shown."""
+        for key in self._known - self._listed:
+            self._gone(key)
+        self._known, self._listed = self._listed, set()
+
+    def changed(self, item: msgspec.Raw) -> None:
+        """Take an object that was added or modified."""
+        self._known.add(self._take(item))
+
+    def deleted(self, item: msgspec.Raw) -> None:
+        """Drop an object, after taking its last state: a pod may have been bound in between."""
+        key = self._take(item)
+        self._known.discard(key)
+        self._gone(key)
+
+    def _take(self, item: msgspec.Raw) -> Key:
+        metadata = decode(PartialObject, item).metadata
+        try:
+            self._seen(self._read(item))
+        except InvalidInput as exc:
+            self.unreadable += 1
+            name = f"{metadata.namespace}/{metadata.name}"
+            log.error("object cannot be read and is passed over", name=name, why=str(exc))
+        return metadata.namespace, metadata.name
+
+
+def pod_view(state: State) -> ObjectView[PodObject]:
+    """Return a view that keeps the state's pods up to date."""
+    return ObjectView(
+        read=lambda raw: decode(PodObject, raw),
+        seen=lambda pod: state.pod_seen(pod.value()),
+        gone=lambda key: state.pod_gone(PodName(*key)),
+    )
+
+
+def node_view(state: State) -> ObjectView[NodeObject]:
+    """Return a view that keeps the state's nodes up to date."""
+    return ObjectView(
+        read=lambda raw: decode(NodeObject, raw),
+        seen=lambda node: state.node_seen(node.value()),
+        gone=lambda key: state.node_gone(key[1]),
+    )
+
+
+def store_view(
+    store: Store, covers: Callable[[Name], bool] = lambda _: True
+) -> ObjectView[ConfigMapObject]:
+    """Return a view that keeps the store up to date.
+
+    Args:
+        store: what to feed.
+        covers: which ConfigMaps this watch is for, where another one shows some of them too.
+    """
+
+    def seen(configmap: ConfigMapObject) -> None:
+        if covers((configmap.metadata.namespace, configmap.metadata.name)):
+            store.put(configmap)
+
+    def gone(name: Name) -> None:
+        if covers(name):
+            store.drop(name)
+
+    return ObjectView(read=lambda raw: decode(ConfigMapObject, raw), seen=seen, gone=gone)

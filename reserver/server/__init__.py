@@ -1,0 +1,1 @@
+"""What answers calls: the extender, health, metrics and explanations over HTTP."""

@@ -1,0 +1,188 @@
+"""The extender: decides Filter and Bind on the state, and has the API server carry out bindings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+from cachetools import TTLCache
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError, InvalidInput, NotReady
+from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.effects import Effect, Retry
+from reserver.scheduling.explain import Explanation, explain
+from reserver.scheduling.filter import FilterVerdict, filter_nodes
+from reserver.scheduling.state import State
+from reserver.wire.extender import ExtenderBindingArgs
+
+log = structlog.get_logger(__name__)
+
+BIND_PATIENCE_S = 25.0
+"""How long a Bind call waits for the API server, in seconds: less than the extender's httpTimeout.
+The binding itself goes on; kube-scheduler's next Bind call for the pod joins it."""
+
+_RECENT_PODS = 20_000
+_RECENT_S = 300.0
+_TRIES_WINDOW_S = 60.0
+_SPARE_TRIES = 8
+
+
+class Cluster(Protocol):
+    """What the extender wants of the API server (`kube.apply.Apply`)."""
+
+    async def read_pod(self, name: PodName) -> Pod:
+        """Return a pod as it is now."""
+
+    async def bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+        """Bind a pod; return only when it is known to have happened."""
+
+    async def carry_out(self, effect: Effect) -> None:
+        """Have kube-scheduler come back with a pod."""
+
+
+class Extender:
+    """Decides Filter and Bind on the state.
+
+    Attributes:
+        binding: how many bindings are under way.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        cluster: Cluster,
+        clock: Callable[[], float],
+        obstacles: Callable[[], tuple[str, ...]],
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        """Decide on a state.
+
+        Args:
+            state: what decisions are made on.
+            cluster: carries them out.
+            clock: unix seconds.
+            obstacles: what keeps the state from being good enough to decide on; empty if nothing.
+            tasks: owns the bindings under way.
+        """
+        self._state = state
+        self._cluster = cluster
+        self._clock = clock
+        self._obstacles = obstacles
+        self._tasks = tasks
+        self._under_way: dict[str, tuple[str, asyncio.Task[str]]] = {}
+        # A pod that kube-scheduler knows may not have come through our watch yet.
+        self._recent: TTLCache[str, Pod] = TTLCache(_RECENT_PODS, _RECENT_S, timer=clock)
+        self._tries: TTLCache[str, int] = TTLCache(_RECENT_PODS, _TRIES_WINDOW_S, timer=clock)
+
+    @property
+    def binding(self) -> int:
+        """How many bindings are under way."""
+        return len(self._under_way)
+
+    def filter(self, pod: Pod, names: list[str]) -> FilterVerdict:
+        """Return which nodes a pod may have.
+
+        Raises:
+            NotReady: the state is not good enough to decide on.
+        """
+        self._require_ready()
+        self._recent[pod.uid] = pod
+        verdict = filter_nodes(pod, names, self._state, self._clock())
+        if not verdict.nodes:
+            effects = [type(effect).__name__ for effect in verdict.effects]
+            log.debug("filter refused all", pod=str(pod.name), names=len(names), effects=effects)
+        return verdict
+
+    async def carry_out(self, verdict: FilterVerdict) -> None:
+        """Do what a Filter verdict wants done once its answer is on the way.
+
+        A pod is sent back to kube-scheduler only so often in a minute: if its tries do not place
+        it, something stands in the way that neither of us can tell, and waiting costs less.
+        """
+        for effect in verdict.effects:
+            allowed = _SPARE_TRIES + (effect.attempts if isinstance(effect, Retry) else 0)
+            tries = self._tries.get(effect.pod.uid, 0)
+            if tries < allowed:
+                self._tries[effect.pod.uid] = tries + 1
+                await self._cluster.carry_out(effect)
+
+    async def bind(self, args: ExtenderBindingArgs) -> str:
+        """Bind a pod; return why not, or an empty string once it is bound.
+
+        Raises:
+            NotReady: the state is not good enough to decide on.
+        """
+        self._require_ready()
+        try:
+            pod = await self._find_pod(PodName(args.pod_namespace, args.pod_name), args.pod_uid)
+        except (ApiError, InvalidInput) as exc:
+            return f"pod cannot be read: {exc}"
+        # From here to the assumption there is no await: no other decision comes between.
+        if pod.node:
+            return "" if pod.node == args.node else f"already bound to {pod.node}"
+        if pod.uid in self._under_way:
+            node, task = self._under_way[pod.uid]
+            if node != args.node:
+                return f"being bound to {node}"
+            return await self._wait(task)
+        verdict = judge_bind(pod, args.node, self._state, self._clock())
+        if verdict.refusal is not None:
+            log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
+            return verdict.refusal
+        self._state.assume(pod, args.node, verdict.claims)
+        task = self._tasks.create_task(self._write(pod, args.node, verdict.claims))
+        self._under_way[pod.uid] = (args.node, task)
+        return await self._wait(task)
+
+    async def drain(self) -> None:
+        """Wait for the bindings under way."""
+        for _, task in tuple(self._under_way.values()):
+            await asyncio.wait([task])
+
+    def explain(self, name: PodName) -> Explanation | None:
+        """Return what the holds mean for a pod, None when there is no such pod.
+
+        Raises:
+            NotReady: the state is not good enough to say.
+        """
+        self._require_ready()
+        pod = self._state.pods.get(name)
+        return None if pod is None else explain(pod, self._state, self._clock())
+
+    def _require_ready(self) -> None:
+        if obstacles := self._obstacles():
+            raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
+
+    async def _find_pod(self, name: PodName, uid: str) -> Pod:
+        pod = self._state.pods.get(name)
+        if pod is None or pod.uid != uid:
+            pod = self._recent.get(uid)
+        if pod is None:
+            pod = await self._cluster.read_pod(name)
+        if pod.uid != uid:
+            raise InvalidInput("PodUID", f"{uid!r} is not this pod's", "it was replaced; try again")
+        # The watch may have shown it while we asked.
+        known = self._state.pods.get(name)
+        return known if known is not None and known.uid == uid else pod
+
+    async def _write(self, pod: Pod, node: str, claims: tuple[str, ...]) -> str:
+        try:
+            await self._cluster.bind(pod, node, claims)
+        except (ApiError, InvalidInput) as exc:
+            self._state.forget(pod.uid)
+            log.warning("binding failed", pod=str(pod.name), node=node, why=str(exc))
+            return f"binding failed: {exc.reason if isinstance(exc, ApiError) else exc}"
+        else:
+            self._state.confirm(pod.uid)
+            log.info("bound", pod=str(pod.name), node=node, claims=len(claims))
+            return ""
+        finally:
+            del self._under_way[pod.uid]
+
+    @staticmethod
+    async def _wait(task: asyncio.Task[str]) -> str:
+        done, _ = await asyncio.wait([task], timeout=BIND_PATIENCE_S)
+        return task.result() if done else "binding not confirmed by the API server yet"

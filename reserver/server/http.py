@@ -1,0 +1,134 @@
+"""The HTTP server: the extender's verbs, health, metrics, explanations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from http import HTTPStatus
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput, NotReady
+from reserver.server.extender import Extender
+from reserver.server.metrics import Metrics
+from reserver.wire.extender import (
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    decode_bind,
+    decode_filter,
+)
+from reserver.wire.objects import encode
+
+MAX_BODY_BYTES = 8 * 2**20
+"""Bound on a call's body: a pod (1.5 MiB at most) and the names of 10,000 nodes take half of it."""
+
+_JSON = "application/json"
+
+
+class Routes:
+    """The handlers of one server."""
+
+    def __init__(
+        self, extender: Extender, metrics: Metrics, obstacles: Callable[[], tuple[str, ...]]
+    ) -> None:
+        """Answer for an extender; `obstacles` says what keeps it from deciding."""
+        self._extender = extender
+        self._metrics = metrics
+        self._obstacles = obstacles
+
+    def application(self) -> web.Application:
+        """Return the application to serve."""
+        app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_explain_bad_input])
+        app.add_routes(
+            [
+                web.post("/filter", self.filter),
+                web.post("/bind", self.bind),
+                web.get("/healthz", self.healthz),
+                web.get("/readyz", self.readyz),
+                web.get("/metrics", self.metrics),
+                web.get("/explain/{namespace}/{pod}", self.explain),
+            ]
+        )
+        return app
+
+    async def filter(self, request: web.Request) -> web.StreamResponse:
+        """Answer kube-scheduler's Filter call."""
+        body = await request.read()
+        began = time.perf_counter()
+        pod, names = decode_filter(body)
+        try:
+            verdict = self._extender.filter(pod.value(), names)
+        except NotReady as exc:
+            return self._answered("filter", "error", began, ExtenderFilterResult(error=str(exc)))
+        outcome = "passed" if verdict.nodes else "refused"
+        result = ExtenderFilterResult(
+            node_names=verdict.nodes, failed_and_unresolvable_nodes=verdict.refused
+        )
+        response = self._answered("filter", outcome, began, result)
+        if verdict.effects:
+            # kube-scheduler has to have the answer first, or the retry finds the pod in flight.
+            await response.prepare(request)
+            await response.write_eof()
+            await self._extender.carry_out(verdict)
+        return response
+
+    async def bind(self, request: web.Request) -> web.StreamResponse:
+        """Answer kube-scheduler's Bind call."""
+        args = decode_bind(await request.read())
+        began = time.perf_counter()
+        try:
+            error = await self._extender.bind(args)
+        except NotReady as exc:
+            return self._answered("bind", "error", began, ExtenderBindingResult(error=str(exc)))
+        outcome = "refused" if error else "bound"
+        return self._answered("bind", outcome, began, ExtenderBindingResult(error=error))
+
+    async def healthz(self, _: web.Request) -> web.Response:
+        """Say that the process answers."""
+        return web.Response(text="ok\n")
+
+    async def readyz(self, _: web.Request) -> web.Response:
+        """Say whether calls are decided, and what is missing when they are not."""
+        if obstacles := self._obstacles():
+            text = "".join(f"{obstacle}\n" for obstacle in obstacles)
+            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)
+        return web.Response(text="ok\n")
+
+    async def metrics(self, _: web.Request) -> web.Response:
+        """Expose the metrics to Prometheus."""
+        body = generate_latest(self._metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def explain(self, request: web.Request) -> web.Response:
+        """Say in numbers what the holds mean for a pod."""
+        name = PodName(request.match_info["namespace"], request.match_info["pod"])
+        try:
+            explanation = self._extender.explain(name)
+        except NotReady as exc:
+            return _error(HTTPStatus.SERVICE_UNAVAILABLE, str(exc))
+        if explanation is None:
+            return _error(HTTPStatus.NOT_FOUND, f"there is no pod {name}")
+        return web.Response(body=encode(asdict(explanation)), content_type=_JSON)
+
+    def _answered(self, verb: str, outcome: str, began: float, result: object) -> web.Response:
+        response = web.Response(body=encode(result), content_type=_JSON)
+        self._metrics.calls.labels(verb, outcome).inc()
+        self._metrics.seconds.labels(verb).observe(time.perf_counter() - began)
+        return response
+
+
+@web.middleware
+async def _explain_bad_input(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except InvalidInput as exc:
+        return _error(HTTPStatus.BAD_REQUEST, str(exc))
+
+
+def _error(status: HTTPStatus, message: str) -> web.Response:
+    return web.Response(status=status, body=encode({"error": message}), content_type=_JSON)

@@ -1,0 +1,87 @@
+"""Prometheus metrics: counted as calls come, or read from the state when somebody scrapes."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterable
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from reserver.reservations.ledger import Ledger
+
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+class Watched(Protocol):
+    """What is known of the watches and the store (`app.Watched`)."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of reservations."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether calls are decided."""
+
+    def invalid_entries(self) -> Iterable[tuple[str, int]]:
+        """Yield each ConfigMap (namespace/name) with the number of entries not enforced."""
+
+    def counters(self) -> Iterable[tuple[str, str, int]]:
+        """Yield name, help text and value of what only grows."""
+
+
+class Metrics:
+    """The metrics of one process.
+
+    Attributes:
+        registry: what to expose.
+        calls: extender calls, labelled by verb and outcome.
+        seconds: their duration, labelled by verb.
+    """
+
+    def __init__(self, watched: Watched) -> None:
+        """Count calls, and read all else from `watched` when scraped."""
+        self.registry = CollectorRegistry()
+        self.calls = Counter(
+            "reserver_extender_calls",
+            "Extender calls by verb and outcome.",
+            ("verb", "outcome"),
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "reserver_extender_call_seconds",
+            "Time from the request's last byte to the answer, in seconds.",
+            ("verb",),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.registry.register(_StateCollector(watched))
+
+
+class _StateCollector(Collector):
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+
+    def collect(self) -> Iterable[Metric]:
+        ready = GaugeMetricFamily("reserver_ready", "1 when calls are decided, 0 when refused.")
+        ready.add_metric((), self._watched.is_ready)
+        yield ready
+        reservations = GaugeMetricFamily(
+            "reserver_reservations", "Reservations in the store, by phase.", labels=("phase",)
+        )
+        for phase, count in Tally(phase for _, phase in self._watched.ledger).items():
+            reservations.add_metric((phase.value,), count)
+        yield reservations
+        invalid = GaugeMetricFamily(
+            "reserver_invalid_entries",
+            "Entries of a store ConfigMap that are not enforced because they cannot be.",
+            labels=("configmap",),
+        )
+        for name, count in self._watched.invalid_entries():
+            invalid.add_metric((name,), count)
+        yield invalid
+        for name, documentation, value in self._watched.counters():
+            yield CounterMetricFamily(name, documentation, value=value)

@@ -1,0 +1,1 @@
+"""Bytes to values and back: Kubernetes JSON, extender JSON, the forms of the store. Pure."""

@@ -1,0 +1,93 @@
+"""Edits of a store ConfigMap that touch one key and only as it was seen.
+
+Each is a JSON patch (RFC 6902) whose ``test`` makes the API server refuse it if somebody has
+written the key in between: then their edit wins, and ours is made anew or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire import document, listform
+from reserver.wire.times import show_moment
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of one data key.
+
+    Attributes:
+        ref: the key, `item` empty.
+        seen: the value that the edit is made for.
+        value: the value to put in its place; None to remove the key.
+        reason: what the edit is for, for the log.
+    """
+
+    ref: Ref
+    seen: str
+    value: str | None
+    reason: str
+
+    def patch(self) -> list[dict[str, str]]:
+        """Return the JSON patch."""
+        path = "/data/" + self.ref.key.replace("~", "~0").replace("/", "~1")
+        test = {"op": "test", "path": path, "value": self.seen}
+        if self.value is None:
+            return [test, {"op": "remove", "path": path}]
+        return [test, {"op": "replace", "path": path, "value": self.value}]
+
+
+def remove(ref: Ref, seen: str, is_over: Callable[[Reservation], bool]) -> Edit | None:
+    """Return the edit that removes the reservations of a list that are over.
+
+    Everything else in the list is kept as it is, broken items included.
+
+    Args:
+        ref: the key, `item` empty.
+        seen: its value, a list.
+        is_over: which reservations to remove.
+    """
+    items = document.parse(seen)
+    left = [item for item in items if not _is_over(item, ref, is_over)]
+    if len(left) == len(items):
+        return None
+    value = json.dumps(left, ensure_ascii=False) if left else None
+    return Edit(ref, seen, value, "over")
+
+
+def stamp(ref: Ref, seen: str, reservation: Reservation) -> Edit | None:
+    """Return the edit that writes down when a reservation with a ttl expires.
+
+    Comments and layout of a YAML value are kept where the line can simply be added.
+    """
+    if reservation.expires_at is None:
+        return None
+    moment = show_moment(reservation.expires_at)
+    wanted = document.parse(seen) | {"expiresAt": moment}
+    if seen.lstrip().startswith("{"):
+        return Edit(ref, seen, json.dumps(wanted, ensure_ascii=False), "stamp")
+    appended = f"{seen.rstrip()}\nexpiresAt: {moment}\n"
+    if _parse_or_none(appended) == wanted:
+        return Edit(ref, seen, appended, "stamp")
+    return Edit(ref, seen, yaml.safe_dump(wanted, sort_keys=False), "stamp")
+
+
+def _is_over(item: Any, ref: Ref, is_over: Callable[[Reservation], bool]) -> bool:  # noqa: ANN401 - whatever JSON can hold
+    try:
+        return is_over(listform.read_item(item, ref))
+    except InvalidInput:
+        return False
+
+
+def _parse_or_none(text: str) -> Any:  # noqa: ANN401 - whatever YAML can hold
+    try:
+        return document.parse(text)
+    except InvalidInput:
+        return None

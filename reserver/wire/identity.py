@@ -1,0 +1,42 @@
+"""What tells a reservation from one that stood, or will stand, at the same place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from reserver.cluster.pod import PodName
+from reserver.reservations.reservation import Policy, Ref, Reservation
+
+
+def identified(  # noqa: PLR0913 - the fields of a reservation
+    *,
+    ref: Ref,
+    node: str,
+    owners: frozenset[PodName],
+    resources: Mapping[str, int],
+    slots: int = 1,
+    starts_at: float | None = None,
+    expires_at: float | None = None,
+    policy: Policy = Policy.PREFER,
+) -> Reservation:
+    """Return a reservation whose digest follows from what it says, not from how it is written.
+
+    So rewriting the same reservation (another layout, a ttl resolved to its moment) keeps the
+    claims on it, and writing another one in its place, if only with a later expiry, does not
+    inherit them.
+    """
+    said = [node, sorted(owners), sorted(resources.items()), slots, starts_at, expires_at, policy]
+    digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+    return Reservation(
+        ref=ref,
+        digest=digest,
+        node=node,
+        owners=owners,
+        resources=resources,
+        slots=slots,
+        starts_at=starts_at,
+        expires_at=expires_at,
+        policy=policy,
+    )

@@ -1,0 +1,46 @@
+"""Object names as Kubernetes validates them (apimachinery/pkg/util/validation)."""
+
+from __future__ import annotations
+
+import re
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_MAX_SUBDOMAIN = 253
+
+
+def is_subdomain(name: str) -> bool:
+    """Return whether a name is a DNS-1123 subdomain: pods, nodes, most objects."""
+    return len(name) <= _MAX_SUBDOMAIN and _SUBDOMAIN.fullmatch(name) is not None
+
+
+def is_extended_resource(name: str) -> bool:
+    """Return whether a name is a resource in a domain other than Kubernetes' own."""
+    domain, slash, rest = name.partition("/")
+    return bool(slash) and is_subdomain(domain) and _QUALIFIED.fullmatch(rest) is not None
+
+
+def check_subdomain(name: str, path: str, what: str) -> None:
+    """Refuse what is not a DNS-1123 subdomain.
+
+    Raises:
+        InvalidInput: at `path`, saying what `what` has to look like.
+    """
+    if not is_subdomain(name):
+        problem = f"{shorten(name)!r} is not {what}"
+        raise InvalidInput(path, problem, "use lower case letters, digits, '-' and '.'")
+
+
+def check_label(name: str, path: str, what: str) -> None:
+    """Refuse what is not a DNS-1123 label.
+
+    Raises:
+        InvalidInput: at `path`, saying what `what` has to look like.
+    """
+    if not _LABEL.fullmatch(name):
+        problem = f"{shorten(name)!r} is not {what}"
+        raise InvalidInput(path, problem, "use lower case letters, digits and '-', 63 at most")

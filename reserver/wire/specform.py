@@ -1,0 +1,178 @@
+"""One reservation as a mapping: the spec of docs/reservations.md in JSON or YAML."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from reserver.cluster import quantity
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.wire import names
+from reserver.wire.identity import identified
+from reserver.wire.objects import from_msgspec
+from reserver.wire.times import parse_duration, parse_moment
+
+DEFAULT_TTL_S = 24 * 3600.0
+"""How long a reservation lives that says nothing about it, in seconds."""
+
+MAX_SLOTS = 100_000
+_NATIVE = re.compile(r"cpu|memory|pods|ephemeral-storage|hugepages-[0-9A-Za-z]+")
+
+
+class _PodOwner(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    namespace: str = ""
+
+
+class _Owner(msgspec.Struct, forbid_unknown_fields=True):
+    pod: _PodOwner | None = None
+    controller: Any = None
+    selector: Any = None
+
+
+class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """A reservation's spec as it is written."""
+
+    owners: list[_Owner]
+    resources: dict[str, str | int | float]
+    slots: int = 1
+    node: str = ""
+    placement: Any = None
+    starts_at: str | None = None
+    expires_at: str | None = None
+    ttl: str | int | None = None
+    policy: Policy = Policy.PREFER
+    reusable: bool = False
+
+
+def read(document: Any, ref: Ref, seen_at: float) -> Reservation:  # noqa: ANN401 - whatever YAML can hold
+    """Return the reservation that a mapping describes.
+
+    Args:
+        document: the parsed value of a data key.
+        ref: where it stands; the key has to be a valid object name.
+        seen_at: unix seconds from which a ``ttl`` counts: when Reserver first saw it.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its path.
+    """
+    names.check_subdomain(ref.key, "", "a reservation's name")
+    try:
+        spec = msgspec.convert(document, Spec, strict=True)
+    except msgspec.ValidationError as exc:
+        known = ", ".join(field.encode_name for field in msgspec.structs.fields(Spec))
+        raise from_msgspec(exc, f"the fields of a reservation are {known}") from exc
+    _refuse_unsupported(spec)
+    names.check_subdomain(spec.node, "node", "a node's name")
+    if not 1 <= spec.slots <= MAX_SLOTS:
+        raise InvalidInput("slots", f"{spec.slots} is out of range", f"write 1 to {MAX_SLOTS}")
+    starts_at = _moment(spec.starts_at, "startsAt")
+    expires_at = _expiry(spec, seen_at)
+    if starts_at is not None and expires_at is not None and starts_at >= expires_at:
+        raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
+    return identified(
+        ref=ref,
+        node=spec.node,
+        owners=_owners(spec, ref.namespace),
+        resources=_resources(spec.resources),
+        slots=spec.slots,
+        starts_at=starts_at,
+        expires_at=expires_at,
+        policy=spec.policy,
+    )
+
+
+def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
+    """Return whether a mapping says how long it lives, but not until when."""
+    if not isinstance(document, dict) or document.get("expiresAt") is not None:
+        return False
+    return str(document.get("ttl")) != "0"
+
+
+def _refuse_unsupported(spec: Spec) -> None:
+    for index, owner in enumerate(spec.owners):
+        for field in ("controller", "selector"):
+            if getattr(owner, field) is not None:
+                problem = f"owners by {field} are not supported yet"
+                raise InvalidInput(
+                    f"owners[{index}].{field}", problem, "name the pods: owners[].pod"
+                )
+    if spec.placement is not None:
+        raise InvalidInput("placement", "is not supported yet", "name the node: node")
+    if not spec.node:
+        raise InvalidInput("node", "is missing", "name the node whose capacity to hold")
+    if spec.reusable:
+        raise InvalidInput("reusable", "true is not supported yet", "remove it")
+
+
+def _owners(spec: Spec, namespace: str) -> frozenset[PodName]:
+    owners = set()
+    for index, owner in enumerate(spec.owners):
+        path = f"owners[{index}].pod"
+        if owner.pod is None:
+            raise InvalidInput(path, "is missing", "name the pod that may claim it")
+        names.check_subdomain(owner.pod.name, f"{path}.name", "a pod's name")
+        if owner.pod.namespace:
+            names.check_label(owner.pod.namespace, f"{path}.namespace", "a namespace")
+        owners.add(PodName(owner.pod.namespace or namespace, owner.pod.name))
+    if not owners:
+        raise InvalidInput("owners", "is empty", "name at least one pod that may claim it")
+    return frozenset(owners)
+
+
+def _resources(written: dict[str, str | int | float]) -> dict[str, int]:
+    resources = {"pods": 1}  # Each owner takes one of the node's pods, whether or not it is said.
+    for name, text in written.items():
+        path = f"resources.{name}"
+        if not (_NATIVE.fullmatch(name) or names.is_extended_resource(name)):
+            remedy = "write cpu, memory, pods, ephemeral-storage, hugepages-SIZE or DOMAIN/NAME"
+            raise InvalidInput(path, "is not a resource that a node can offer", remedy)
+        try:
+            amount = quantity.amount(name, str(text))
+        except InvalidInput as exc:
+            raise exc.under(path) from exc
+        resources[name] = check_amount(amount, str(text), path)
+    if not any(amount for name, amount in resources.items() if name in written):
+        raise InvalidInput("resources", "holds nothing", "write what one slot holds, e.g. cpu: 2")
+    return {name: amount for name, amount in resources.items() if amount}
+
+
+def check_amount(amount: int, text: str, path: str) -> int:
+    """Return an amount that can be held.
+
+    Raises:
+        InvalidInput: it is negative, or more than any node has.
+    """
+    if amount < 0:
+        problem = f"{quantity.shorten(text)} is negative"
+        raise InvalidInput(path, problem, "write the amount to hold")
+    if amount > quantity.MAX:
+        problem = f"{quantity.shorten(text)} is more than any node has"
+        raise InvalidInput(path, problem, "check the unit")
+    return amount
+
+
+def _moment(text: str | None, path: str) -> float | None:
+    if text is None:
+        return None
+    try:
+        return parse_moment(text)
+    except InvalidInput as exc:
+        raise exc.under(path) from exc
+
+
+def _expiry(spec: Spec, seen_at: float) -> float | None:
+    if spec.expires_at is not None:
+        return _moment(spec.expires_at, "expiresAt")
+    if spec.ttl is None:
+        return float(int(seen_at + DEFAULT_TTL_S))
+    try:
+        ttl = parse_duration(str(spec.ttl))
+    except InvalidInput as exc:
+        raise exc.under("ttl") from exc
+    # Whole seconds, because that is what will be written back (`edits.stamp`).
+    return float(int(seen_at + ttl)) if ttl else None

@@ -1,0 +1,82 @@
+"""What a store ConfigMap says: its reservations, and what is wrong with all other entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire import document, listform, names, specform
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why one entry is not enforced.
+
+    Attributes:
+        ref: where it stands; `item` is empty where it could not be told.
+        error: field, value and remedy.
+    """
+
+    ref: Ref
+    error: InvalidInput
+
+    def __str__(self) -> str:
+        """Return one line for an event or a log."""
+        return f"{self.ref.key}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What one data key says.
+
+    Attributes:
+        reservations: those that are enforced.
+        problems: one for each entry that is not.
+        unstamped: it says how long it lives but not until when, which the next start of Reserver
+            could not tell any more (`edits.stamp`).
+    """
+
+    reservations: tuple[Reservation, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    unstamped: bool = False
+
+
+def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
+    """Return what one data key says; a broken entry costs no other.
+
+    Args:
+        ref: where it stands, `item` empty.
+        text: its value.
+        seen_at: when Reserver first saw this value, unix seconds.
+    """
+    try:
+        value = document.parse(text)
+        if value is None:
+            return Entries()  # What a Go program writes for a list without items.
+        if isinstance(value, list):
+            return _read_list(ref, value)
+        if isinstance(value, dict):
+            reservation = specform.read(value, ref, seen_at)
+            return Entries((reservation,), unstamped=specform.needs_stamp(value))
+        problem = f"{shorten(repr(value))} is neither a reservation nor a list of them"
+        raise InvalidInput("", problem, "write a mapping, or a JSON list for a node")
+    except InvalidInput as exc:
+        return Entries(problems=(Problem(ref, exc),))
+
+
+def _read_list(ref: Ref, items: list[object]) -> Entries:
+    names.check_subdomain(ref.key, "", "a node's name, as the key of a list has to be")
+    reservations: dict[Ref, Reservation] = {}
+    problems = []
+    for index, item in enumerate(items):
+        try:
+            reservation = listform.read_item(item, ref)
+            if reservation.ref in reservations:
+                problem = f"pod {reservation.ref.item} stands in the list before"
+                raise InvalidInput("", problem, "write one entry for a pod and a node")
+            reservations[reservation.ref] = reservation
+        except InvalidInput as exc:
+            problems.append(Problem(ref, exc.under(f"[{index}]")))
+    return Entries(tuple(reservations.values()), tuple(problems))

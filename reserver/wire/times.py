@@ -1,0 +1,66 @@
+"""Moments and durations as people and managers write them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+
+_LATEST = 253_402_300_799
+"""The last second of the year 9999; what lies beyond is milliseconds taken for seconds."""
+
+_DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:h|ms|m|s))+|0")
+_DURATION_PART = re.compile(r"([0-9.]+)(h|ms|m|s)")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def parse_moment(text: str) -> float:
+    """Return an RFC 3339 time as unix seconds.
+
+    Raises:
+        InvalidInput: it is not one, or it has no offset from UTC.
+    """
+    remedy = "write RFC 3339 with an offset, such as 2030-01-31T10:00:00Z"
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return moment.timestamp()
+    except (ValueError, OverflowError) as exc:
+        raise InvalidInput("", f"{shorten(text)!r} is not a time", remedy) from exc
+    raise InvalidInput("", f"{text!r} has no offset from UTC", remedy)
+
+
+def parse_unix_or_moment(value: object) -> float:
+    """Return unix seconds, written as a number or as RFC 3339, as unix seconds.
+
+    Raises:
+        InvalidInput: it is neither, or so large that it must be milliseconds.
+    """
+    if isinstance(value, str):
+        return parse_moment(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        problem = f"{shorten(repr(value))} is not a time"
+        raise InvalidInput("", problem, "write unix seconds or RFC 3339")
+    if not 0 <= value <= _LATEST:
+        problem = f"{shorten(str(value))} is out of range"
+        raise InvalidInput("", problem, "write unix seconds, not milliseconds")
+    return float(value)
+
+
+def parse_duration(text: str) -> float:
+    """Return a duration such as ``24h``, ``1h30m`` or ``0`` in seconds.
+
+    Raises:
+        InvalidInput: it is not a duration; days are not one, as in Go's ``time.ParseDuration``.
+    """
+    if not _DURATION.fullmatch(text):
+        problem = f"{shorten(text)!r} is not a duration"
+        raise InvalidInput("", problem, "write hours, minutes and seconds, such as 24h or 1h30m")
+    return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(text))
+
+
+def show_moment(seconds: float) -> str:
+    """Return unix seconds as RFC 3339 in UTC, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
