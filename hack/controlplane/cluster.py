@@ -228,8 +228,10 @@ def main() -> None:
     )
     what.add_argument("--no-scheduler", action="store_true", help="run no kube-scheduler")
     options = parser.parse_args()
-    # A terminated process would leave its data behind; an interrupted one cleans up.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Both clean up. By default the first would not, nor the second where a script runs this in the
+    # background: shells make such commands ignore it.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     try:
         with contextlib.suppress(KeyboardInterrupt), ControlPlane(version=options.version) as plane:
             config = None if options.no_scheduler else options.scheduler_config
