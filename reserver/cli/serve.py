@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 import uvloop
 
-from reserver import app
 from reserver.cli import logs
 from reserver.config import Settings, parse_configmap
 from reserver.errors import ConfigurationError
@@ -78,12 +78,22 @@ def serve(
         )
         uvloop.run(_serve(settings))
     except* ConfigurationError as group:
-        for problem in group.exceptions:
+        for problem in _leaves(group):
             typer.echo(f"reserver: {problem}", err=True)
         sys.exit(2)
 
 
+def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
 async def _serve(settings: Settings) -> None:
+    from reserver import app  # noqa: PLC0415 - a second that --help and completion need not wait
+
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

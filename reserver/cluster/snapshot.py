@@ -112,7 +112,8 @@ class Snapshot:
         """Take a node's allocatable from its Node object."""
         for resource in node.allocatable:
             self._ensure_column(resource)
-        self.exists[self._ensure_row(node.name)] = True
+        row = self._ensure_row(node.name)  # May replace the arrays.
+        self.exists[row] = True
         self._write(_ALLOCATABLE, node.name, node.allocatable)
 
     def remove_node(self, name: str) -> None:
@@ -147,7 +148,8 @@ class Snapshot:
     def set_held(self, node: str, totals: Mapping[str, int]) -> None:
         """Take what active reservations hold on a node; empty when nothing is."""
         if totals or node in self._row_of:
-            self.has_holds[self._ensure_row(node)] = bool(totals)
+            row = self._ensure_row(node)  # May replace the arrays.
+            self.has_holds[row] = bool(totals)
             self._write(_HELD, node, totals)
 
     def _layer(self, layer: int) -> Int64s:

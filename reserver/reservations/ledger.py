@@ -39,7 +39,7 @@ class Ledger:
         self._by_owner: dict[PodName, dict[Ref, _Entry]] = {}
         self._by_node: dict[str, dict[Ref, _Entry]] = {}
         self._held: dict[str, dict[str, int]] = {}
-        self._claims: dict[str, set[str]] = {}
+        self._claims: dict[str, dict[str, PodName]] = {}
         self._identities: dict[str, Ref] = {}
         self._turns: list[tuple[float, int, Ref, str]] = []
         self._sequence = count()
@@ -70,7 +70,8 @@ class Ledger:
             if before.reservation == reservation:
                 return
             self.drop(reservation.ref)
-        claimants = set(self._claims.get(reservation.identity, ()))
+        claims = self._claims.get(reservation.identity, {})
+        claimants = {uid for uid, name in claims.items() if name in reservation.owners}
         entry = _Entry(reservation, claimants)
         self._entries[reservation.ref] = entry
         self._identities[reservation.identity] = reservation.ref
@@ -95,25 +96,31 @@ class Ledger:
             if not refs:
                 del self._by_owner[owner]
 
-    def claim(self, identity: str, pod_uid: str) -> None:
-        """Record that a pod took a slot, also of a reservation that is not known (yet)."""
-        self._claims.setdefault(identity, set()).add(pod_uid)
-        if (ref := self._identities.get(identity)) is not None:
-            entry = self._entries[ref]
+    def claim(self, identity: str, pod: PodName, pod_uid: str) -> None:
+        """Record that a pod took a slot, also of a reservation that is not known (yet).
+
+        What a pod says it claimed counts only if it is an owner: whoever creates a pod can write
+        what they like on it.
+        """
+        self._claims.setdefault(identity, {})[pod_uid] = pod
+        entry = self._identified(identity)
+        if entry is not None and pod in entry.reservation.owners:
             entry.claimants.add(pod_uid)
             self._settle(entry)
 
     def unclaim(self, identity: str, pod_uid: str) -> None:
         """Take back a claim whose binding failed."""
-        self._forget_claim(identity, pod_uid)
-        if (ref := self._identities.get(identity)) is not None:
-            entry = self._entries[ref]
+        self.pod_gone(identity, pod_uid)
+        if (entry := self._identified(identity)) is not None:
             entry.claimants.discard(pod_uid)
             self._settle(entry)
 
     def pod_gone(self, identity: str, pod_uid: str) -> None:
         """Forget the evidence of a claim; the slot stays taken while the reservation is written."""
-        self._forget_claim(identity, pod_uid)
+        claims = self._claims.get(identity, {})
+        claims.pop(pod_uid, None)
+        if not claims:
+            self._claims.pop(identity, None)
 
     def advance(self, now: float) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
@@ -153,11 +160,9 @@ class Ledger:
     def _phase(self, entry: _Entry) -> Phase:
         return entry.reservation.phase(len(entry.claimants), self._now)
 
-    def _forget_claim(self, identity: str, pod_uid: str) -> None:
-        pods = self._claims.get(identity, set())
-        pods.discard(pod_uid)
-        if not pods:
-            self._claims.pop(identity, None)
+    def _identified(self, identity: str) -> _Entry | None:
+        ref = self._identities.get(identity)
+        return None if ref is None else self._entries[ref]
 
     def _settle(self, entry: _Entry) -> None:
         """Make the entry hold what its phase and its claims leave of it."""

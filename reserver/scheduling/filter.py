@@ -120,7 +120,7 @@ def _name_holds(names: Sequence[str], state: State) -> dict[str, str]:
 def _retry(pod: Pod, names: Sequence[str], state: State) -> tuple[Effect, ...]:
     """Return a retry if the pod would fit on a node that kube-scheduler's sample left out."""
     snapshot = state.snapshot
-    rows = np.setdiff1d(snapshot.existing_rows(), snapshot.rows(names), assume_unique=True)
+    rows = np.setdiff1d(snapshot.existing_rows(), snapshot.rows(names))
     if not rows.size or not names:
         return ()
     elsewhere = has_room(pod, snapshot, rows) & fits_beside_holds(pod, snapshot, rows, {})

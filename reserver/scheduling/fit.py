@@ -59,8 +59,9 @@ def fits_beside_holds(
     at = np.ix_(rows, columns)
     held = snapshot.held[at] - _own_cells(own, snapshot, rows, columns)
     free = snapshot.allocatable[at] - snapshot.requested[at] - held
-    fits: Bools = ((held <= 0) | (free >= wanted)).all(axis=1)
-    return fits & (snapshot.exists[rows] | ~snapshot.has_holds[rows])
+    fits = np.all((held <= 0) | (free >= wanted), axis=1)
+    judged: Bools = fits & (snapshot.exists[rows] | ~snapshot.has_holds[rows])
+    return judged
 
 
 def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:
@@ -69,7 +70,8 @@ def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:
     if any(amount and name not in snapshot.columns for name, amount in pod.requests.items()):
         return np.zeros(len(rows), dtype=np.bool_)  # No node offers it.
     at = np.ix_(rows, columns)
-    room: Bools = (snapshot.allocatable[at] - snapshot.requested[at] >= wanted).all(axis=1)
+    free = snapshot.allocatable[at] - snapshot.requested[at]
+    room: Bools = np.all(free >= wanted, axis=1)
     return room
 
 

@@ -82,10 +82,10 @@ class State:
             self.snapshot.displace(pod.uid)
         else:
             self.snapshot.place(pod.uid, pod.node, pod.requests)
-        self._claim(pod.claims, pod.uid)
+        self._claim(pod.claims, pod)
         if self.is_complete and (before is None or not before.node):
             # Bound just now, by whomever: that ends every reservation that names it.
-            self._claim((r.identity for r in self.ledger.naming(pod.name)), pod.uid)
+            self._claim((r.identity for r in self.ledger.naming(pod.name)), pod)
 
     def pod_gone(self, name: PodName) -> None:
         """Take note that a pod was deleted; what it claimed stays claimed."""
@@ -104,7 +104,7 @@ class State:
         """Count a pod as bound, and its slots as claimed, before the API server is asked."""
         self._assumed[pod.uid] = Assumption(pod, node, claims)
         self.snapshot.place(pod.uid, node, pod.requests)
-        self._claim(claims, pod.uid)
+        self._claim(claims, pod)
 
     def confirm(self, pod_uid: str) -> None:
         """Take note that the API server accepted the binding; the watch will show it."""
@@ -127,6 +127,6 @@ class State:
         for identity in assumption.claims:
             self.ledger.unclaim(identity, pod_uid)
 
-    def _claim(self, identities: Iterable[str], pod_uid: str) -> None:
+    def _claim(self, identities: Iterable[str], pod: Pod) -> None:
         for identity in tuple(identities):
-            self.ledger.claim(identity, pod_uid)
+            self.ledger.claim(identity, pod.name, pod.uid)

@@ -1,0 +1,7 @@
+"""`python -m reserver` is the `reserver` command."""
+
+from __future__ import annotations
+
+from reserver.cli.main import main
+
+main()

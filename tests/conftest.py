@@ -1,0 +1,42 @@
+"""What the tests run on: nothing but Python, a control plane of our own, or somebody's cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hack.controlplane.cluster import ControlPlane
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--controlplane", action="store_true", help="start the control plane that hack/ builds"
+    )
+    parser.addoption("--kubeconfig", type=Path, help="test on this cluster")
+    parser.addoption(
+        "--scheduler-name",
+        default="reserver-scheduler",
+        help="with --kubeconfig: the scheduler there that has reserver as its extender",
+    )
+    parser.addoption("--runs", type=int, default=20, help="how often the main scenario is run")
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A control plane of our own, whose parts may be started, stopped and restarted."""
+    if not request.config.getoption("--controlplane"):
+        raise pytest.UsageError("this test needs --controlplane")
+    with ControlPlane() as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(request: pytest.FixtureRequest) -> Path:
+    """An administrator's kubeconfig for the cluster under test."""
+    given: Path | None = request.config.getoption("--kubeconfig")
+    if given is not None:
+        return given
+    plane: ControlPlane = request.getfixturevalue("control_plane")
+    return plane.kubeconfig

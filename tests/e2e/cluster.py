@@ -1,0 +1,244 @@
+"""A corner of a cluster for one test: nodes, a namespace and reservations of its own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import yaml
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from hack.controlplane.cluster import create_nodes
+from tests.e2e.reserver_process import wait_for
+
+STORE = ("reserver-system", "e2e")
+"""A ConfigMap with the label that makes it a store."""
+
+NAMED_STORE = ("unicore", "reservation")
+"""A ConfigMap without it, which reserver was told of by name."""
+
+GROUP = "reserver.io/e2e"
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to write a reservation for a pod into a ConfigMap."""
+
+    name: str
+    store: tuple[str, str]
+    is_list: bool
+    write: Callable[..., str]
+
+
+def _spec(node: str, pod: str, namespace: str, expires: float, **resources: str) -> dict[str, Any]:
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(expires))
+    owner = {"pod": {"name": pod, "namespace": namespace}}
+    return {"owners": [owner], "resources": resources, "node": node, "expiresAt": moment}
+
+
+def _short(_: str, pod: str, namespace: str, expires: float, *, cpu: str, memory: str) -> str:
+    amounts = {"cpu": int(cpu.removesuffix("m")), "mem": int(memory)}
+    return json.dumps({"pod": pod, "namespace": namespace, **amounts, "expire": int(expires)})
+
+
+def _long(_: str, pod: str, namespace: str, expires: float, *, cpu: str, memory: str) -> str:
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(expires))
+    owner = {"reservingPod": pod, "reservingPodNamespace": namespace}
+    amounts = {"cpuMilli": int(cpu.removesuffix("m")), "memMilli": int(memory)}
+    return json.dumps({**owner, **amounts, "expireAt": moment})
+
+
+SPEC = Form("spec", STORE, False, lambda *a, **k: yaml.safe_dump(_spec(*a, **k)))
+FORMS = (
+    SPEC,
+    Form("short-list", NAMED_STORE, True, _short),
+    Form("long-list", NAMED_STORE, True, _long),
+)
+
+
+@dataclass
+class Corner:
+    """A corner of a cluster for one test.
+
+    Attributes:
+        name: of the namespace, and the label value of its nodes.
+    """
+
+    kubeconfig: Path
+    scheduler: str
+    api: client.CoreV1Api
+    name: str = field(default_factory=lambda: f"e2e-{uuid4().hex[:8]}")
+    nodes: list[str] = field(default_factory=list)
+    _queued: dict[str, str | None] = field(default_factory=dict)
+
+    def open(self) -> None:
+        self.api.create_namespace({"metadata": {"name": self.name}})
+        wait_for(self._pods_are_welcome, "the namespace takes pods")
+
+    def close(self) -> None:
+        self.api.delete_collection_namespaced_pod(self.name, grace_period_seconds=0)
+        self.api.delete_namespace(self.name)
+        for node in self.nodes:
+            self.api.delete_node(node)
+        for store in {form.store for form in FORMS}:
+            keys = self.keys(store)
+            mine = [key for key in keys if self.name in key or self.name in keys[key]]
+            if mine:
+                self.patch_store(store, dict.fromkeys(mine))
+
+    def add_nodes(self, count: int, cpu: str = "4", **kwargs: Any) -> list[str]:
+        kwargs.setdefault("memory", "8Gi")
+        kwargs.setdefault("prefix", f"{self.name}-w{len(self.nodes)}")
+        labels = {GROUP: self.name}
+        added = create_nodes(self.kubeconfig, count, cpu=cpu, labels=labels, **kwargs)
+        self.nodes += added
+        return added
+
+    # Pods
+
+    def create_pod(self, name: str, requests: Mapping[str, str], **spec: Any) -> None:
+        container = {"name": "main", "image": "none", "resources": {"requests": dict(requests)}}
+        # Extended resources are requested by their limit.
+        limits = {key: value for key, value in requests.items() if "/" in key}
+        container["resources"] |= {"limits": limits} if limits else {}
+        body = {
+            "metadata": {"name": name},
+            "spec": {
+                "schedulerName": self.scheduler,
+                "nodeSelector": {GROUP: self.name},
+                "containers": [container],
+                **spec,
+            },
+        }
+        self.api.create_namespaced_pod(self.name, body)
+
+    def delete_pod(self, name: str) -> None:
+        """Delete a pod and return once it is gone."""
+        self.api.delete_namespaced_pod(name, self.name, grace_period_seconds=0)
+        wait_for(lambda: name not in self.pod_names(), f"{name} is gone")
+
+    def pod_names(self) -> list[str]:
+        return [pod.metadata.name for pod in self.api.list_namespaced_pod(self.name).items]
+
+    def pod(self, name: str) -> Any:
+        return self.api.read_namespaced_pod(name, self.name)
+
+    def node_of(self, name: str) -> str | None:
+        node: str | None = self.pod(name).spec.node_name
+        return node
+
+    def wait_bound(self, name: str, seconds: float = 30) -> str:
+        node: str = wait_for(lambda: self.node_of(name), f"{name} is bound", seconds)
+        return node
+
+    def wait_refused(self, name: str, words: str = "") -> str:
+        """Return what kube-scheduler says of a pod that it could not place."""
+
+        def message() -> str | None:
+            for condition in self.pod(name).status.conditions or ():
+                is_refusal = condition.type == "PodScheduled" and condition.status == "False"
+                if is_refusal and words in condition.message:
+                    return str(condition.message)
+            return None
+
+        text: str = wait_for(message, f"{name} is refused with {words!r}")
+        return text
+
+    def events(self, reason: str, namespace: str | None = None) -> list[str]:
+        selector = f"reason={reason}"
+        events = self.api.list_namespaced_event(namespace or self.name, field_selector=selector)
+        return [event.message for event in events.items]
+
+    # Reservations
+
+    def reserve(  # noqa: PLR0913 - the fields of a reservation
+        self,
+        form: Form,
+        node: str,
+        pod: str,
+        *,
+        expires_in: float = 600,
+        namespace: str | None = None,
+        **resources: str,
+    ) -> str:
+        """Write a reservation as a manager does, and return the data key that holds it."""
+        if form.is_list:
+            resources.setdefault("memory", "0")
+        arguments = (node, pod, namespace or self.name, time.time() + expires_in)
+        text = form.write(*arguments, **resources)
+        if not form.is_list:
+            key = f"{node}.{pod}"
+            self.patch_store(form.store, {key: text})
+            return key
+        while True:  # As a careful manager: read, add, write if nobody wrote in between.
+            configmap = self.api.read_namespaced_config_map(form.store[1], form.store[0])
+            items = json.loads((configmap.data or {}).get(node) or "[]")
+            data = {node: json.dumps([*items, json.loads(text)])}
+            version = configmap.metadata.resource_version
+            with suppress(ApiException):
+                self.patch_store(form.store, data, version)
+                return node
+
+    def wait_held(self, node: str) -> None:
+        """Return once reserver refuses a node to a pod that wants all of its CPU."""
+        allocatable = self.api.read_node(node).status.allocatable
+        name = f"probe-{uuid4().hex[:6]}"
+
+        def judged() -> str | None:
+            pod = self.pod(name)
+            refusals = [c.message for c in pod.status.conditions or () if c.status == "False"]
+            return pod.spec.node_name or next(iter(refusals), None)
+
+        while True:  # One that comes before the hold is in force is bound, and makes room again.
+            self.create_pod(name, {"cpu": allocatable["cpu"]}, affinity=on_node(node))
+            verdict = wait_for(judged, f"{name} is judged")
+            self.delete_pod(name)
+            if verdict != node:
+                assert "held by reservation" in verdict, verdict
+                return
+
+    def queue_reservation(self, node: str, pod: str, **resources: str) -> None:
+        """Prepare a reservation in the spec form, to be written with others in one edit."""
+        arguments = (node, pod, self.name, time.time() + 600)
+        self._queued[f"{node}.{pod}"] = SPEC.write(*arguments, **resources)
+
+    def write_queued(self) -> None:
+        self.patch_store(SPEC.store, self._queued)
+        self._queued.clear()
+
+    def entries_for(self, form: Form, pod: str) -> list[str]:
+        """Return the keys of a store that hold something for a pod of this namespace."""
+        keys = self.keys(form.store)
+        return [key for key, text in keys.items() if self.name in text and pod in text]
+
+    def patch_store(
+        self, store: tuple[str, str], data: Mapping[str, str | None], version: str | None = None
+    ) -> None:
+        patch: dict[str, Any] = {"data": data}
+        if version:
+            patch["metadata"] = {"resourceVersion": version}
+        self.api.patch_namespaced_config_map(store[1], store[0], patch)
+
+    def keys(self, store: tuple[str, str]) -> dict[str, str]:
+        return self.api.read_namespaced_config_map(store[1], store[0]).data or {}
+
+    def _pods_are_welcome(self) -> bool:
+        """Whether the namespace has the service account that pods get."""
+        with suppress(ApiException):
+            self.api.read_namespaced_service_account("default", self.name)
+            return True
+        return False
+
+
+def on_node(node: str) -> dict[str, Any]:
+    """Return the affinity of a pod that may land on one node only, as DaemonSets have it."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    required = {"nodeSelectorTerms": [term]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}

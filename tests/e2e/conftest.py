@@ -1,0 +1,107 @@
+"""The cluster that the scenarios run on: a real control plane with reserver in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.utils import create_from_dict
+
+from hack.controlplane.cluster import (
+    ControlPlane,
+    render_scheduler_config,
+    service_account_kubeconfig,
+)
+from tests.e2e.cluster import FORMS, NAMED_STORE, STORE, Corner, Form
+from tests.e2e.reserver_process import ReserverProcess
+
+ROOT = Path(__file__).parents[2]
+RBAC = ROOT / "scheduler-config/base/rbac-reserver.yaml"
+SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "run" in metafunc.fixturenames:
+        metafunc.parametrize("run", range(metafunc.config.getoption("--runs")))
+
+
+@pytest.fixture(params=FORMS, ids=lambda form: form.name)
+def form(request: pytest.FixtureRequest) -> Form:
+    """Each way to write a reservation."""
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def api(kubeconfig: Path) -> client.CoreV1Api:
+    """The API server, as its administrator."""
+    core = client.CoreV1Api(config.new_client_from_config(str(kubeconfig)))
+    for store in (STORE, NAMED_STORE):
+        labels = {"reserver.io/store": "true"} if store == STORE else {}
+        metadata = {"name": store[1], "labels": labels}
+        with suppress(ApiException):
+            core.create_namespace({"metadata": {"name": store[0]}})
+        with suppress(ApiException):
+            core.create_namespaced_config_map(store[0], {"metadata": metadata})
+    return core
+
+
+@pytest.fixture(scope="session")
+def reserver_kubeconfig(
+    kubeconfig: Path, api: client.CoreV1Api, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Reserver's own service account, with the rights that we ship and no others."""
+    grant(api, *yaml.safe_load_all(RBAC.read_text()))
+    namespace, _ = NAMED_STORE
+    for document in yaml.safe_load_all(RBAC.read_text()):
+        if document["kind"] in {"Role", "RoleBinding"}:
+            document["metadata"]["namespace"] = namespace
+            grant(api, document)
+    path = tmp_path_factory.mktemp("reserver") / "kubeconfig"
+    service_account_kubeconfig(kubeconfig, "reserver-system", "reserver", path)
+    return path
+
+
+def grant(api: client.CoreV1Api, *documents: dict[str, object]) -> None:
+    for document in documents:
+        create_from_dict(api.api_client, document)
+
+
+@pytest.fixture(scope="session")
+def reserver(
+    control_plane: ControlPlane,
+    reserver_kubeconfig: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ReserverProcess]:
+    """Reserver beside a stock kube-scheduler, configured by the file that we ship."""
+    log = tmp_path_factory.mktemp("reserver-log") / "reserver.log"
+    flags = ("--configmap", "/".join(NAMED_STORE), "--cleaner-interval", "1")
+    with ReserverProcess(reserver_kubeconfig, log, *flags) as process:
+        rendered = control_plane.folder / "scheduler.yaml"
+        rendered.write_text(
+            render_scheduler_config(
+                SCHEDULER_CONFIG, kubeconfig=control_plane.kubeconfig, port=process.port
+            )
+        )
+        control_plane.start_scheduler(rendered)
+        yield process
+        control_plane.stop_scheduler()
+
+
+@pytest.fixture
+def corner(
+    request: pytest.FixtureRequest, kubeconfig: Path, api: client.CoreV1Api
+) -> Iterator[Corner]:
+    """A corner of the cluster for one test."""
+    if request.config.getoption("--kubeconfig") is None:
+        request.getfixturevalue("reserver")
+    corner = Corner(kubeconfig, request.config.getoption("--scheduler-name"), api)
+    corner.open()
+    try:
+        yield corner
+    finally:
+        corner.close()

@@ -1,0 +1,186 @@
+"""What is held, from whom, for how long: on the real kube-scheduler."""
+
+from __future__ import annotations
+
+import pytest
+from kubernetes import client
+
+from tests.e2e.cluster import SPEC, Corner, Form, on_node
+from tests.e2e.reserver_process import wait_for
+
+GPU = "example.com/gpu"
+
+
+def test_an_expired_entry_holds_nothing(corner: Corner, form: Form) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    corner.reserve(form, node, "too-late", cpu="4000m", expires_in=-5)
+    corner.create_pod("stranger", {"cpu": "4"})
+    assert corner.wait_bound("stranger") == node
+
+
+def test_a_hold_ends_at_its_expiry_and_the_pod_that_waited_lands(
+    corner: Corner, form: Form
+) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    corner.reserve(form, node, "never-comes", cpu="4000m", expires_in=6)
+    corner.wait_held(node)
+    corner.create_pod("stranger", {"cpu": "4"})
+    corner.wait_refused("stranger", "held by reservation")
+    # Nothing wakes it yet when a hold ends: a new pod shows that it has.
+    wait_for(lambda: not corner.entries_for(form, "never-comes"), "the entry is cleaned away")
+    corner.delete_pod("stranger")
+    corner.create_pod("stranger-2", {"cpu": "4"})
+    assert corner.wait_bound("stranger-2") == node
+
+
+def test_a_hold_for_a_pod_of_another_namespace_holds_against_its_namesake(
+    corner: Corner, form: Form
+) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    corner.reserve(form, node, "twin", cpu="3000m", namespace="somewhere-else")
+    corner.wait_held(node)
+    corner.create_pod("twin", {"cpu": "2"})
+    assert "held by reservation" in corner.wait_refused("twin")
+
+
+@pytest.mark.parametrize(
+    ("held", "fits", "does_not_fit"),
+    [
+        ({"memory": "6Gi"}, {"memory": "2Gi"}, {"memory": "2049Mi"}),
+        ({"cpu": "1", GPU: "3"}, {GPU: "1"}, {GPU: "2"}),
+        ({"cpu": "1", "ephemeral-storage": "9Gi"}, {}, {"ephemeral-storage": "2Gi"}),
+    ],
+    ids=["memory", "extended", "ephemeral-storage"],
+)
+def test_every_resource_is_held_as_cpu_is(
+    corner: Corner,
+    held: dict[str, str],
+    fits: dict[str, str],
+    does_not_fit: dict[str, str],
+) -> None:
+    extended = {GPU: "4", "ephemeral-storage": "10Gi"}
+    (node,) = corner.add_nodes(1, cpu="4", memory="8Gi", extended=extended)
+    corner.reserve(SPEC, node, "owner", **held)
+    corner.wait_held(node) if "cpu" in held else _wait_held_memory(corner, node)
+    corner.create_pod("too-big", does_not_fit)
+    assert "held by reservation" in corner.wait_refused("too-big")
+    corner.create_pod("small", fits)
+    assert corner.wait_bound("small") == node
+    corner.create_pod("owner", held)
+    assert corner.wait_bound("owner") == node
+
+
+def _wait_held_memory(corner: Corner, node: str) -> None:
+    corner.create_pod("probe", {"memory": "8Gi"}, affinity=on_node(node))
+    corner.wait_refused("probe", "held by reservation")
+
+
+def test_a_pod_of_the_node_is_held_too(corner: Corner) -> None:
+    (node,) = corner.add_nodes(1, cpu="4", pods=2)
+    corner.reserve(SPEC, node, "owner", cpu="1")
+    corner.wait_held(node)
+    corner.create_pod("first", {})
+    assert corner.wait_bound("first") == node
+    corner.create_pod("second", {})
+    assert "held by reservation" in corner.wait_refused("second")
+    corner.create_pod("owner", {})
+    assert corner.wait_bound("owner") == node
+
+
+def _container(name: str, cpu: str, **more: str) -> dict[str, object]:
+    return {"name": name, "image": "none", "resources": {"requests": {"cpu": cpu}}, **more}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"initContainers": [_container("prepare", "2100m")]},
+        {"initContainers": [_container("proxy", "1100m", restartPolicy="Always")]},
+        {
+            "initContainers": [
+                _container("proxy", "600m", restartPolicy="Always"),
+                _container("prepare", "1500m"),
+            ]
+        },
+        {"runtimeClassName": "e2e-overhead"},
+        {"resources": {"requests": {"cpu": "2100m"}}},
+    ],
+    ids=["init", "sidecar", "sidecar-then-init", "overhead", "pod-level"],
+)
+def test_the_whole_request_of_a_pod_counts_beside_a_hold(
+    corner: Corner, spec: dict[str, object]
+) -> None:
+    """Two CPUs are free beside the hold; the pod's one container asks for one of them."""
+    (node,) = corner.add_nodes(1, cpu="4")
+    if "runtimeClassName" in spec:
+        _ensure_runtime_class(corner.api)
+    corner.reserve(SPEC, node, "owner", cpu="2")
+    corner.wait_held(node)
+    corner.create_pod("plain", {"cpu": "1"})
+    assert corner.wait_bound("plain") == node
+    corner.delete_pod("plain")
+    corner.create_pod("bigger-than-it-looks", {"cpu": "1"}, **spec)
+    assert "held by reservation" in corner.wait_refused("bigger-than-it-looks")
+
+
+def _ensure_runtime_class(api: client.CoreV1Api) -> None:
+    node_api = client.NodeV1Api(api.api_client)
+    if not any(c.metadata.name == "e2e-overhead" for c in node_api.list_runtime_class().items):
+        overhead = {"podFixed": {"cpu": "1100m"}}
+        body = {"metadata": {"name": "e2e-overhead"}, "handler": "none", "overhead": overhead}
+        node_api.create_runtime_class(body)
+
+
+def test_pods_that_arrive_together_do_not_share_the_room_beside_a_hold(corner: Corner) -> None:
+    """kube-scheduler asks for the next pod before it binds the last one; Bind judges again."""
+    (node,) = corner.add_nodes(1, cpu="8", pods=200)
+    corner.reserve(SPEC, node, "owner", cpu="4")
+    corner.wait_held(node)
+    for number in range(24):
+        corner.create_pod(f"stranger-{number}", {"cpu": "1"})
+
+    def all_judged() -> bool:
+        pods = corner.api.list_namespaced_pod(corner.name).items
+        return all(p.spec.node_name or p.status.conditions for p in pods)
+
+    wait_for(all_judged, "all are bound or refused")
+    corner.create_pod("owner", {"cpu": "4"})
+    assert corner.wait_bound("owner") == node
+    pods = corner.api.list_namespaced_pod(corner.name).items
+    assert sum(1 for pod in pods if pod.spec.node_name) == 5
+
+
+def test_a_pod_that_another_scheduler_binds_ends_the_hold_that_names_it(
+    corner: Corner, form: Form
+) -> None:
+    held, elsewhere = corner.add_nodes(2, cpu="4")
+    corner.reserve(form, held, "owner", cpu="4000m")
+    corner.wait_held(held)
+    corner.create_pod("owner", {"cpu": "1"}, schedulerName="nobody")
+    binding = {
+        "metadata": {"name": "owner"},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": elsewhere},
+    }
+    corner.api.create_namespaced_binding(corner.name, binding, _preload_content=False)
+    corner.wait_bound("owner")
+    wait_for(lambda: not corner.entries_for(form, "owner"), "the entry is cleaned away")
+    corner.create_pod("stranger", {"cpu": "4"})
+    assert corner.wait_bound("stranger") == held
+
+
+def test_a_claim_is_on_the_pod_that_made_it(corner: Corner, form: Form) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    key = corner.reserve(form, node, "owner", cpu="2000m")
+    corner.wait_held(node)
+    corner.create_pod("owner", {"cpu": "2"})
+    assert corner.wait_bound("owner") == node
+    assert key in corner.pod("owner").metadata.annotations["reserver.io/claims"]
+    wait_for(lambda: not corner.entries_for(form, "owner"), "the entry is cleaned away")
+
+
+def test_a_system_pod_is_not_kept_from_its_node_by_a_hold(corner: Corner) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    corner.reserve(SPEC, node, "owner", cpu="4")
+    corner.wait_held(node)
+    corner.create_pod("agent", {"cpu": "1"}, priorityClassName="system-node-critical")
+    assert corner.wait_bound("agent") == node

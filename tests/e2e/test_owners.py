@@ -1,0 +1,91 @@
+"""Owners find their seat: through samples, past taints, or by waiting."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+
+import pytest
+
+from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.reserver_process import ReserverProcess, wait_for
+
+TAINT = {"spec": {"taints": [{"key": "e2e", "value": "closed", "effect": "NoSchedule"}]}}
+
+
+@pytest.mark.controlplane
+def test_on_300_nodes_every_owner_lands_on_its_seat_though_it_is_rarely_in_the_sample(
+    corner: Corner, reserver: ReserverProcess
+) -> None:
+    nodes = corner.add_nodes(300, cpu="4")
+    owners = {f"owner-{number}": nodes[number * 12] for number in range(25)}
+    for owner, node in owners.items():
+        corner.reserve(SPEC, node, owner, cpu="2")
+    corner.wait_held(nodes[24 * 12])
+    steered_before = reserver.metric(
+        'reserver_extender_calls_total{outcome="refused",verb="filter"}'
+    )
+    for owner in owners:
+        corner.create_pod(owner, {"cpu": "2"})
+    assert {owner: corner.wait_bound(owner) for owner in owners} == owners
+    steered = reserver.metric('reserver_extender_calls_total{outcome="refused",verb="filter"}')
+    assert steered > steered_before, "every seat was in the sample: this showed nothing"
+    assert max(_seconds_to_bound(corner, owner) for owner in owners) <= 5
+
+
+def _seconds_to_bound(corner: Corner, name: str) -> float:
+    pod = corner.pod(name)
+    bound: datetime = next(
+        c.last_transition_time for c in pod.status.conditions if c.type == "PodScheduled"
+    )
+    seconds: float = (bound - pod.metadata.creation_timestamp).total_seconds()
+    return seconds
+
+
+@pytest.mark.controlplane
+def test_a_pod_whose_whole_sample_is_held_finds_the_node_outside_it(
+    corner: Corner, reserver: ReserverProcess
+) -> None:
+    nodes = corner.add_nodes(300, cpu="4")
+    free = nodes[150]
+    for node in nodes:
+        if node != free:
+            corner.queue_reservation(node, "nobody", cpu="4")
+    corner.write_queued()
+    corner.wait_held(nodes[-1])
+    before = reserver.metric('reserver_extender_calls_total{outcome="refused",verb="filter"}')
+    corner.create_pod("stranger", {"cpu": "4"})
+    assert corner.wait_bound("stranger") == free
+    after = reserver.metric('reserver_extender_calls_total{outcome="refused",verb="filter"}')
+    assert after - before <= 8
+
+
+def test_an_owner_whose_seat_is_tainted_lands_elsewhere(corner: Corner) -> None:
+    seat, other = corner.add_nodes(2, cpu="4")
+    corner.reserve(SPEC, seat, "owner", cpu="2")
+    corner.wait_held(seat)
+    corner.api.patch_node(seat, TAINT)
+    corner.create_pod("owner", {"cpu": "2"})
+    assert corner.wait_bound("owner") == other
+
+
+@pytest.mark.controlplane
+def test_an_owner_that_must_land_on_its_seat_waits_for_it_without_spinning(
+    corner: Corner, reserver: ReserverProcess
+) -> None:
+    seat, _ = corner.add_nodes(2, cpu="4")
+    key = corner.reserve(SPEC, seat, "owner", cpu="2")
+    required = corner.keys(SPEC.store)[key] + "policy: Require\n"
+    corner.patch_store(SPEC.store, {key: required})
+    corner.wait_held(seat)
+    corner.api.patch_node(seat, TAINT)
+    calls = 'reserver_extender_calls_total{outcome="refused",verb="filter"}'
+    before = reserver.metric(calls)
+    corner.create_pod("owner", {"cpu": "2"})
+    corner.wait_refused("owner", "waiting for its seat")
+    began = time.monotonic()
+    wait_for(lambda: time.monotonic() - began > 5, "five seconds have passed")
+    assert corner.node_of("owner") is None
+    assert reserver.metric(calls) - before <= 25
+    corner.api.patch_node(seat, {"spec": {"taints": None}})
+    assert corner.wait_bound("owner") == seat
