@@ -1,16 +1,20 @@
 """Reduce the API server's own OpenAPI documents to the schemas the embedded server knows.
 
-Run as a program, it writes them anew from a folder of OpenAPI v3 files, such as Kubernetes'
-`api/openapi-spec/v3`:
+Run as a program, it writes them anew from a real API server:
 
-    python tests/contract/schema_document.py FOLDER
+    python -m tests.contract.schema_document KUBECONFIG
 """
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+import aiohttp
+
+from tests.contract.api import Api, server_from
 
 SHIPPED = Path(__file__).parents[2] / "reserver" / "sim" / "apiserver" / "schema.json"
 PREFIX = "#/components/schemas/"
@@ -66,10 +70,17 @@ def _references(schema: Any) -> list[str]:  # noqa: ANN401 - any JSON value
     return own + [name for value in schema.values() for name in _references(value)]
 
 
-def write(folder: Path) -> None:
+async def fetch(api: Api) -> dict[str, Any]:
+    """Read the documents of a server that serves all of DOCUMENTS, or the one of the embedded."""
+    index = (await api.get("/openapi/v3")).body["paths"]
+    served = [index[name]["serverRelativeURL"] for name in DOCUMENTS if name in index]
+    return reduce_documents([(await api.get(path)).body for path in served])
+
+
+async def write(kubeconfig: str) -> None:
     """Write SHIPPED, one schema a line, so that a new Kubernetes version reads well as a diff."""
-    paths = [folder / f"{name.replace('/', '__')}_openapi.json" for name in DOCUMENTS]
-    schemas = reduce_documents(json.loads(path.read_text()) for path in paths)
+    async with aiohttp.ClientSession() as session:
+        schemas = await fetch(Api(server_from(kubeconfig), session, namespace=""))
     lines = (
         f"{json.dumps(name)}:{json.dumps(schema, separators=(',', ':'))}"
         for name, schema in schemas.items()
@@ -78,4 +89,4 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    asyncio.run(write(sys.argv[1]))

@@ -100,6 +100,10 @@ def _mark(
         # The grace period may be over, but the kubelet still has the last word.
         metadata["deletionGracePeriodSeconds"] = 1 if sooner < now and grace else grace
         return True
+    if resource is NAMESPACE_RESOURCE:
+        metadata["deletionTimestamp"] = rfc3339(now)
+        content["status"]["phase"] = "Terminating"
+        return True
     if resource.strategy.grace is None and not metadata.get("finalizers"):
         return False
     grace = resource.strategy.grace(content, options.grace) if resource.strategy.grace else 0

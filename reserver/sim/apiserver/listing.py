@@ -139,6 +139,11 @@ def _contradictions(query: Mapping[str, str], *, watch: bool) -> list[Cause]:
     if watch and match and initial is None:
         detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
         causes.append(forbidden_value(field, detail))
+    if match not in {"", "Exact", "NotOlderThan"} and (not watch or initial is not None):
+        detail = 'supported values: "Exact", "NotOlderThan", ""'
+        causes.append(
+            Cause("FieldValueNotSupported", f'Unsupported value: "{match}": {detail}', field)
+        )
     if not watch and initial is not None:
         detail = "sendInitialEvents is forbidden for list"
         causes.append(forbidden_value("sendInitialEvents", detail))

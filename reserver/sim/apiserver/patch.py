@@ -57,7 +57,7 @@ def _apply(document: Json, operation: Mapping[str, Any]) -> None:
         case "remove":
             _remove(parent, key)
         case "replace":
-            _replace(parent, key, copy.deepcopy(operation.get("value")), path)
+            _replace(parent, key, copy.deepcopy(operation.get("value")))
         case "test":
             _test(parent, key, operation.get("value"), path)
         case "move" | "copy":
@@ -114,14 +114,12 @@ def _remove(parent: Any, key: str) -> None:  # noqa: ANN401 - any JSON value
         del parent[key]
 
 
-def _replace(parent: Any, key: str, value: object, path: str) -> None:  # noqa: ANN401 - any JSON value
-    if isinstance(parent, dict) and key not in parent:
-        raise unprocessable(f"replace operation does not apply: doc is missing key: {path}")
-    _require(parent, key)
+def _replace(parent: Any, key: str, value: object) -> None:  # noqa: ANN401 - any JSON value
+    """Set; a key that is not there is added (evanphx/json-patch v4)."""
     if isinstance(parent, list):
-        parent[int(key)] = value
+        parent[_index(parent, key)] = value
     else:
-        parent[key] = value
+        _add(parent, key, value)
 
 
 def _test(parent: Any, key: str, expected: object, path: str) -> None:  # noqa: ANN401 - any JSON value

@@ -28,8 +28,19 @@ from reserver.sim.clock import Clock, rfc3339
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _MAX_GENERATED = 63
+_SET_BY_SERVER = (
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+)
 STALE = (
     "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+_OTHER_NAMESPACE = (
+    "the namespace of the provided object does not match the namespace sent on the request"
 )
 
 
@@ -70,7 +81,7 @@ class Registry:
         if metadata.get("resourceVersion", "") not in {"", "0"}:
             problem = "resourceVersion should not be set on objects to be created"
             raise StatusError(HTTPStatus.INTERNAL_SERVER_ERROR, "", problem)
-        for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
+        for field in _SET_BY_SERVER:
             metadata.pop(field, None)
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = rfc3339(self.clock.now())
@@ -87,10 +98,7 @@ class Registry:
 
     def _admit_namespace(self, resource: Resource, namespace: str, metadata: Json) -> None:
         if metadata.get("namespace", namespace) != namespace:
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace sent on the "
-                "request"
-            )
+            raise bad_request(_OTHER_NAMESPACE)
         if not resource.namespaced:
             return
         metadata["namespace"] = namespace
@@ -159,10 +167,9 @@ def _check_identity(resource: Resource, key: Key, metadata: Json, old: Stored) -
             f"the name of the object ({name}) does not match the name on the URL ({key.name})"
         )
     if metadata.get("namespace", key.namespace) != key.namespace:
-        raise bad_request("the namespace of the object does not match the namespace on the request")
+        raise bad_request(_OTHER_NAMESPACE)
     if key.namespace:
         metadata["namespace"] = key.namespace
-    check_preconditions(resource, old, metadata.get("uid"), None)
     if metadata.get("resourceVersion") not in {None, "", "0", str(old.revision)}:
         raise conflict(resource.qualified, key.name, STALE)
 
@@ -194,17 +201,18 @@ def check_preconditions(
 
 
 def _keep_system_fields(metadata: Json, old: Json) -> None:
-    """Take back what no update may change (`rest.BeforeUpdate`)."""
+    """Take back what no update changes (`rest.BeforeUpdate`)."""
+    for field in ("creationTimestamp", "generation", "managedFields"):
+        metadata.pop(field, None)
     for field in (
-        "uid",
         "creationTimestamp",
         "generation",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
     ):
-        metadata.pop(field, None)
         if field in old:
             metadata[field] = old[field]
+    metadata.setdefault("uid", old["uid"])
 
 
 def _check_update(resource: Resource, new: Json, old: Json) -> None:

@@ -121,10 +121,14 @@ class Patch:
             StatusError: 400, 413 or 422.
         """
         resource = self.resource
+        patched = self.apply(current)
         try:
-            conformed = conform(resource.schema, self.apply(current))
+            if any(patched.get(field) != current[field] for field in ("kind", "apiVersion")):
+                raise MismatchError("unknown conversion")
+            conformed = conform(resource.schema, patched)
         except MismatchError as error:
-            raise invalid("", "", [invalid_value("patch", "", str(error))]) from error
+            shown = msgspec.json.encode(patched).decode().replace('"', '\\"')
+            raise invalid("", "", [invalid_value("patch", shown, str(error))]) from error
         self.unknown = conformed.unknown
         check_strictness(self.request, resource.kind, resource.api_version, self.unknown)
         return conformed.value

@@ -12,7 +12,7 @@ from reserver.sim.apiserver.deletion import delete, delete_all, status_of
 from reserver.sim.apiserver.discovery import group_path
 from reserver.sim.apiserver.listing import ListOptions, Page, list_page, parse_options
 from reserver.sim.apiserver.pod_actions import bind, evict
-from reserver.sim.apiserver.registry import Registry
+from reserver.sim.apiserver.registry import Registry, check_preconditions
 from reserver.sim.apiserver.requests import (
     delete_options,
     dry_run,
@@ -106,9 +106,9 @@ class ResourceRoutes:
             metadata = {"resourceVersion": str(event.stored.revision)}
             return encode(self._as_table(request, [event.stored], metadata))
 
+        watch = Watch(self._registry.store, self._resource, options, self._registry.clock)
         response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: _JSON})
         await response.prepare(request)
-        watch = Watch(self._registry.store, self._resource, options, self._registry.clock)
         # A client that goes away ends its watch; there is nobody left to tell.
         with contextlib.suppress(ConnectionResetError):
             async for events in watch.batches():
@@ -135,9 +135,13 @@ class ResourceRoutes:
         """Replace one object, or its status."""
         resource = self._resource
         read = await read_object(request, resource.kind, resource.api_version, resource.schema)
+        key = self._key(request)
+        uid = read.value.get("metadata", {}).get("uid")
+        # Only a replacement presumes a uid; a patch of it is invalid.
+        check_preconditions(resource, self._registry.get(resource, key), uid, None)
         stored = self._registry.update(
             resource,
-            self._key(request),
+            key,
             lambda _: read.value,
             subresource=_subresource(request),
             dry_run=dry_run(request),

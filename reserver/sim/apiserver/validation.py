@@ -118,7 +118,7 @@ def _label_value(value: str) -> str:
 
 def immutable_metadata_causes(new: Json, old: Json) -> Iterator[Cause]:
     """Yield which fields of the metadata an update may not change, but does."""
-    for name in ("name", "namespace", "uid"):
+    for name in ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if new.get(name) != old.get(name):
             yield invalid_value(f"metadata.{name}", str(new.get(name)), "field is immutable")
     added = set(new.get("finalizers", ())) - set(old.get("finalizers", ()))

@@ -54,7 +54,11 @@ def see(change: Change, resource: Resource, options: ListOptions) -> Event | Non
 
 
 class Watch:
-    """One client's watch of one resource."""
+    """One client's watch of one resource.
+
+    Raises:
+        StatusError: 504; the client presumes a state that is not there yet.
+    """
 
     def __init__(
         self, store: Store, resource: Resource, options: ListOptions, clock: Clock
@@ -65,13 +69,11 @@ class Watch:
         self._options = options
         self._clock = clock
         self._cursor = options.revision or 0
+        if options.initial_events and self._cursor > store.revision:
+            raise revision_in_future(self._cursor, store.revision)
 
     async def batches(self) -> AsyncIterator[list[Event]]:
-        """Yield events as they come, until the watch's time is over or the server stops.
-
-        Raises:
-            StatusError: 504; the client presumes a state that is not there yet.
-        """
+        """Yield events as they come, until the watch's time is over or the server stops."""
         started = self._clock.monotonic()
         deadline = started + (self._options.timeout or _DEFAULT_TIMEOUT)
         bookmark_at = self._next_bookmark(started, deadline)
@@ -96,8 +98,6 @@ class Watch:
                 return
 
     def _initial(self) -> list[Event]:
-        if self._cursor > self._store.revision:
-            raise revision_in_future(self._cursor, self._store.revision)
         self._cursor = self._store.revision
         matches, readers = self._options.selector.matches, self._resource.fields
         events = [
