@@ -12,7 +12,6 @@ from typing import Any
 from uuid import uuid4
 
 import yaml
-from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.cluster import create_nodes
@@ -33,8 +32,12 @@ class Form:
 
     name: str
     store: tuple[str, str]
-    is_list: bool
     write: Callable[..., str]
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a node's reservations stand in one list under the node's name."""
+        return self is not SPEC
 
 
 def _spec(node: str, pod: str, namespace: str, expires: float, **resources: str) -> dict[str, Any]:
@@ -55,11 +58,11 @@ def _long(_: str, pod: str, namespace: str, expires: float, *, cpu: str, memory:
     return json.dumps({**owner, **amounts, "expireAt": moment})
 
 
-SPEC = Form("spec", STORE, False, lambda *a, **k: yaml.safe_dump(_spec(*a, **k)))
+SPEC = Form("spec", STORE, lambda *a, **k: yaml.safe_dump(_spec(*a, **k)))
 FORMS = (
     SPEC,
-    Form("short-list", NAMED_STORE, True, _short),
-    Form("long-list", NAMED_STORE, True, _long),
+    Form("short-list", NAMED_STORE, _short),
+    Form("long-list", NAMED_STORE, _long),
 )
 
 
@@ -73,7 +76,7 @@ class Corner:
 
     kubeconfig: Path
     scheduler: str
-    api: client.CoreV1Api
+    api: Any  # kubernetes.client.CoreV1Api; its types do not know that bodies may be dicts
     name: str = field(default_factory=lambda: f"e2e-{uuid4().hex[:8]}")
     nodes: list[str] = field(default_factory=list)
     _queued: dict[str, str | None] = field(default_factory=dict)
@@ -104,10 +107,10 @@ class Corner:
     # Pods
 
     def create_pod(self, name: str, requests: Mapping[str, str], **spec: Any) -> None:
-        container = {"name": "main", "image": "none", "resources": {"requests": dict(requests)}}
         # Extended resources are requested by their limit.
         limits = {key: value for key, value in requests.items() if "/" in key}
-        container["resources"] |= {"limits": limits} if limits else {}
+        resources = {"requests": dict(requests), "limits": limits}
+        container = {"name": "main", "image": "none", "resources": resources}
         body = {
             "metadata": {"name": name},
             "spec": {
@@ -158,7 +161,7 @@ class Corner:
 
     # Reservations
 
-    def reserve(  # noqa: PLR0913 - the fields of a reservation
+    def reserve(
         self,
         form: Form,
         node: str,
@@ -166,7 +169,7 @@ class Corner:
         *,
         expires_in: float = 600,
         namespace: str | None = None,
-        **resources: str,
+        **resources: Any,
     ) -> str:
         """Write a reservation as a manager does, and return the data key that holds it."""
         if form.is_list:

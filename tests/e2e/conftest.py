@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -37,9 +38,9 @@ def form(request: pytest.FixtureRequest) -> Form:
 
 
 @pytest.fixture(scope="session")
-def api(kubeconfig: Path) -> client.CoreV1Api:
+def api(kubeconfig: Path) -> Any:
     """The API server, as its administrator."""
-    core = client.CoreV1Api(config.new_client_from_config(str(kubeconfig)))
+    core: Any = client.CoreV1Api(config.new_client_from_config(str(kubeconfig)))
     for store in (STORE, NAMED_STORE):
         labels = {"reserver.io/store": "true"} if store == STORE else {}
         metadata = {"name": store[1], "labels": labels}
@@ -52,7 +53,7 @@ def api(kubeconfig: Path) -> client.CoreV1Api:
 
 @pytest.fixture(scope="session")
 def reserver_kubeconfig(
-    kubeconfig: Path, api: client.CoreV1Api, tmp_path_factory: pytest.TempPathFactory
+    kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """Reserver's own service account, with the rights that we ship and no others."""
     grant(api, *yaml.safe_load_all(RBAC.read_text()))
@@ -66,7 +67,7 @@ def reserver_kubeconfig(
     return path
 
 
-def grant(api: client.CoreV1Api, *documents: dict[str, object]) -> None:
+def grant(api: Any, *documents: dict[str, object]) -> None:
     for document in documents:
         create_from_dict(api.api_client, document)
 
@@ -93,9 +94,7 @@ def reserver(
 
 
 @pytest.fixture
-def corner(
-    request: pytest.FixtureRequest, kubeconfig: Path, api: client.CoreV1Api
-) -> Iterator[Corner]:
+def corner(request: pytest.FixtureRequest, kubeconfig: Path, api: Any) -> Iterator[Corner]:
     """A corner of the cluster for one test."""
     if request.config.getoption("--kubeconfig") is None:
         request.getfixturevalue("reserver")

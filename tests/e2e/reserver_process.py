@@ -9,6 +9,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -100,7 +101,7 @@ class ReserverProcess:
                 return error.code, error.read().decode()
 
 
-def wait_for(condition: Any, what: str, seconds: float = _DEADLINE_S) -> Any:
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = _DEADLINE_S) -> Any:
     """Return what the condition gives once it is true.
 
     Raises:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from kubernetes import client
 
@@ -54,14 +56,17 @@ def test_a_hold_for_a_pod_of_another_namespace_holds_against_its_namesake(
 )
 def test_every_resource_is_held_as_cpu_is(
     corner: Corner,
-    held: dict[str, str],
+    held: dict[str, Any],
     fits: dict[str, str],
     does_not_fit: dict[str, str],
 ) -> None:
     extended = {GPU: "4", "ephemeral-storage": "10Gi"}
     (node,) = corner.add_nodes(1, cpu="4", memory="8Gi", extended=extended)
     corner.reserve(SPEC, node, "owner", **held)
-    corner.wait_held(node) if "cpu" in held else _wait_held_memory(corner, node)
+    if "cpu" in held:
+        corner.wait_held(node)
+    else:
+        _wait_held_memory(corner, node)
     corner.create_pod("too-big", does_not_fit)
     assert "held by reservation" in corner.wait_refused("too-big")
     corner.create_pod("small", fits)
@@ -123,8 +128,8 @@ def test_the_whole_request_of_a_pod_counts_beside_a_hold(
     assert "held by reservation" in corner.wait_refused("bigger-than-it-looks")
 
 
-def _ensure_runtime_class(api: client.CoreV1Api) -> None:
-    node_api = client.NodeV1Api(api.api_client)
+def _ensure_runtime_class(api: Any) -> None:
+    node_api: Any = client.NodeV1Api(api.api_client)
     if not any(c.metadata.name == "e2e-overhead" for c in node_api.list_runtime_class().items):
         overhead = {"podFixed": {"cpu": "1100m"}}
         body = {"metadata": {"name": "e2e-overhead"}, "handler": "none", "overhead": overhead}

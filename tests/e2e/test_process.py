@@ -74,7 +74,7 @@ def _is_held_to(corner: Corner, node: str) -> bool:
         lambda: corner.node_of("probe") or corner.pod("probe").status.conditions, "probe is judged"
     )
     corner.delete_pod("probe")
-    return judged != node
+    return bool(judged != node)
 
 
 def test_calls_are_answered_with_errors_until_all_is_listed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ def test_each_broken_entry_is_refused_alone_with_an_event_that_helps(corner: Cor
     corner.wait_held(node)
     try:
         for key, (_, words) in BROKEN.items():
-            wait_for(lambda k=key, w=words: _event(corner, f"{prefix}.{k}", w), f"event for {key}")
+            wait_for(partial(_event, corner, f"{prefix}.{key}", words), f"event for {key}")
     finally:
         corner.patch_store(SHORT.store, dict.fromkeys(broken))
 
