@@ -1,0 +1,65 @@
+# Each target makes what it needs; `make help` lists them.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+KUBERNETES ?= 1.37
+NODES ?= 3
+# Anything here goes to pytest, e.g. make test ARGS='-k expiry'
+ARGS ?=
+
+.PHONY: help venv demo test check e2e cluster controlplane bench image lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+venv: $(VENV)/.installed ## Create .venv with the reserver command in .venv/bin
+
+# uv installs in seconds what pip needs half a minute for; it comes as a wheel like all else.
+$(VENV)/.installed: requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reserver needs Python 3.11 or newer; set PYTHON=")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check uv==0.13.8
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+demo: venv ## See reservations protect capacity, live; ONCE=1 plays and exits
+	@$(BIN)/reserver demo $(if $(ONCE),--once)
+
+test: venv ## Run the tests that need nothing but Python
+	$(BIN)/pytest $(ARGS)
+
+check: venv ## Format, lint, types, import contracts, shell scripts and unit tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/shellcheck hack/*.sh .ci/run
+	$(BIN)/pytest -q tests/unit tests/property $(ARGS)
+
+controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
+	$(BIN)/python -m hack.controlplane.build --version $(KUBERNETES)
+
+e2e: controlplane ## Run the scenarios and the API contracts on the real control plane
+	$(BIN)/pytest tests/e2e tests/contract --controlplane $(ARGS)
+
+cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, until Ctrl-C
+	@$(BIN)/python -m hack.controlplane.cluster --version $(KUBERNETES) --nodes $(NODES)
+
+bench: venv ## Print the tables of docs/performance.md
+	$(BIN)/python -m hack.bench
+
+image: ## Build the container image reserver:dev
+	docker build --tag reserver:dev .
+
+lock: venv ## Pin what pyproject.toml asks for, with hashes
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --group dev pyproject.toml -o requirements-dev.lock
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) .controlplane build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
