@@ -1,0 +1,117 @@
+"""Small builders, so that a scenario reads as what it is about."""
+
+from collections.abc import Iterable, Mapping
+
+from reserver.cluster import quantity
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod, PodName
+from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.scheduling.state import State
+from reserver.wire.identity import identified
+
+NAMESPACE = "shop"
+NOW = 1_900_000_000.0
+"""Unix seconds at which scenarios play."""
+
+
+def amounts(written: Mapping[str, str]) -> dict[str, int]:
+    """Return quantities in the units of decisions; `gpu` stands for nvidia.com/gpu."""
+    full = {"nvidia.com/gpu" if name == "gpu" else name: text for name, text in written.items()}
+    return {name: quantity.amount(name, text) for name, text in full.items()}
+
+
+def name(pod_name: str) -> PodName:
+    """Return the full name of a pod of the scenarios' namespace."""
+    return PodName(NAMESPACE, pod_name)
+
+
+def pod(  # noqa: PLR0913 - the fields of a pod
+    pod_name: str,
+    *,
+    uid: str = "",
+    node: str = "",
+    priority: int = 0,
+    finished: bool = False,
+    nominated: str = "",
+    claims: Iterable[Reservation] = (),
+    preferences: bool = False,
+    **requests: str,
+) -> Pod:
+    """Return a pod whose UID, unless given, follows from its name."""
+    return Pod(
+        name=name(pod_name),
+        uid=uid or f"uid-{pod_name}",
+        requests={"pods": 1} | amounts(requests),
+        node=node,
+        priority=priority,
+        finished=finished,
+        nominated_node=nominated,
+        claims=frozenset(r.identity for r in claims),
+        has_preferences=preferences,
+    )
+
+
+def node(node_name: str, **allocatable: str) -> Node:
+    """Return a node that has room for 110 pods unless it says otherwise."""
+    return Node(name=node_name, allocatable=amounts({"pods": "110"} | allocatable))
+
+
+def reservation(  # noqa: PLR0913 - the fields of a reservation
+    key: str,
+    *,
+    node: str = "worker-1",
+    owners: Iterable[str] = ("owner",),
+    slots: int = 1,
+    starts: float | None = None,
+    expires: float | None = None,
+    require: bool = False,
+    **resources: str,
+) -> Reservation:
+    """Return a reservation; one slot holds the resources and one of the node's pods."""
+    return identified(
+        ref=ref(key),
+        node=node,
+        owners=frozenset(map(name, owners)),
+        resources={"pods": 1} | amounts(resources),
+        slots=slots,
+        starts_at=starts,
+        expires_at=expires,
+        policy=Policy.REQUIRE if require else Policy.PREFER,
+    )
+
+
+def ref(key: str, item: str = "") -> Ref:
+    """Return a place in the scenarios' store."""
+    return Ref(NAMESPACE, "store", key, item)
+
+
+def state_of(*things: Node | Pod | Reservation, now: float = NOW) -> State:
+    """Return a state that shows all of these and that is complete."""
+    state = State()
+    state.ledger.advance(now)
+    for thing in things:
+        if isinstance(thing, Node):
+            state.node_seen(thing)
+        elif isinstance(thing, Pod):
+            state.pod_seen(thing)
+        else:
+            state.ledger.put(thing)
+    state.is_complete = True
+    return state
+
+
+def held(state: State, node_name: str, resource: str = "cpu") -> int:
+    """Return what the matrix says is held on a node."""
+    return _cell(state, node_name, resource, "held")
+
+
+def requested(state: State, node_name: str, resource: str = "cpu") -> int:
+    """Return what the matrix says pods on a node take."""
+    return _cell(state, node_name, resource, "requested")
+
+
+def _cell(state: State, node_name: str, resource: str, layer: str) -> int:
+    row = state.snapshot.row(node_name)
+    if row is None:
+        return 0
+    return int(getattr(state.snapshot, layer)[row, state.snapshot.columns[resource]])

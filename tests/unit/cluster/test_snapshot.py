@@ -1,0 +1,168 @@
+import numpy as np
+
+from reserver.cluster.snapshot import Snapshot
+from tests.builders import node
+
+
+def cell(snapshot: Snapshot, layer: str, node_name: str, resource: str) -> int:
+    row = snapshot.row(node_name)
+    assert row is not None
+    return int(getattr(snapshot, layer)[row, snapshot.columns[resource]])
+
+
+def free(snapshot: Snapshot, node_name: str, resource: str) -> int:
+    layers = (snapshot.allocatable, snapshot.requested, snapshot.held)
+    row, column = snapshot.row(node_name), snapshot.columns[resource]
+    allocatable, requested, held = (layer[row, column] for layer in layers)
+    return int(allocatable - requested - held)
+
+
+def test_a_node_appears_with_what_it_offers() -> None:
+    snapshot = Snapshot()
+    assert snapshot.row("worker-1") is None
+    assert not snapshot.has_node("worker-1")
+
+    snapshot.set_node(node("worker-1", cpu="4", memory="8Gi"))
+
+    assert snapshot.has_node("worker-1")
+    assert snapshot.node_count == 1
+    assert cell(snapshot, "allocatable", "worker-1", "cpu") == 4000
+    assert cell(snapshot, "allocatable", "worker-1", "memory") == 8 * 2**30
+
+
+def test_a_node_that_offers_less_than_before_is_taken_at_its_word() -> None:
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", cpu="4", gpu="2"))
+    snapshot.set_node(node("worker-1", cpu="2"))
+    assert cell(snapshot, "allocatable", "worker-1", "cpu") == 2000
+    assert cell(snapshot, "allocatable", "worker-1", "nvidia.com/gpu") == 0
+
+
+def test_a_pod_counts_on_one_node_and_once() -> None:
+    snapshot = Snapshot()
+    for worker in ("worker-1", "worker-2"):
+        snapshot.set_node(node(worker, cpu="4"))
+    snapshot.place("uid", "worker-1", {"cpu": 1000})
+    snapshot.place("uid", "worker-1", {"cpu": 1000})
+    assert cell(snapshot, "requested", "worker-1", "cpu") == 1000
+
+    snapshot.place("uid", "worker-1", {"cpu": 3000})
+    assert cell(snapshot, "requested", "worker-1", "cpu") == 3000
+
+    snapshot.place("uid", "worker-2", {"cpu": 3000})
+    assert cell(snapshot, "requested", "worker-1", "cpu") == 0
+    assert cell(snapshot, "requested", "worker-2", "cpu") == 3000
+    assert snapshot.placement("uid") == ("worker-2", {"cpu": 3000})
+
+    snapshot.displace("uid")
+    snapshot.displace("uid")
+    assert cell(snapshot, "requested", "worker-2", "cpu") == 0
+    assert snapshot.placement("uid") is None
+
+
+def test_what_is_known_of_a_node_outlives_its_node_object() -> None:
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", cpu="4"))
+    snapshot.place("uid", "worker-1", {"cpu": 1000})
+    snapshot.set_held("worker-1", {"cpu": 2000})
+
+    snapshot.remove_node("worker-1")
+
+    assert not snapshot.has_node("worker-1")
+    assert cell(snapshot, "allocatable", "worker-1", "cpu") == 0
+    assert cell(snapshot, "requested", "worker-1", "cpu") == 1000
+    assert cell(snapshot, "held", "worker-1", "cpu") == 2000
+
+
+def test_a_row_is_released_with_the_last_thing_known_of_its_node_and_used_again_clean() -> None:
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", cpu="4"))
+    snapshot.place("uid", "worker-1", {"cpu": 1000})
+    snapshot.set_held("worker-1", {"cpu": 2000})
+    row = snapshot.row("worker-1")
+
+    snapshot.remove_node("worker-1")
+    snapshot.set_held("worker-1", {})
+    assert snapshot.row("worker-1") == row
+    snapshot.displace("uid")
+    assert snapshot.row("worker-1") is None
+
+    snapshot.set_held("worker-2", {"gpu": 1})
+    assert snapshot.row("worker-2") == row
+    assert snapshot.name_of(row or 0) == "worker-2"
+    assert not snapshot.has_node("worker-2")
+    assert snapshot.requested.sum() == snapshot.allocatable.sum() == snapshot.held.sum() == 0
+
+
+def test_nodes_that_come_and_go_do_not_grow_the_matrix() -> None:
+    snapshot = Snapshot()
+    size = snapshot.allocatable.shape
+    for number in range(1000):
+        snapshot.set_node(node(f"worker-{number}", cpu="4"))
+        snapshot.remove_node(f"worker-{number}")
+    assert snapshot.allocatable.shape == size
+
+
+def test_the_matrix_grows_past_its_first_size_and_keeps_every_cell() -> None:
+    snapshot = Snapshot()
+    for number in range(300):
+        snapshot.set_node(node(f"worker-{number}", cpu=str(number), **{f"x.io/r{number}": "7"}))
+        snapshot.place(f"uid-{number}", f"worker-{number}", {"cpu": number})
+        snapshot.set_held(f"worker-{number}", {"cpu": 2 * number + 1})
+    for number in range(300):
+        assert cell(snapshot, "allocatable", f"worker-{number}", "cpu") == 1000 * number
+        assert cell(snapshot, "allocatable", f"worker-{number}", f"x.io/r{number}") == 7
+        assert cell(snapshot, "requested", f"worker-{number}", "cpu") == number
+        assert cell(snapshot, "held", f"worker-{number}", "cpu") == 2 * number + 1
+    assert snapshot.node_count == len(snapshot.existing_rows()) == 300
+    assert snapshot.has_holds.sum() == 300
+
+
+def test_a_hold_and_a_request_for_what_no_node_offers_yet_count_once_one_does() -> None:
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", cpu="4"))
+    snapshot.set_held("worker-1", {"nvidia.com/gpu": 2})
+    snapshot.place("uid", "worker-1", {"nvidia.com/gpu": 1})
+    assert "nvidia.com/gpu" not in snapshot.columns
+    assert snapshot.has_holds[snapshot.row("worker-1")]
+
+    snapshot.set_node(node("worker-2", gpu="8"))
+
+    assert cell(snapshot, "held", "worker-1", "nvidia.com/gpu") == 2
+    assert cell(snapshot, "requested", "worker-1", "nvidia.com/gpu") == 1
+    assert cell(snapshot, "allocatable", "worker-2", "nvidia.com/gpu") == 8
+
+
+def test_absurd_amounts_are_clamped_and_do_not_overflow() -> None:
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", memory="4Gi"))
+    for number in range(3):
+        snapshot.place(f"uid-{number}", "worker-1", {"memory": 2**62})
+    snapshot.set_held("worker-1", {"memory": 2**70})
+    with np.errstate(all="raise"):
+        assert free(snapshot, "worker-1", "memory") < 0
+
+
+def test_a_clamped_cell_does_not_drift() -> None:
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", memory="4Gi"))
+    snapshot.place("small", "worker-1", {"memory": 1})
+    for number in range(3):
+        snapshot.place(f"uid-{number}", "worker-1", {"memory": 2**62})
+    for number in range(3):
+        snapshot.displace(f"uid-{number}")
+    assert cell(snapshot, "requested", "worker-1", "memory") == 1
+
+
+def test_rows_of_names_that_nobody_knows_are_minus_one() -> None:
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", cpu="4"))
+    assert snapshot.rows(["ghost", "worker-1", ""]).tolist() == [-1, 0, -1]
+    assert snapshot.rows([]).tolist() == []
+
+
+def test_holding_nothing_on_an_unknown_node_leaves_no_trace() -> None:
+    snapshot = Snapshot()
+    snapshot.set_held("ghost", {})
+    snapshot.remove_node("ghost")
+    assert snapshot.row("ghost") is None
