@@ -68,6 +68,11 @@ class Watched:
         """Yield each store ConfigMap with the number of entries not enforced."""
         return (("/".join(name), count) for name, count in self.store.problem_counts())
 
+    @property
+    def unknown_nodes(self) -> int:
+        """How many reservations name a node that does not exist."""
+        return self.cleaner.unknown_nodes
+
     def counters(self) -> Iterable[tuple[str, str, int]]:
         """Yield name, help text and value of what only grows."""
         yield (
@@ -86,6 +91,11 @@ class Watched:
             "reserver_store_edits_lost",
             "Edits that were not made because somebody wrote the key in between.",
             self.cleaner.lost,
+        )
+        yield (
+            "reserver_unreadable_objects",
+            "Pods, nodes and ConfigMaps that were passed over because they could not be read.",
+            sum(reflector.view.unreadable for reflector in self.reflectors),
         )
 
 

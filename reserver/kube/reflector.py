@@ -36,6 +36,9 @@ _GONE = 410
 class View(Protocol):
     """What a reflector keeps up to date."""
 
+    unreadable: int
+    """How many objects were passed over because they could not be read."""
+
     def page_listed(self, items: list[msgspec.Raw]) -> None:
         """Take some of the objects that exist."""
 
@@ -53,7 +56,8 @@ class Reflector:
     """Keeps a view of one collection up to date.
 
     Attributes:
-        is_synced: the collection has been listed once.
+        view: what it keeps up to date.
+        synced: set once the collection has been listed.
         lists: how often it was listed.
         watches: how often it was watched.
     """
@@ -68,7 +72,7 @@ class Reflector:
     ) -> None:
         self._client = client
         self._path = path
-        self._view = view
+        self.view = view
         self._selector = dict(selector or {})
         self._idle_limit_s = idle_limit_s
         self._backoff_s = _FIRST_BACKOFF_S
@@ -113,11 +117,11 @@ class Reflector:
             if token:
                 params["continue"] = token
             page = _decoded_list(await self._client.get(self._path, params))
-            self._view.page_listed(page.items or [])
+            self.view.page_listed(page.items or [])
             token = page.metadata.continue_
             if not token:
                 break
-        self._view.list_ended()
+        self.view.list_ended()
         if self._complaint or not self.synced.is_set():
             log.info("collection listed", collection=str(self))
         self._recovered()
@@ -139,9 +143,9 @@ class Reflector:
                 status = decode(Status, event.object)
                 raise ApiError(status.code, status.reason, status.message)
             if event.type == "DELETED":
-                self._view.deleted(event.object)
+                self.view.deleted(event.object)
             elif event.type != "BOOKMARK":
-                self._view.changed(event.object)
+                self.view.changed(event.object)
             version = decode(PartialObject, event.object).metadata.resource_version
             self._recovered()
         return version

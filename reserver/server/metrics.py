@@ -6,7 +6,12 @@ from collections import Counter as Tally
 from collections.abc import Iterable
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -29,6 +34,10 @@ class Watched(Protocol):
     def invalid_entries(self) -> Iterable[tuple[str, int]]:
         """Yield each ConfigMap (namespace/name) with the number of entries not enforced."""
 
+    @property
+    def unknown_nodes(self) -> int:
+        """How many reservations name a node that does not exist."""
+
     def counters(self) -> Iterable[tuple[str, str, int]]:
         """Yield name, help text and value of what only grows."""
 
@@ -44,6 +53,7 @@ class Metrics:
 
     def __init__(self, watched: Watched) -> None:
         """Count calls, and read all else from `watched` when scraped."""
+        disable_created_metrics()  # A time series more for each, which nobody reads.
         self.registry = CollectorRegistry()
         self.calls = Counter(
             "reserver_extender_calls",
@@ -83,5 +93,9 @@ class _StateCollector(Collector):
         for name, count in self._watched.invalid_entries():
             invalid.add_metric((name,), count)
         yield invalid
+        homeless = "Reservations that name a node that does not exist."
+        yield GaugeMetricFamily(
+            "reserver_unknown_nodes", homeless, value=self._watched.unknown_nodes
+        )
         for name, documentation, value in self._watched.counters():
             yield CounterMetricFamily(name, documentation, value=value)
