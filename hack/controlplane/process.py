@@ -1,13 +1,13 @@
 """One program of the control plane: started, watched until it is ready, stopped."""
 
 import contextlib
-import ctypes
 import http.client
 import os
 import signal
 import socket
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -16,8 +16,7 @@ from typing import TypeVar
 POLL = 0.05  # seconds between two looks at a condition
 TAIL_LINES = 20
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_PR_SET_PDEATHSIG = 1
+_LEASH = Path(__file__).with_name("leash.py")
 
 _Started = TypeVar("_Started")
 
@@ -35,15 +34,14 @@ class Process:
 
     def __init__(self, command: Sequence[str | Path], log: Path) -> None:
         self.log = log
-        parent = os.getpid()
+        leash: list[str | Path] = [sys.executable, "-IS", _LEASH, str(os.getpid())]
         with log.open("ab") as out:
             self._popen = subprocess.Popen(
-                command,
+                [*leash, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
                 start_new_session=True,  # a Ctrl-C in the terminal is ours to handle, in order
-                preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509 (two system calls, no locks)
             )
 
     @property
@@ -141,10 +139,3 @@ def answers(
         return False
     finally:
         connection.close()
-
-
-def _die_with(parent: int) -> None:
-    """Runs in the child before the program: asks the kernel to kill it when its parent is gone."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it went before we asked
-        os._exit(1)
