@@ -1,0 +1,119 @@
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.reservation import Phase, Ref, Reservation
+from tests.builders import name, node, reservation
+
+WORKERS = ("worker-1", "worker-2", "worker-3")
+PODS = ("a", "b", "c")
+times = st.none() | st.integers(0, 40).map(float)
+
+
+@st.composite
+def reservations(draw: st.DrawFn) -> Reservation:
+    return reservation(
+        draw(st.sampled_from(["r1", "r2", "r3", "r4"])),
+        node=draw(st.sampled_from(WORKERS)),
+        owners=draw(st.sets(st.sampled_from(PODS), min_size=1)),
+        slots=draw(st.integers(1, 3)),
+        starts=draw(times),
+        expires=draw(times),
+        cpu=str(draw(st.integers(1, 4))),
+    )
+
+
+class LedgerAgainstRecomputation(RuleBasedStateMachine):
+    """The ledger, and what follows from the reservations, the claims and the time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.snapshot = Snapshot()
+        for worker in WORKERS:
+            self.snapshot.set_node(node(worker, cpu="64"))
+        self.ledger = Ledger(self.snapshot)
+        self.now = 0.0
+        self.written: dict[Ref, Reservation] = {}
+        self.ever: list[Reservation] = []
+        self.claims: set[tuple[str, str, str]] = set()
+
+    @rule(written=reservations())
+    def put(self, written: Reservation) -> None:
+        self.ledger.put(written)
+        self.written[written.ref] = written
+        self.ever.append(written)
+
+    @precondition(lambda self: self.ever)
+    @rule(data=st.data())
+    def put_again(self, data: st.DataObject) -> None:
+        again = data.draw(st.sampled_from(self.ever))
+        self.ledger.put(again)
+        self.written[again.ref] = again
+
+    @precondition(lambda self: self.written)
+    @rule(data=st.data())
+    def drop(self, data: st.DataObject) -> None:
+        ref = data.draw(st.sampled_from(sorted(self.written)))
+        self.ledger.drop(ref)
+        del self.written[ref]
+
+    @precondition(lambda self: self.ever)
+    @rule(data=st.data(), pod=st.sampled_from(PODS), number=st.integers(0, 1))
+    def claim(self, data: st.DataObject, pod: str, number: int) -> None:
+        identity = data.draw(st.sampled_from(self.ever)).identity
+        self.ledger.claim(identity, name(pod), f"{pod}-{number}")
+        self.claims.add((identity, pod, f"{pod}-{number}"))
+
+    @precondition(lambda self: self.claims)
+    @rule(data=st.data())
+    def unclaim(self, data: st.DataObject) -> None:
+        identity, pod, uid = data.draw(st.sampled_from(sorted(self.claims)))
+        self.ledger.unclaim(identity, uid)
+        self.claims.discard((identity, pod, uid))
+
+    @rule(step=st.integers(-5, 15))
+    def advance(self, step: int) -> None:
+        self.ledger.advance(self.now + step)
+        self.now = max(self.now, self.now + step)
+
+    @invariant()
+    def holds_what_follows(self) -> None:
+        held = dict.fromkeys(WORKERS, 0)
+        for written in self.written.values():
+            held[written.node] += self._left(written) * written.resources["cpu"]
+        for worker in WORKERS:
+            cell = self.snapshot.held[self.snapshot.row(worker), self.snapshot.columns["cpu"]]
+            assert held[worker] == self.ledger.held_on(worker).get("cpu", 0) == cell
+        for pod in PODS:
+            seats = {r.ref for r in self.ledger.seats(name(pod))}
+            active = (r for r in self.written.values() if self._left(r) and name(pod) in r.owners)
+            assert seats == {r.ref for r in active}
+
+    @invariant()
+    def is_the_same_when_it_is_rebuilt(self) -> None:
+        snapshot = Snapshot()
+        rebuilt = Ledger(snapshot)
+        for identity, pod, uid in self.claims:
+            rebuilt.claim(identity, name(pod), uid)
+        for written in self.written.values():
+            rebuilt.put(written)
+        rebuilt.advance(self.now)
+        for worker in WORKERS:
+            assert rebuilt.held_on(worker) == self.ledger.held_on(worker)
+        assert dict(_phases(rebuilt)) == dict(_phases(self.ledger))
+
+    def _left(self, written: Reservation) -> int:
+        claims = sum(
+            identity == written.identity and name(pod) in written.owners
+            for identity, pod, _ in self.claims
+        )
+        active = written.phase(claims, self.now) is Phase.ACTIVE
+        return written.slots - claims if active else 0
+
+
+def _phases(ledger: Ledger) -> list[tuple[Ref, Phase]]:
+    return [(reservation.ref, phase) for reservation, phase in ledger]
+
+
+TestLedgerAgainstRecomputation = LedgerAgainstRecomputation.TestCase

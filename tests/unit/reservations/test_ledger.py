@@ -1,0 +1,270 @@
+import pytest
+
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.reservation import Phase, Reservation
+from tests.builders import name, node, ref, reservation
+
+
+@pytest.fixture
+def snapshot() -> Snapshot:
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", cpu="16"))
+    snapshot.set_node(node("worker-2", cpu="16"))
+    return snapshot
+
+
+@pytest.fixture
+def ledger(snapshot: Snapshot) -> Ledger:
+    return Ledger(snapshot)
+
+
+def held(ledger: Ledger, worker: str = "worker-1") -> int:
+    """Return the millicores that are held, which ledger and matrix have to agree on."""
+    said = ledger.held_on(worker).get("cpu", 0)
+    row = ledger._snapshot.row(worker)
+    assert row is not None
+    assert ledger._snapshot.held[row, ledger._snapshot.columns["cpu"]] == said
+    assert bool(ledger._snapshot.has_holds[row]) == bool(ledger.held_on(worker))
+    return said
+
+
+def test_a_reservation_holds_all_its_slots(ledger: Ledger) -> None:
+    ledger.put(reservation("r", slots=3, cpu="2"))
+    assert held(ledger) == 6000
+    assert ledger.held_on("worker-1")["pods"] == 3
+
+
+def test_reservations_on_one_node_add_up(ledger: Ledger) -> None:
+    ledger.put(reservation("a", cpu="2"))
+    ledger.put(reservation("b", cpu="3"))
+    assert held(ledger) == 5000
+    assert [r.ref.key for r in ledger.holding_on("worker-1")] == ["a", "b"]
+
+
+def test_a_reservation_holds_from_its_start_until_its_expiry_to_the_tick(ledger: Ledger) -> None:
+    ledger.put(reservation("r", starts=100.0, expires=200.0, cpu="2"))
+    seen = []
+    for now in (0.0, 99.999, 100.0, 199.999, 200.0, 201.0):
+        ledger.advance(now)
+        seen.append((held(ledger), ledger.phase(ref("r"))))
+    assert seen == [
+        (0, Phase.PENDING),
+        (0, Phase.PENDING),
+        (2000, Phase.ACTIVE),
+        (2000, Phase.ACTIVE),
+        (0, Phase.EXPIRED),
+        (0, Phase.EXPIRED),
+    ]
+
+
+def test_time_may_jump_over_a_whole_reservation(ledger: Ledger) -> None:
+    ledger.put(reservation("r", starts=100.0, expires=200.0, cpu="2"))
+    ledger.advance(1000.0)
+    assert held(ledger) == 0
+    assert ledger.phase(ref("r")) is Phase.EXPIRED
+
+
+def test_a_clock_that_is_set_back_revives_nothing(ledger: Ledger) -> None:
+    ledger.put(reservation("r", expires=200.0, cpu="2"))
+    ledger.advance(200.0)
+    ledger.advance(100.0)
+    assert held(ledger) == 0
+    assert ledger.phase(ref("r")) is Phase.EXPIRED
+    ledger.put(reservation("late", expires=150.0, cpu="2"))
+    assert held(ledger) == 0
+
+
+def test_a_reservation_that_was_over_when_it_was_written_holds_nothing(ledger: Ledger) -> None:
+    ledger.advance(300.0)
+    ledger.put(reservation("r", expires=200.0, cpu="2"))
+    assert held(ledger) == 0
+    assert ledger.seats(name("owner")) == ()
+
+
+def test_a_claim_takes_one_slot_however_often_it_is_reported(ledger: Ledger) -> None:
+    both = reservation("r", owners=("a", "b"), slots=2, cpu="2")
+    ledger.put(both)
+    for _ in range(3):
+        ledger.claim(both.identity, name("a"), "uid-a")
+    assert held(ledger) == 2000
+    assert ledger.phase(ref("r")) is Phase.ACTIVE
+    ledger.claim(both.identity, name("b"), "uid-b")
+    assert held(ledger) == 0
+    assert ledger.phase(ref("r")) is Phase.CLAIMED
+
+
+def test_claims_of_pods_that_are_no_owners_do_not_count(ledger: Ledger) -> None:
+    mine = reservation("r", owners=("owner",), cpu="2")
+    ledger.claim(mine.identity, name("intruder"), "uid-before")
+    ledger.put(mine)
+    ledger.claim(mine.identity, name("intruder"), "uid-after")
+    assert held(ledger) == 2000
+    ledger.unclaim(mine.identity, "uid-after")
+    assert held(ledger) == 2000
+
+
+def test_a_claim_may_be_known_before_its_reservation(ledger: Ledger) -> None:
+    claimed = reservation("r", cpu="2")
+    ledger.claim(claimed.identity, name("owner"), "uid")
+    ledger.put(claimed)
+    assert held(ledger) == 0
+    assert ledger.phase(ref("r")) is Phase.CLAIMED
+
+
+def test_a_claim_that_is_taken_back_gives_the_slot_back(ledger: Ledger) -> None:
+    mine = reservation("r", cpu="2")
+    ledger.put(mine)
+    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.unclaim(mine.identity, "uid")
+    assert held(ledger) == 2000
+    assert ledger.seats(name("owner")) == (mine,)
+
+
+def test_a_claim_that_is_taken_back_after_the_expiry_gives_nothing_back(ledger: Ledger) -> None:
+    mine = reservation("r", expires=100.0, cpu="2")
+    ledger.put(mine)
+    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.advance(100.0)
+    ledger.unclaim(mine.identity, "uid")
+    assert held(ledger) == 0
+
+
+def test_a_slot_stays_claimed_when_its_pod_is_deleted(ledger: Ledger) -> None:
+    mine = reservation("r", cpu="2")
+    ledger.put(mine)
+    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.pod_gone(mine.identity, "uid")
+    assert held(ledger) == 0
+    assert ledger.phase(ref("r")) is Phase.CLAIMED
+
+
+def test_a_reservation_written_again_after_its_pod_is_gone_holds_again(ledger: Ledger) -> None:
+    mine = reservation("r", cpu="2")
+    ledger.put(mine)
+    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.pod_gone(mine.identity, "uid")
+    ledger.drop(mine.ref)
+    ledger.put(mine)
+    assert held(ledger) == 2000
+
+
+def test_the_same_reservation_written_again_keeps_its_claims(ledger: Ledger) -> None:
+    mine = reservation("r", cpu="2")
+    ledger.put(mine)
+    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.put(reservation("r", cpu="2"))
+    assert held(ledger) == 0
+    ledger.drop(mine.ref)
+    ledger.put(mine)
+    assert held(ledger) == 0
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        reservation("r", cpu="3"),
+        reservation("r", cpu="2", slots=2),
+        reservation("r", cpu="2", owners=("owner", "other")),
+        reservation("r", cpu="2", expires=500.0),
+        reservation("r", cpu="2", starts=1.0),
+        reservation("r", cpu="2", require=True),
+        reservation("r", cpu="2", memory="1"),
+        reservation("r", cpu="2", node="worker-2"),
+    ],
+    ids=lambda r: r.digest,
+)
+def test_an_edited_reservation_is_another_one_and_inherits_no_claims(
+    ledger: Ledger, edited: Reservation
+) -> None:
+    mine = reservation("r", cpu="2")
+    ledger.advance(10.0)
+    ledger.put(mine)
+    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.put(edited)
+    assert ledger.phase(edited.ref) is Phase.ACTIVE
+    assert held(ledger, edited.node) == edited.resources["cpu"] * edited.slots
+    assert len(ledger) == 1
+
+
+def test_a_reservation_that_moves_holds_nothing_where_it_was(ledger: Ledger) -> None:
+    ledger.put(reservation("r", cpu="2"))
+    ledger.put(reservation("r", cpu="2", node="worker-2"))
+    assert (held(ledger, "worker-1"), held(ledger, "worker-2")) == (0, 2000)
+
+
+def test_the_times_of_what_was_edited_away_do_nothing(ledger: Ledger) -> None:
+    ledger.put(reservation("r", expires=100.0, cpu="2"))
+    ledger.put(reservation("r", expires=300.0, cpu="2"))
+    ledger.advance(200.0)
+    assert held(ledger) == 2000
+    ledger.advance(300.0)
+    assert held(ledger) == 0
+
+
+def test_a_dropped_reservation_leaves_no_trace(ledger: Ledger) -> None:
+    mine = reservation("r", expires=100.0, cpu="2")
+    ledger.put(mine)
+    ledger.drop(mine.ref)
+    ledger.drop(mine.ref)
+    ledger.advance(200.0)
+    assert held(ledger) == 0
+    assert len(ledger) == 0
+    assert ledger.get(mine.ref) is None
+    assert ledger.phase(mine.ref) is None
+    assert ledger.seats(name("owner")) == ledger.naming(name("owner")) == ()
+    assert list(ledger.holding_on("worker-1")) == []
+
+
+def test_a_pods_reservations_are_found_oldest_first_while_they_are_not_over(
+    ledger: Ledger,
+) -> None:
+    ledger.advance(100.0)
+    claimed = reservation("claimed", cpu="1")
+    for written in (
+        reservation("pending", starts=150.0, cpu="1"),
+        claimed,
+        reservation("expired", expires=50.0, cpu="1"),
+        reservation("b", cpu="1"),
+        reservation("a", cpu="1"),
+        reservation("others", owners=("other",), cpu="1"),
+    ):
+        ledger.put(written)
+    ledger.claim(claimed.identity, name("owner"), "uid")
+    assert [r.ref.key for r in ledger.naming(name("owner"))] == ["pending", "b", "a"]
+    assert [r.ref.key for r in ledger.seats(name("owner"))] == ["b", "a"]
+
+
+def test_the_phases_of_all_reservations_can_be_listed(ledger: Ledger) -> None:
+    ledger.advance(100.0)
+    ledger.put(reservation("a", starts=200.0, cpu="1"))
+    ledger.put(reservation("b", cpu="1"))
+    ledger.put(reservation("c", expires=100.0, cpu="1"))
+    listed = [(r.ref.key, phase.value) for r, phase in ledger]
+    assert listed == [("a", "Pending"), ("b", "Active"), ("c", "Expired")]
+
+
+def test_what_no_node_offers_is_held_as_soon_as_one_does(
+    ledger: Ledger, snapshot: Snapshot
+) -> None:
+    ledger.put(reservation("r", node="worker-9", gpu="2"))
+    snapshot.set_node(node("worker-9", gpu="4"))
+    assert snapshot.held[snapshot.row("worker-9"), snapshot.columns["nvidia.com/gpu"]] == 2
+
+
+def test_advancing_costs_nothing_while_nothing_is_due(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = []
+    settle = Ledger._settle
+    count = 500
+    for number in range(count):
+        ledger.put(reservation(f"r{number}", expires=1000.0 + number, cpu="1m"))
+    monkeypatch.setattr(Ledger, "_settle", lambda self, e: (settled.append(e), settle(self, e)))
+    for now in range(1000):
+        ledger.advance(now / 2)
+    assert settled == []
+    for now in range(1000, 1000 + count):
+        ledger.advance(now)
+    assert len(settled) == count
+    assert held(ledger) == 0
