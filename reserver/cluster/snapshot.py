@@ -100,6 +100,10 @@ class Snapshot:
         """Return the rows of all Node objects that are known."""
         return np.flatnonzero(self.exists)
 
+    def node_names(self) -> list[str]:
+        """Return the names of all Node objects that are known."""
+        return [self._names[row] for row in self.existing_rows()]
+
     def name_of(self, row: int) -> str:
         """Return the node of a row."""
         return self._names[row]

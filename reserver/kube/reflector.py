@@ -103,6 +103,9 @@ class Reflector:
                 if exc.status == _GONE:
                     version = ""
                 await self._back_off(exc)
+            except InvalidInput as exc:
+                version = ""
+                await self._back_off(ApiError(0, "Malformed", f"malformed answer: {exc}"))
 
     async def _list(self) -> str:
         """List all pages and return the resourceVersion to watch from.
@@ -116,7 +119,7 @@ class Reflector:
             params = {**self._selector, "limit": str(PAGE)}
             if token:
                 params["continue"] = token
-            page = _decoded_list(await self._client.get(self._path, params))
+            page = decode(ObjectList, await self._client.get(self._path, params))
             self.view.page_listed(page.items or [])
             token = page.metadata.continue_
             if not token:
@@ -138,7 +141,7 @@ class Reflector:
             "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
         }
         async for line in self._client.watch(self._path, params, self._idle_limit_s):
-            event = _decoded_event(line)
+            event = decode(WatchEvent, line)
             if event.type == "ERROR":
                 status = decode(Status, event.object)
                 raise ApiError(status.code, status.reason, status.message)
@@ -170,17 +173,3 @@ def _advice(error: ApiError) -> str:
     if error.status == 401:  # noqa: PLR2004 - Unauthorized
         return "the API server does not accept the credentials (401 Unauthorized)"
     return str(error)
-
-
-def _decoded_list(raw: bytes) -> ObjectList:
-    try:
-        return decode(ObjectList, raw)
-    except InvalidInput as exc:
-        raise ApiError(0, "Malformed", f"the API server sent a malformed list: {exc}") from exc
-
-
-def _decoded_event(raw: bytes) -> WatchEvent:
-    try:
-        return decode(WatchEvent, raw)
-    except InvalidInput as exc:
-        raise ApiError(0, "Malformed", f"the API server sent a malformed event: {exc}") from exc

@@ -92,6 +92,10 @@ class Store:
             for key in list(document.keys):
                 self._exchange(document, key, None)
 
+    def names(self) -> tuple[Name, ...]:
+        """Return the ConfigMaps that are read."""
+        return tuple(self._documents)
+
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
         """Yield each ConfigMap with the number of its entries that are not enforced."""
         for name, document in self._documents.items():

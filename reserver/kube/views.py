@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 import msgspec
@@ -34,11 +34,20 @@ class ObjectView(Generic[T]):
         read: Callable[[msgspec.Raw], T],
         seen: Callable[[T], None],
         gone: Callable[[Key], None],
+        known: Callable[[], Iterable[Key]],
     ) -> None:
+        """Tell somebody of a collection's objects.
+
+        Args:
+            read: turns JSON into an object; raises InvalidInput.
+            seen: is told of each object that exists, whenever it may have changed.
+            gone: is told of each object that does not exist any more.
+            known: the objects that somebody believes to exist.
+        """
         self._read = read
         self._seen = seen
         self._gone = gone
-        self._known: set[Key] = set()
+        self._known = known
         self._listed: set[Key] = set()
         self.unreadable = 0
 
@@ -49,19 +58,17 @@ class ObjectView(Generic[T]):
 
     def list_ended(self) -> None:
         """Drop the objects that no page has shown."""
-        for key in self._known - self._listed:
+        for key in set(self._known()) - self._listed:
             self._gone(key)
-        self._known, self._listed = self._listed, set()
+        self._listed.clear()
 
     def changed(self, item: msgspec.Raw) -> None:
         """Take an object that was added or modified."""
-        self._known.add(self._take(item))
+        self._take(item)
 
     def deleted(self, item: msgspec.Raw) -> None:
         """Drop an object, after taking its last state: a pod may have been bound in between."""
-        key = self._take(item)
-        self._known.discard(key)
-        self._gone(key)
+        self._gone(self._take(item))
 
     def _take(self, item: msgspec.Raw) -> Key:
         metadata = decode(PartialObject, item).metadata
@@ -80,6 +87,7 @@ def pod_view(state: State) -> ObjectView[PodObject]:
         read=lambda raw: decode(PodObject, raw),
         seen=lambda pod: state.pod_seen(pod.value()),
         gone=lambda key: state.pod_gone(PodName(*key)),
+        known=lambda: state.pods,
     )
 
 
@@ -89,6 +97,7 @@ def node_view(state: State) -> ObjectView[NodeObject]:
         read=lambda raw: decode(NodeObject, raw),
         seen=lambda node: state.node_seen(node.value()),
         gone=lambda key: state.node_gone(key[1]),
+        known=lambda: (("", name) for name in state.snapshot.node_names()),
     )
 
 
@@ -110,4 +119,9 @@ def store_view(
         if covers(name):
             store.drop(name)
 
-    return ObjectView(read=lambda raw: decode(ConfigMapObject, raw), seen=seen, gone=gone)
+    return ObjectView(
+        read=lambda raw: decode(ConfigMapObject, raw),
+        seen=seen,
+        gone=gone,
+        known=lambda: filter(covers, store.names()),
+    )

@@ -24,8 +24,7 @@ BIND_PATIENCE_S = 25.0
 """How long a Bind call waits for the API server, in seconds: less than the extender's httpTimeout.
 The binding itself goes on; kube-scheduler's next Bind call for the pod joins it."""
 
-_RECENT_PODS = 20_000
-_RECENT_S = 300.0
+_TRIED_PODS = 20_000
 _TRIES_WINDOW_S = 60.0
 _SPARE_TRIES = 8
 
@@ -72,10 +71,8 @@ class Extender:
         self._clock = clock
         self._obstacles = obstacles
         self._tasks = tasks
-        self._under_way: dict[str, tuple[str, asyncio.Task[str]]] = {}
-        # A pod that kube-scheduler knows may not have come through our watch yet.
-        self._recent: TTLCache[str, Pod] = TTLCache(_RECENT_PODS, _RECENT_S, timer=clock)
-        self._tries: TTLCache[str, int] = TTLCache(_RECENT_PODS, _TRIES_WINDOW_S, timer=clock)
+        self._under_way: dict[str, asyncio.Task[str]] = {}
+        self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, _TRIES_WINDOW_S, timer=clock)
 
     @property
     def binding(self) -> int:
@@ -89,7 +86,6 @@ class Extender:
             NotReady: the state is not good enough to decide on.
         """
         self._require_ready()
-        self._recent[pod.uid] = pod
         verdict = filter_nodes(pod, names, self._state, self._clock())
         if not verdict.nodes:
             effects = [type(effect).__name__ for effect in verdict.effects]
@@ -123,24 +119,24 @@ class Extender:
         # From here to the assumption there is no await: no other decision comes between.
         if pod.node:
             return "" if pod.node == args.node else f"already bound to {pod.node}"
-        if pod.uid in self._under_way:
-            node, task = self._under_way[pod.uid]
-            if node != args.node:
-                return f"being bound to {node}"
-            return await self._wait(task)
+        assumption = self._state.assumption(pod.uid)
+        if assumption is not None:
+            if assumption.node != args.node:
+                return f"being bound to {assumption.node}"
+            return await self._wait(self._under_way.get(pod.uid))
         verdict = judge_bind(pod, args.node, self._state, self._clock())
         if verdict.refusal is not None:
             log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
             return verdict.refusal
         self._state.assume(pod, args.node, verdict.claims)
         task = self._tasks.create_task(self._write(pod, args.node, verdict.claims))
-        self._under_way[pod.uid] = (args.node, task)
+        self._under_way[pod.uid] = task
         return await self._wait(task)
 
     async def drain(self) -> None:
         """Wait for the bindings under way."""
-        for _, task in tuple(self._under_way.values()):
-            await asyncio.wait([task])
+        if self._under_way:
+            await asyncio.wait(self._under_way.values())
 
     def explain(self, name: PodName) -> Explanation | None:
         """Return what the holds mean for a pod, None when there is no such pod.
@@ -157,16 +153,18 @@ class Extender:
             raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
 
     async def _find_pod(self, name: PodName, uid: str) -> Pod:
-        pod = self._state.pods.get(name)
-        if pod is None or pod.uid != uid:
-            pod = self._recent.get(uid)
-        if pod is None:
-            pod = await self._cluster.read_pod(name)
+        """Return a pod that kube-scheduler knows; it may not have come through our watch yet."""
+        known = self._state.pods.get(name)
+        if known is not None and known.uid == uid:
+            return known
+        pod = await self._cluster.read_pod(name)
         if pod.uid != uid:
             raise InvalidInput("PodUID", f"{uid!r} is not this pod's", "it was replaced; try again")
-        # The watch may have shown it while we asked.
         known = self._state.pods.get(name)
-        return known if known is not None and known.uid == uid else pod
+        if known is not None and known.uid == uid:
+            return known  # The watch was faster.
+        self._state.pod_seen(pod)
+        return pod
 
     async def _write(self, pod: Pod, node: str, claims: tuple[str, ...]) -> str:
         try:
@@ -183,6 +181,8 @@ class Extender:
             del self._under_way[pod.uid]
 
     @staticmethod
-    async def _wait(task: asyncio.Task[str]) -> str:
+    async def _wait(task: asyncio.Task[str] | None) -> str:
+        if task is None:
+            return ""  # Written; the watch has not shown it yet.
         done, _ = await asyncio.wait([task], timeout=BIND_PATIENCE_S)
         return task.result() if done else "binding not confirmed by the API server yet"
