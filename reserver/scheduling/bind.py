@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Policy
-from reserver.scheduling.fit import fits_beside_holds, slots_by_node
+from reserver.scheduling.fit import fits_beside_holds, in_the_way, slots_by_node
 from reserver.scheduling.state import State
 
 
@@ -42,11 +42,7 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
         rows = state.snapshot.rows((node,))
         own = slots_by_node(seat for seat in seats if seat.node == node)
         if not fits_beside_holds(pod, state.snapshot, rows, own).all():
-            return BindVerdict(refusal=_refusal(pod, node, state))
+            other = in_the_way(pod, node, state.ledger)
+            refusal = f"held by reservation {other.ref}" if other else "node not known yet"
+            return BindVerdict(refusal=refusal)
     return BindVerdict(claims=tuple(r.identity for r in state.ledger.naming(pod.name)))
-
-
-def _refusal(pod: Pod, node: str, state: State) -> str:
-    others = (r for r in state.ledger.holding_on(node) if pod.name not in r.owners)
-    first = next(others, None)
-    return f"held by reservation {first.ref}" if first else "node not known yet"

@@ -17,7 +17,12 @@ import numpy as np
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Policy, Reservation
 from reserver.scheduling.effects import Effect, Retry, Steer
-from reserver.scheduling.fit import fits_beside_holds, has_room, slots_by_node
+from reserver.scheduling.fit import (
+    fits_beside_holds,
+    has_room,
+    in_the_way,
+    slots_by_node,
+)
 from reserver.scheduling.state import State
 
 ANSWER_LIMIT = 100
@@ -62,7 +67,7 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
     nodes = _open_nodes(pod, names, state, seats)
     if nodes:
         return FilterVerdict(nodes=nodes)
-    refused = _name_holds(names, state)
+    refused = _name_holds(pod, names, state)
     return FilterVerdict(refused=refused, effects=_retry(pod, names, state))
 
 
@@ -109,9 +114,9 @@ def _open_nodes(
     return (untouched + beside)[:enough]
 
 
-def _name_holds(names: Sequence[str], state: State) -> dict[str, str]:
+def _name_holds(pod: Pod, names: Sequence[str], state: State) -> dict[str, str]:
     """Return the reservation in the way on each node, or constant words when they are many."""
-    first = {name: next(state.ledger.holding_on(name), None) for name in names}
+    first = {name: in_the_way(pod, name, state.ledger) for name in names}
     if len({r.ref for r in first.values() if r is not None}) > _MOST_NAMED:
         return dict.fromkeys(names, HELD)
     return {name: f"held by reservation {r.ref}" if r else HELD for name, r in first.items()}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot
+from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Reservation
 
 EXEMPT_PRIORITY = 2_000_000_000
@@ -36,6 +37,12 @@ def slots_by_node(seats: Iterable[Reservation]) -> dict[str, dict[str, int]]:
         for resource, amount in seat.resources.items():
             slot[resource] = slot.get(resource, 0) + amount
     return claimed
+
+
+def in_the_way(pod: Pod, node: str, ledger: Ledger) -> Reservation | None:
+    """Return the oldest reservation of others that holds capacity on a node, None without one."""
+    others = (r for r in ledger.holding_on(node) if pod.name not in r.owners)
+    return next(others, None)
 
 
 def fits_beside_holds(
