@@ -1,0 +1,385 @@
+import dataclasses
+
+import pytest
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.effects import Effect, Retry, Steer
+from reserver.scheduling.filter import ANSWER_LIMIT, HELD, FilterVerdict, filter_nodes
+from tests.builders import NOW, node, pod, reservation, state_of
+
+W1, W2, W3 = (node(f"worker-{number}", cpu="4") for number in (1, 2, 3))
+NAMES = ["worker-1", "worker-2", "worker-3"]
+
+
+def ask(
+    asking: Pod, *things: Node | Pod | Reservation, names: list[str] | None = None
+) -> FilterVerdict:
+    """Ask for one of the names in a cluster of three workers and what else is given."""
+    state = state_of(W1, W2, W3, *things)
+    return filter_nodes(asking, NAMES if names is None else names, state, NOW)
+
+
+def answer(verdict: FilterVerdict) -> list[str]:
+    return list(verdict.nodes)
+
+
+def steered_to(verdict: FilterVerdict) -> list[str]:
+    return [effect.node for effect in verdict.effects if isinstance(effect, Steer)]
+
+
+# Pods that own nothing.
+
+
+def test_without_holds_a_pod_may_have_every_node_in_the_order_sent() -> None:
+    names = ["worker-3", "worker-1", "worker-2"]
+    assert answer(ask(pod("a", cpu="2"), names=names)) == names
+
+
+def test_a_node_without_holds_passes_unseen_even_if_we_believe_it_full() -> None:
+    full = pod("b", node="worker-1", cpu="4")
+    assert answer(ask(pod("a", cpu="2"), full)) == NAMES
+
+
+def test_a_node_that_nobody_knows_passes_unless_something_is_held_there() -> None:
+    hold = reservation("r", node="ghost-2", cpu="1")
+    assert answer(ask(pod("a", cpu="1"), hold, names=["ghost-1", "ghost-2"])) == ["ghost-1"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "there", "slots", "fits"),
+    [
+        pytest.param("2", "0", 1, True, id="exactly beside"),
+        pytest.param("2001m", "0", 1, False, id="a millicore too much"),
+        pytest.param("1", "2", 1, False, id="beside a pod that is there"),
+        pytest.param("1", "1", 1, True, id="exactly beside a pod and a hold"),
+        pytest.param("1m", "0", 2, False, id="all is held"),
+        pytest.param("1m", "4", 1, False, id="a hold on room that is taken"),
+    ],
+)
+def test_a_node_with_holds_passes_if_the_pod_fits_beside_them(
+    request_: str, there: str, slots: int, *, fits: bool
+) -> None:
+    verdict = ask(
+        pod("a", cpu=request_),
+        pod("b", node="worker-1", cpu=there),
+        reservation("r", slots=slots, cpu="2"),
+        names=["worker-1"],
+    )
+    assert answer(verdict) == (["worker-1"] if fits else [])
+
+
+@pytest.mark.parametrize(
+    ("held", "requests", "fits"),
+    [
+        pytest.param({"memory": "8Gi"}, {"cpu": "4"}, True, id="something else is held"),
+        pytest.param({"cpu": "4"}, {"memory": "8Gi"}, True, id="something else is requested"),
+        pytest.param({"cpu": "1"}, {"cpu": "3", "memory": "99Ti"}, True, id="memory is not held"),
+        pytest.param({"cpu": "1"}, {"cpu": "0"}, True, id="none of it is requested"),
+        pytest.param({"gpu": "1"}, {"gpu": "1"}, True, id="no node offers it"),
+        pytest.param({"cpu": "1", "memory": "8Gi"}, {"memory": "1"}, False, id="one of two"),
+    ],
+)
+def test_only_what_is_both_requested_and_held_is_compared(
+    held: dict[str, str], requests: dict[str, str], *, fits: bool
+) -> None:
+    worker = node("worker-1", cpu="4", memory="8Gi")
+    verdict = ask(pod("a", **requests), worker, reservation("r", **held), names=["worker-1"])
+    assert answer(verdict) == (["worker-1"] if fits else [])
+
+
+def test_the_pods_that_a_node_may_run_are_held_too() -> None:
+    small = node("worker-1", cpu="4", pods="2")
+    hold = reservation("r", cpu="1m")
+    one = pod("b", node="worker-1")
+    assert answer(ask(pod("a"), small, hold, names=["worker-1"])) == ["worker-1"]
+    assert answer(ask(pod("a"), small, hold, one, names=["worker-1"])) == []
+
+
+def test_nodes_without_holds_are_preferred() -> None:
+    verdict = ask(pod("a", cpu="1"), reservation("r", node="worker-1", cpu="1"))
+    assert answer(verdict) == ["worker-2", "worker-3", "worker-1"]
+
+
+def test_system_critical_pods_are_refused_nothing() -> None:
+    hold = reservation("r", cpu="4")
+    for priority, fits in ((2_000_000_000, True), (1_999_999_999, False)):
+        verdict = ask(pod("a", priority=priority, cpu="4"), hold, names=["worker-1"])
+        assert bool(verdict.nodes) == fits
+
+
+def many(count: int) -> list[Node]:
+    return [node(f"n{number}", cpu="4") for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [ANSWER_LIMIT, ANSWER_LIMIT + 1, 500])
+def test_no_more_nodes_are_answered_than_kube_scheduler_profits_from(count: int) -> None:
+    names = [f"n{number}" for number in range(count)]
+    assert ANSWER_LIMIT == 100
+    assert answer(ask(pod("a", cpu="1"), *many(count), names=names)) == names[:100]
+
+
+def test_the_limit_counts_nodes_with_holds_after_those_without() -> None:
+    holds = [reservation(f"r{number}", node=f"n{number}", cpu="1") for number in range(150)]
+    names = [f"n{number}" for number in range(200)]
+    verdict = ask(pod("a", cpu="1"), *many(200), *holds, names=names)
+    assert answer(verdict) == names[150:] + names[:50]
+
+
+def test_untouched_nodes_are_found_wherever_they_stand_among_the_names() -> None:
+    holds = [reservation(f"r{number}", node=f"n{number}", cpu="4") for number in range(499)]
+    names = [f"n{number}" for number in range(500)]
+    assert answer(ask(pod("a", cpu="1"), *many(500), *holds, names=names)) == ["n499"]
+
+
+def test_soft_preferences_see_the_whole_sample() -> None:
+    names = [f"n{number}" for number in range(500)]
+    hold = reservation("r", node="n0", cpu="1")
+    verdict = ask(pod("a", preferences=True, cpu="1"), *many(500), hold, names=names)
+    assert answer(verdict) == [*names[1:], "n0"]
+
+
+# Refusals.
+
+
+def test_a_refusal_names_the_reservation_in_the_way_on_each_node() -> None:
+    holds = [reservation(f"r{number}", node=f"worker-{number}", cpu="4") for number in (1, 2, 3)]
+    verdict = ask(pod("a", cpu="1"), *holds)
+    assert answer(verdict) == []
+    assert verdict.refused == {
+        f"worker-{number}": f"held by reservation shop/store/r{number}" for number in (1, 2, 3)
+    }
+
+
+def test_more_than_three_reservations_are_not_named() -> None:
+    holds = [reservation(f"r{number}", node=f"n{number}", cpu="4") for number in range(4)]
+    names = [f"n{number}" for number in range(4)]
+    verdict = ask(pod("a", cpu="1"), *many(4), *holds, names=names)
+    assert verdict.refused == dict.fromkeys(names, HELD)
+
+
+def test_the_words_of_a_refusal_do_not_vary_with_amounts_or_time() -> None:
+    hold = reservation("r", cpu="4", expires=NOW + 100)
+    state = state_of(W1, hold)
+    words = set()
+    for second, cpu in enumerate(("1", "2", "300m")):
+        state.pod_seen(pod(f"b{second}", node="worker-1", cpu=cpu))
+        refused = filter_nodes(pod("a", cpu=cpu), ["worker-1"], state, NOW + second).refused
+        words |= set(refused.values())
+    assert len(words) == 1
+
+
+def test_a_refusal_never_names_the_pods_own_reservation() -> None:
+    mine = reservation("mine", owners=("a",), cpu="2")
+    others = reservation("others", owners=("b",), cpu="2")
+    verdict = ask(pod("a", cpu="3"), mine, others, names=["worker-1"])
+    assert verdict.refused == {"worker-1": "held by reservation shop/store/others"}
+
+
+def test_what_expired_is_in_nobodys_way_from_that_tick_on() -> None:
+    state = state_of(W1, reservation("r", cpu="4", expires=NOW + 1))
+    asking = pod("a", cpu="1")
+    assert filter_nodes(asking, ["worker-1"], state, NOW + 0.999).nodes == ()
+    assert answer(filter_nodes(asking, ["worker-1"], state, NOW + 1)) == ["worker-1"]
+
+
+def test_an_empty_sample_gets_an_empty_answer() -> None:
+    verdict = ask(pod("a", cpu="1"), names=[])
+    assert (answer(verdict), verdict.refused, verdict.effects) == ([], {}, ())
+
+
+# Another try for a pod whose sample was refused.
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "effects"),
+    [
+        pytest.param([node("worker-4", cpu="4")], 1, id="a node outside the sample fits"),
+        pytest.param([], 0, id="there is no node outside the sample"),
+        pytest.param([node("worker-4", cpu="1")], 0, id="it is too small"),
+        pytest.param(
+            [node("worker-4", cpu="4"), pod("b", node="worker-4", cpu="4")], 0, id="it is full"
+        ),
+        pytest.param(
+            [node("worker-4", cpu="4"), reservation("r4", node="worker-4", cpu="3")],
+            0,
+            id="it is held",
+        ),
+        pytest.param(
+            [node("worker-4", cpu="4"), reservation("r4", node="worker-4", cpu="2")],
+            1,
+            id="it has room beside what is held",
+        ),
+    ],
+)
+def test_a_pod_is_tried_again_only_if_a_node_outside_its_sample_fits(
+    elsewhere: list[Node | Pod | Reservation], effects: int
+) -> None:
+    holds = [reservation(f"r{number}", node=f"worker-{number}", cpu="4") for number in (1, 2, 3)]
+    asking = pod("a", cpu="2")
+    verdict = ask(asking, *holds, *elsewhere)
+    assert answer(verdict) == []
+    assert verdict.effects == (Retry(asking, attempts=2),) * effects
+
+
+def test_a_pod_that_wants_what_no_node_offers_is_not_tried_again() -> None:
+    verdict = ask(pod("a", cpu="1", gpu="1"), reservation("r", cpu="4"), names=["worker-1"])
+    assert verdict.effects == ()
+
+
+def test_names_that_nobody_knows_do_not_hide_that_no_other_node_is_left() -> None:
+    holds = [reservation(f"r{number}", node=f"worker-{number}", cpu="4") for number in (1, 2, 3)]
+    ghosts = [reservation(f"g{number}", node=f"ghost-{number}", cpu="4") for number in (1, 2)]
+    names = ["ghost-1", *NAMES, "ghost-2"]
+    assert ask(pod("a", cpu="1"), *holds, *ghosts, names=names).effects == ()
+
+
+def test_the_tries_that_are_worth_it_are_those_that_see_every_node_once() -> None:
+    nodes = many(300)
+    names = [f"n{number}" for number in range(100)]
+    holds = [reservation(f"r{number}", node=f"n{number}", cpu="4") for number in range(299)]
+    asking = pod("a", cpu="1")
+    state = state_of(*nodes, *holds)
+    verdict = filter_nodes(asking, names, state, NOW)
+    assert verdict.effects == (Retry(asking, attempts=3),)
+
+
+# Owners.
+
+SEAT = reservation("r", node="worker-2", cpu="2")
+OWNER = pod("owner", cpu="2")
+
+
+def test_an_owner_gets_its_seat_and_nothing_else() -> None:
+    assert answer(ask(OWNER, SEAT)) == ["worker-2"]
+
+
+def test_an_owner_gets_all_of_its_seats_among_the_names_oldest_first() -> None:
+    seats = [reservation(f"r{number}", node=f"worker-{number}", cpu="2") for number in (3, 1)]
+    assert answer(ask(OWNER, *seats)) == ["worker-3", "worker-1"]
+
+
+def test_an_owners_seat_is_kept_free_for_it() -> None:
+    neighbour = pod("b", node="worker-2", cpu="2")
+    assert answer(ask(OWNER, SEAT, neighbour, names=["worker-2"])) == ["worker-2"]
+    assert answer(ask(pod("c", cpu="2"), SEAT, neighbour, names=["worker-2"])) == []
+
+
+def test_all_that_names_a_pod_on_a_node_adds_up_for_it() -> None:
+    seats = [reservation(key, node="worker-2", cpu="2") for key in ("r1", "r2")]
+    assert answer(ask(pod("owner", cpu="4"), *seats, names=["worker-2"])) == ["worker-2"]
+
+
+def test_an_owner_may_use_only_one_slot_of_a_reservation() -> None:
+    both = reservation("r", node="worker-2", owners=("owner", "b"), slots=2, cpu="2")
+    assert answer(ask(pod("owner", cpu="2"), both, names=["worker-2"])) == ["worker-2"]
+    assert answer(ask(pod("owner", cpu="3"), both, names=["worker-2"])) == []
+
+
+def test_an_owner_may_want_more_than_its_slot_if_the_node_has_it_free() -> None:
+    assert answer(ask(pod("owner", cpu="4"), SEAT, names=["worker-2"])) == ["worker-2"]
+    crowded = reservation("others", node="worker-2", owners=("b",), cpu="1")
+    assert answer(ask(pod("owner", cpu="4"), SEAT, crowded, names=["worker-2"])) == []
+
+
+def test_an_owner_whose_seat_is_not_offered_is_refused_all_and_steered_there() -> None:
+    verdict = ask(OWNER, SEAT, names=["worker-1", "worker-3"])
+    assert answer(verdict) == []
+    assert steered_to(verdict) == ["worker-2"]
+    words = "waiting for its seat in reservation shop/store/r"
+    assert verdict.refused == {"worker-1": words, "worker-3": words}
+
+
+@pytest.mark.parametrize(
+    ("require", "nominated", "names", "answered", "steered"),
+    [
+        pytest.param(False, "", ["worker-1"], [], ["worker-2"], id="to the first seat"),
+        pytest.param(
+            False, "worker-2", ["worker-2"], ["worker-2"], [], id="the steered call comes"
+        ),
+        pytest.param(
+            False, "worker-2", ["worker-1"], [], ["worker-3"], id="refused there: to the next"
+        ),
+        pytest.param(
+            False, "worker-3", ["worker-1"], ["worker-1"], [], id="Prefer: then anywhere"
+        ),
+        pytest.param(True, "worker-2", ["worker-1"], [], ["worker-3"], id="Require: to the next"),
+        pytest.param(True, "worker-3", ["worker-1"], [], [], id="Require: then it waits"),
+        pytest.param(
+            False, "worker-1", ["worker-1"], [], ["worker-2"], id="nominated for something else"
+        ),
+    ],
+)
+def test_an_owner_is_steered_from_seat_to_seat_before_it_falls_back_or_waits(
+    *, require: bool, nominated: str, names: list[str], answered: list[str], steered: list[str]
+) -> None:
+    seats = [
+        reservation(f"r{number}", node=f"worker-{number}", require=require, cpu="2")
+        for number in (2, 3)
+    ]
+    verdict = ask(pod("owner", nominated=nominated, cpu="2"), *seats, names=names)
+    assert answer(verdict) == answered
+    assert steered_to(verdict) == steered
+
+
+def test_one_reservation_that_requires_its_seat_keeps_the_owner_from_falling_back() -> None:
+    prefers = reservation("p", node="worker-2", cpu="2")
+    requires = reservation("q", node="worker-3", require=True, cpu="2")
+    asking = pod("owner", nominated="worker-3", cpu="2")
+    assert answer(ask(asking, prefers, requires, names=["worker-1"])) == []
+
+
+def test_an_owner_that_falls_back_may_not_take_what_is_held_for_others() -> None:
+    others = reservation("others", node="worker-1", owners=("b",), cpu="4")
+    asking = dataclasses.replace(OWNER, nominated_node="worker-2")
+    verdict = ask(asking, SEAT, others, names=["worker-1", "worker-3"])
+    assert answer(verdict) == ["worker-3"]
+
+
+@pytest.mark.parametrize(("require", "answered"), [(False, ["worker-1"]), (True, [])])
+def test_an_owner_whose_seat_has_no_room_falls_back_or_waits(
+    *, require: bool, answered: list[str]
+) -> None:
+    seat = reservation("r", node="worker-2", require=require, cpu="2")
+    others = reservation("others", node="worker-2", owners=("b",), cpu="1")
+    squatter = pod("c", node="worker-2", cpu="3")
+    verdict = ask(pod("owner", cpu="2"), seat, others, squatter, names=["worker-1"])
+    assert answer(verdict) == answered
+    assert steered_to(verdict) == []
+
+
+def test_a_seat_on_a_node_that_does_not_exist_is_not_steered_to() -> None:
+    verdict = ask(OWNER, reservation("r", node="ghost", cpu="2"), names=["worker-1"])
+    assert answer(verdict) == ["worker-1"]
+    assert verdict.effects == ()
+
+
+@pytest.mark.parametrize(
+    "seat",
+    [
+        reservation("r", node="worker-2", cpu="4", expires=NOW),
+        reservation("r", node="worker-2", cpu="4", starts=NOW + 1),
+        reservation("r", node="worker-2", cpu="4", owners=("other",)),
+    ],
+    ids=["expired", "not started", "somebody else's"],
+)
+def test_a_pod_owns_only_what_holds_for_it_now(seat: Reservation) -> None:
+    assert "worker-1" in answer(ask(OWNER, seat))
+
+
+def test_an_owner_that_has_claimed_its_seat_is_a_pod_like_any_other() -> None:
+    state = state_of(W1, W2, W3, SEAT)
+    state.assume(OWNER, "worker-2", (SEAT.identity,))
+    assert answer(filter_nodes(pod("owner", uid="new", cpu="1"), NAMES, state, NOW)) == NAMES
+
+
+def test_filter_changes_nothing() -> None:
+    state = state_of(W1, W2, W3, SEAT)
+    before = (state.snapshot.held.copy(), state.snapshot.requested.copy(), list(state.ledger))
+    effects: list[Effect] = []
+    for asking in (OWNER, pod("a", cpu="4"), pod("owner", nominated="worker-2", cpu="9")):
+        effects += filter_nodes(asking, ["worker-1", "ghost"], state, NOW).effects
+    assert (state.snapshot.held == before[0]).all()
+    assert (state.snapshot.requested == before[1]).all()
+    assert list(state.ledger) == before[2]

@@ -1,0 +1,263 @@
+import dataclasses
+
+import pytest
+
+from reserver.reservations.reservation import Phase, Reservation
+from reserver.scheduling.state import State
+from tests.builders import held, name, node, pod, ref, requested, reservation, state_of
+
+WORKER = node("worker-1", cpu="8")
+SEAT = reservation("r", cpu="2")
+OWNER = pod("owner", cpu="2")
+BOUND = dataclasses.replace(OWNER, node="worker-1", claims=frozenset({SEAT.identity}))
+STRAY = dataclasses.replace(OWNER, node="worker-1")
+
+
+@pytest.fixture
+def state() -> State:
+    return state_of(WORKER, SEAT)
+
+
+def assume(state: State) -> None:
+    state.assume(OWNER, "worker-1", (SEAT.identity,))
+
+
+def accounts(state: State) -> tuple[int, int]:
+    """Return what is requested and what is held on the node, in millicores."""
+    return requested(state, "worker-1"), held(state, "worker-1")
+
+
+SEATED = (2000, 0)
+WAITING = (0, 2000)
+GONE = (0, 0)
+
+
+def test_a_pending_pod_takes_nothing(state: State) -> None:
+    state.pod_seen(OWNER)
+    assert accounts(state) == WAITING
+
+
+def test_a_pod_is_counted_and_its_slot_claimed_before_the_api_server_is_asked(
+    state: State,
+) -> None:
+    assume(state)
+    assert accounts(state) == SEATED
+    assert state.assumption(OWNER.uid) is not None
+
+
+def test_a_binding_that_failed_gives_room_and_slot_back(state: State) -> None:
+    assume(state)
+    state.forget(OWNER.uid)
+    assert accounts(state) == WAITING
+    assert state.assumption(OWNER.uid) is None
+
+
+def test_forgetting_what_was_never_assumed_does_nothing(state: State) -> None:
+    state.pod_seen(BOUND)
+    state.forget(OWNER.uid)
+    assert accounts(state) == SEATED
+
+
+ORDERS = {
+    "confirmed, then shown": ("assume", "confirm", "bound"),
+    "shown before it was confirmed": ("assume", "bound", "confirm"),
+    "an older event after the decision": ("assume", "pending", "confirm", "bound"),
+    "an older event after the confirmation": ("assume", "confirm", "pending", "bound"),
+    "known before": ("pending", "assume", "confirm", "bound"),
+    "shown twice": ("assume", "confirm", "bound", "bound"),
+    "shown, then reported as failed": ("assume", "bound", "forget"),
+    "bound by an instance before this one": ("bound",),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS.keys())
+def test_a_pod_that_is_bound_counts_once_in_whatever_order_it_becomes_known(
+    state: State, order: tuple[str, ...]
+) -> None:
+    play(state, order)
+    assert accounts(state) == SEATED
+    assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
+    assert state.assumption(OWNER.uid) is None
+
+
+UNDER_WAY = {
+    "decided": ("assume",),
+    "known, decided": ("pending", "assume"),
+    "an older event after it": ("assume", "pending"),
+    "confirmed, not shown": ("pending", "assume", "confirm"),
+    "confirmed, an older event after it": ("pending", "assume", "confirm", "pending"),
+    "deleted, the answer still to come": ("pending", "assume", "gone"),
+}
+
+
+@pytest.mark.parametrize("order", UNDER_WAY.values(), ids=UNDER_WAY.keys())
+def test_a_binding_under_way_counts_until_its_outcome_is_known(
+    state: State, order: tuple[str, ...]
+) -> None:
+    play(state, order)
+    assert accounts(state) == SEATED
+
+
+ENDS = {
+    "bound, then deleted": ("assume", "confirm", "bound", "gone"),
+    "bound and deleted before the answer": ("assume", "bound", "gone", "confirm"),
+    "deleted before it was seen as bound": ("pending", "assume", "confirm", "gone"),
+    "deleted while the API server was asked": ("pending", "assume", "gone", "confirm"),
+    "gone before it was ever shown": ("assume", "confirm"),
+    "finished": ("assume", "confirm", "bound", "finished"),
+    "finished, then deleted": ("assume", "confirm", "bound", "finished", "gone"),
+}
+
+
+@pytest.mark.parametrize("order", ENDS.values(), ids=ENDS.keys())
+def test_a_pod_that_is_gone_or_finished_takes_nothing_and_its_slot_stays_claimed(
+    state: State, order: tuple[str, ...]
+) -> None:
+    play(state, order)
+    assert accounts(state) == GONE
+    assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
+
+
+FAILURES = {
+    "refused": ("pending", "assume", "forget"),
+    "deleted, then refused": ("pending", "assume", "gone", "forget"),
+    "never shown, then refused": ("assume", "forget"),
+    "replaced by another pod, then refused": ("pending", "assume", "replaced", "forget"),
+}
+
+
+@pytest.mark.parametrize("order", FAILURES.values(), ids=FAILURES.keys())
+def test_a_binding_that_never_happened_leaves_the_hold_as_it_was(
+    state: State, order: tuple[str, ...]
+) -> None:
+    play(state, order)
+    assert accounts(state) == WAITING
+    assert state.ledger.seats(name("owner")) == (SEAT,)
+
+
+def play(state: State, order: tuple[str, ...]) -> None:
+    steps = {
+        "pending": lambda: state.pod_seen(OWNER),
+        "assume": lambda: assume(state),
+        "confirm": lambda: state.confirm(OWNER.uid),
+        "forget": lambda: state.forget(OWNER.uid),
+        "bound": lambda: state.pod_seen(BOUND),
+        "finished": lambda: state.pod_seen(dataclasses.replace(BOUND, finished=True)),
+        "gone": lambda: state.pod_gone(OWNER.name),
+        "replaced": lambda: state.pod_seen(dataclasses.replace(OWNER, uid="uid-new")),
+    }
+    for step in order:
+        steps[step]()
+
+
+def test_a_pod_replaced_by_another_of_its_name_takes_nothing_any_more(state: State) -> None:
+    state.pod_seen(pod("a", uid="uid-1", node="worker-1", cpu="3"))
+    state.pod_seen(pod("a", uid="uid-2", cpu="1"))
+    assert requested(state, "worker-1") == 0
+    state.pod_seen(pod("a", uid="uid-2", node="worker-1", cpu="1"))
+    assert requested(state, "worker-1") == 1000
+    state.pod_gone(name("a"))
+    assert requested(state, "worker-1") == 0
+
+
+def test_a_bound_pod_that_is_resized_takes_what_it_takes_now(state: State) -> None:
+    state.pod_seen(pod("a", node="worker-1", cpu="3"))
+    state.pod_seen(pod("a", node="worker-1", cpu="1"))
+    assert requested(state, "worker-1") == 1000
+
+
+def test_a_pod_bound_by_another_scheduler_ends_every_reservation_that_names_it() -> None:
+    elsewhere = reservation("elsewhere", node="worker-2", cpu="2")
+    later = reservation("later", starts=3e9, cpu="2")
+    others = reservation("others", owners=("other",), cpu="2")
+    state = state_of(WORKER, node("worker-2", cpu="8"), SEAT, elsewhere, later, others, OWNER)
+    state.pod_seen(STRAY)
+    phases = {r.ref.key: phase.value for r, phase in state.ledger}
+    assert phases == {
+        "r": "Claimed",
+        "elsewhere": "Claimed",
+        "later": "Claimed",
+        "others": "Active",
+    }
+
+
+def test_a_pod_first_seen_as_bound_ends_what_names_it_too(state: State) -> None:
+    state.pod_seen(STRAY)
+    assert accounts(state) == SEATED
+
+
+def test_until_all_is_listed_a_bound_pod_ends_only_what_its_binding_names() -> None:
+    later = reservation("later", cpu="1")
+    state = State()
+    state.node_seen(WORKER)
+    state.ledger.put(SEAT)
+    state.ledger.put(later)
+    state.pod_seen(BOUND)
+    assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
+    assert state.ledger.phase(later.ref) is Phase.ACTIVE
+
+
+def test_a_reservation_written_for_a_pod_that_is_bound_already_is_not_ended_by_its_changes(
+    state: State,
+) -> None:
+    state.pod_seen(STRAY)
+    again = reservation("again", cpu="1")
+    state.ledger.put(again)
+    state.pod_seen(dataclasses.replace(STRAY, priority=5))
+    assert state.ledger.phase(ref("again")) is Phase.ACTIVE
+
+
+def test_what_a_pod_that_is_no_owner_says_it_claimed_does_not_count(state: State) -> None:
+    state.pod_seen(pod("intruder", node="worker-1", claims=[SEAT], cpu="1"))
+    assert accounts(state) == (1000, 2000)
+
+
+def test_what_an_unbound_pod_says_it_claimed_does_not_count(state: State) -> None:
+    state.pod_seen(pod("owner", claims=[SEAT], cpu="2"))
+    assert accounts(state) == WAITING
+
+
+def test_a_binding_decided_here_but_made_by_another_scheduler_counts_where_it_happened() -> None:
+    state = state_of(WORKER, node("worker-2", cpu="8"), SEAT, OWNER)
+    assume(state)
+    state.pod_seen(dataclasses.replace(OWNER, node="worker-2"))
+    state.forget(OWNER.uid)
+    assert requested(state, "worker-1") == 0
+    assert requested(state, "worker-2") == 2000
+    assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
+
+
+def test_a_pod_that_was_never_known_may_be_reported_gone(state: State) -> None:
+    state.pod_gone(name("ghost"))
+    assert accounts(state) == WAITING
+
+
+def test_a_node_that_is_gone_keeps_its_holds_for_when_it_comes_back(state: State) -> None:
+    state.node_gone("worker-1")
+    assert not state.snapshot.has_node("worker-1")
+    state.node_seen(WORKER)
+    assert accounts(state) == WAITING
+
+
+@pytest.mark.parametrize("order", [("pending", "assume", "gone", "confirm"), ("assume", "confirm")])
+def test_a_reservation_written_anew_after_its_pod_came_and_went_holds(
+    state: State, order: tuple[str, ...]
+) -> None:
+    play(state, order)
+    state.ledger.drop(SEAT.ref)
+    state.ledger.put(SEAT)
+    assert accounts(state) == WAITING
+
+
+def test_the_ledger_is_the_same_for_whoever_starts_later(state: State) -> None:
+    play(state, ("pending", "assume", "confirm", "bound"))
+    fresh = State()
+    fresh.pod_seen(BOUND)
+    fresh.ledger.put(SEAT)
+    fresh.node_seen(WORKER)
+    assert accounts(fresh) == accounts(state)
+    assert _phases(fresh) == _phases(state)
+
+
+def _phases(state: State) -> list[tuple[Reservation, Phase]]:
+    return list(state.ledger)
