@@ -40,6 +40,7 @@ class Ledger:
         self._by_node: dict[str, dict[Ref, _Entry]] = {}
         self._held: dict[str, dict[str, int]] = {}
         self._claims: dict[str, dict[str, PodName]] = {}
+        self._claimed_by: dict[str, set[str]] = {}
         self._identities: dict[str, Ref] = {}
         self._turns: list[tuple[float, int, Ref, str]] = []
         self._sequence = count()
@@ -103,24 +104,26 @@ class Ledger:
         what they like on it.
         """
         self._claims.setdefault(identity, {})[pod_uid] = pod
+        self._claimed_by.setdefault(pod_uid, set()).add(identity)
         entry = self._identified(identity)
         if entry is not None and pod in entry.reservation.owners:
             entry.claimants.add(pod_uid)
             self._settle(entry)
 
-    def unclaim(self, identity: str, pod_uid: str) -> None:
-        """Take back a claim whose binding failed."""
-        self.pod_gone(identity, pod_uid)
-        if (entry := self._identified(identity)) is not None:
-            entry.claimants.discard(pod_uid)
-            self._settle(entry)
+    def unclaim(self, pod_uid: str) -> None:
+        """Take back what a pod claimed: its binding failed."""
+        for identity in self._forget_claims(pod_uid):
+            entry = self._identified(identity)
+            if entry is not None:
+                entry.claimants.discard(pod_uid)
+                self._settle(entry)
 
-    def pod_gone(self, identity: str, pod_uid: str) -> None:
-        """Forget the evidence of a claim; the slot stays taken while the reservation is written."""
-        claims = self._claims.get(identity, {})
-        claims.pop(pod_uid, None)
-        if not claims:
-            self._claims.pop(identity, None)
+    def pod_gone(self, pod_uid: str) -> None:
+        """Take note that a pod is no evidence of its claims any more.
+
+        What it took stays taken as long as the reservation is written.
+        """
+        self._forget_claims(pod_uid)
 
     def advance(self, now: float) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
@@ -159,6 +162,15 @@ class Ledger:
 
     def _phase(self, entry: _Entry) -> Phase:
         return entry.reservation.phase(len(entry.claimants), self._now)
+
+    def _forget_claims(self, pod_uid: str) -> set[str]:
+        identities = self._claimed_by.pop(pod_uid, set())
+        for identity in identities:
+            claims = self._claims[identity]
+            del claims[pod_uid]
+            if not claims:
+                del self._claims[identity]
+        return identities
 
     def _identified(self, identity: str) -> _Entry | None:
         ref = self._identities.get(identity)

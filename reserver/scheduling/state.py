@@ -24,13 +24,11 @@ class Assumption:
     Attributes:
         pod: the pod as it was when the binding was decided.
         node: where it goes.
-        claims: identities of the reservations whose slots it takes.
         is_written: the API server has accepted the binding.
     """
 
     pod: Pod
     node: str
-    claims: tuple[str, ...]
     is_written: bool = False
 
 
@@ -97,12 +95,11 @@ class State:
             return  # Its binding is still under way, and decides what becomes of the claims.
         self._assumed.pop(pod.uid, None)
         self.snapshot.displace(pod.uid)
-        for identity in pod.claims:
-            self.ledger.pod_gone(identity, pod.uid)
+        self.ledger.pod_gone(pod.uid)
 
     def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
         """Count a pod as bound, and its slots as claimed, before the API server is asked."""
-        self._assumed[pod.uid] = Assumption(pod, node, claims)
+        self._assumed[pod.uid] = Assumption(pod, node)
         self.snapshot.place(pod.uid, node, pod.requests)
         self._claim(claims, pod)
 
@@ -117,15 +114,13 @@ class State:
             # Bound and deleted before we heard of either: it takes nothing now.
             del self._assumed[pod_uid]
             self.snapshot.displace(pod_uid)
+            self.ledger.pod_gone(pod_uid)
 
     def forget(self, pod_uid: str) -> None:
         """Take an assumption back: the binding failed."""
-        assumption = self._assumed.pop(pod_uid, None)
-        if assumption is None:
-            return
-        self.snapshot.displace(pod_uid)
-        for identity in assumption.claims:
-            self.ledger.unclaim(identity, pod_uid)
+        if self._assumed.pop(pod_uid, None) is not None:
+            self.snapshot.displace(pod_uid)
+            self.ledger.unclaim(pod_uid)
 
     def _claim(self, identities: Iterable[str], pod: Pod) -> None:
         for identity in tuple(identities):
