@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire import document, listform
@@ -54,11 +52,11 @@ def remove(ref: Ref, seen: str, is_over: Callable[[Reservation], bool]) -> Edit 
         seen: its value, a list.
         is_over: which reservations to remove.
     """
-    items = document.parse(seen)
+    items = document.split_list(seen)
     left = [item for item in items if not _is_over(item, ref, is_over)]
     if len(left) == len(items):
         return None
-    value = json.dumps(left, ensure_ascii=False) if left else None
+    value = f"[{', '.join(left)}]" if left else None
     return Edit(ref, seen, value, "over")
 
 
@@ -76,12 +74,12 @@ def stamp(ref: Ref, seen: str, reservation: Reservation) -> Edit | None:
     appended = f"{seen.rstrip()}\nexpiresAt: {moment}\n"
     if _parse_or_none(appended) == wanted:
         return Edit(ref, seen, appended, "stamp")
-    return Edit(ref, seen, yaml.safe_dump(wanted, sort_keys=False), "stamp")
+    return Edit(ref, seen, json.dumps(wanted, ensure_ascii=False), "stamp")
 
 
-def _is_over(item: Any, ref: Ref, is_over: Callable[[Reservation], bool]) -> bool:  # noqa: ANN401 - whatever JSON can hold
+def _is_over(item: str, ref: Ref, is_over: Callable[[Reservation], bool]) -> bool:
     try:
-        return is_over(listform.read_item(item, ref))
+        return is_over(listform.read_item(document.parse(item), ref))
     except InvalidInput:
         return False
 

@@ -19,6 +19,7 @@ from reserver.wire.times import parse_duration, parse_moment
 DEFAULT_TTL_S = 24 * 3600.0
 """How long a reservation lives that says nothing about it, in seconds."""
 
+MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
 MAX_SLOTS = 100_000
 _NATIVE = re.compile(r"cpu|memory|pods|ephemeral-storage|hugepages-[0-9A-Za-z]+")
 
@@ -69,7 +70,11 @@ def read(document: Any, ref: Ref, seen_at: float) -> Reservation:  # noqa: ANN40
     _refuse_unsupported(spec)
     names.check_subdomain(spec.node, "node", "a node's name")
     if not 1 <= spec.slots <= MAX_SLOTS:
-        raise InvalidInput("slots", f"{spec.slots} is out of range", f"write 1 to {MAX_SLOTS}")
+        raise InvalidInput(
+            "slots",
+            f"{quantity.shorten(str(spec.slots))} is out of range",
+            f"write 1 to {MAX_SLOTS}",
+        )
     starts_at = _moment(spec.starts_at, "startsAt")
     expires_at = _expiry(spec, seen_at)
     if starts_at is not None and expires_at is not None and starts_at >= expires_at:
@@ -127,7 +132,7 @@ def _owners(spec: Spec, namespace: str) -> frozenset[PodName]:
 def _resources(written: dict[str, str | int | float]) -> dict[str, int]:
     resources = {"pods": 1}  # Each owner takes one of the node's pods, whether or not it is said.
     for name, text in written.items():
-        path = f"resources.{name}"
+        path = f"resources.{quantity.shorten(name)}"
         if not (_NATIVE.fullmatch(name) or names.is_extended_resource(name)):
             remedy = "write cpu, memory, pods, ephemeral-storage, hugepages-SIZE or DOMAIN/NAME"
             raise InvalidInput(path, "is not a resource that a node can offer", remedy)
@@ -174,5 +179,7 @@ def _expiry(spec: Spec, seen_at: float) -> float | None:
         ttl = parse_duration(str(spec.ttl))
     except InvalidInput as exc:
         raise exc.under("ttl") from exc
+    if ttl > MAX_TTL_S:
+        raise InvalidInput("ttl", "is more than a hundred years", "write 0 to hold for ever")
     # Whole seconds, because that is what will be written back (`edits.stamp`).
     return float(int(seen_at + ttl)) if ttl else None

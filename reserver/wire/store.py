@@ -52,27 +52,29 @@ def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
         seen_at: when Reserver first saw this value, unix seconds.
     """
     try:
+        if text.lstrip().startswith("["):
+            return _read_list(ref, document.split_list(text))
         value = document.parse(text)
         if value is None:
             return Entries()  # What a Go program writes for a list without items.
-        if isinstance(value, list):
-            return _read_list(ref, value)
         if isinstance(value, dict):
             reservation = specform.read(value, ref, seen_at)
             return Entries((reservation,), unstamped=specform.needs_stamp(value))
+        if isinstance(value, list):
+            raise InvalidInput("", "a list has to be JSON", 'write [{"pod": …}, …]')
         problem = f"{shorten(repr(value))} is neither a reservation nor a list of them"
         raise InvalidInput("", problem, "write a mapping, or a JSON list for a node")
     except InvalidInput as exc:
         return Entries(problems=(Problem(ref, exc),))
 
 
-def _read_list(ref: Ref, items: list[object]) -> Entries:
+def _read_list(ref: Ref, items: list[str]) -> Entries:
     names.check_subdomain(ref.key, "", "a node's name, as the key of a list has to be")
     reservations: dict[Ref, Reservation] = {}
     problems = []
     for index, item in enumerate(items):
         try:
-            reservation = listform.read_item(item, ref)
+            reservation = listform.read_item(document.parse(item), ref)
             if reservation.ref in reservations:
                 problem = f"pod {reservation.ref.item} stands in the list before"
                 raise InvalidInput("", problem, "write one entry for a pod and a node")

@@ -24,7 +24,7 @@ def parse_moment(text: str) -> float:
     """
     remedy = "write RFC 3339 with an offset, such as 2030-01-31T10:00:00Z"
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text.upper())  # RFC 3339 allows t and z, Python does not
         if moment.tzinfo is not None:
             return moment.timestamp()
     except (ValueError, OverflowError) as exc:
