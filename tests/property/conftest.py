@@ -7,7 +7,11 @@ from hypothesis import HealthCheck, settings
 _SLOW_ONLY = [HealthCheck.too_slow]
 
 settings.register_profile(
-    "quick", max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=_SLOW_ONLY
+    "quick",
+    max_examples=60,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=_SLOW_ONLY,
 )
 settings.register_profile(
     "fuzz",

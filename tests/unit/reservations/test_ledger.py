@@ -100,7 +100,7 @@ def test_claims_of_pods_that_are_no_owners_do_not_count(ledger: Ledger) -> None:
     ledger.put(mine)
     ledger.claim(mine.identity, name("intruder"), "uid-after")
     assert held(ledger) == 2000
-    ledger.unclaim(mine.identity, "uid-after")
+    ledger.unclaim("uid-after")
     assert held(ledger) == 2000
 
 
@@ -116,7 +116,7 @@ def test_a_claim_that_is_taken_back_gives_the_slot_back(ledger: Ledger) -> None:
     mine = reservation("r", cpu="2")
     ledger.put(mine)
     ledger.claim(mine.identity, name("owner"), "uid")
-    ledger.unclaim(mine.identity, "uid")
+    ledger.unclaim("uid")
     assert held(ledger) == 2000
     assert ledger.seats(name("owner")) == (mine,)
 
@@ -126,7 +126,7 @@ def test_a_claim_that_is_taken_back_after_the_expiry_gives_nothing_back(ledger: 
     ledger.put(mine)
     ledger.claim(mine.identity, name("owner"), "uid")
     ledger.advance(100.0)
-    ledger.unclaim(mine.identity, "uid")
+    ledger.unclaim("uid")
     assert held(ledger) == 0
 
 
@@ -134,7 +134,7 @@ def test_a_slot_stays_claimed_when_its_pod_is_deleted(ledger: Ledger) -> None:
     mine = reservation("r", cpu="2")
     ledger.put(mine)
     ledger.claim(mine.identity, name("owner"), "uid")
-    ledger.pod_gone(mine.identity, "uid")
+    ledger.pod_gone("uid")
     assert held(ledger) == 0
     assert ledger.phase(ref("r")) is Phase.CLAIMED
 
@@ -143,7 +143,7 @@ def test_a_reservation_written_again_after_its_pod_is_gone_holds_again(ledger: L
     mine = reservation("r", cpu="2")
     ledger.put(mine)
     ledger.claim(mine.identity, name("owner"), "uid")
-    ledger.pod_gone(mine.identity, "uid")
+    ledger.pod_gone("uid")
     ledger.drop(mine.ref)
     ledger.put(mine)
     assert held(ledger) == 2000

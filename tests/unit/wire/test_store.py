@@ -264,12 +264,12 @@ def test_what_is_no_moment_or_duration_in_a_spec_is_refused(
         pytest.param("42", "neither", id="a number"),
         pytest.param("true", "neither", id="a truth value"),
         pytest.param('{"node": NaN}', "NaN", id="not a number"),
-        pytest.param("[-Infinity]", "-Infinity", id="less than any number"),
+        pytest.param('{"node": -Infinity}', "-Infinity", id="less than any number"),
         pytest.param("a: &x [1]\nb: *x", "aliases", id="an alias"),
         pytest.param('{"node": 1, "node": 1}', "'node' stands twice", id="twice in JSON"),
         pytest.param("node: a\nnode: a", "'node' stands twice", id="twice in YAML"),
         pytest.param("? [a]\n: b", "not a text", id="a list for a name"),
-        pytest.param("- {pod: a}", "neither", id="a list of YAML"),
+        pytest.param("- {pod: a}", "has to be JSON", id="a list of YAML"),
     ],
 )
 def test_what_cannot_be_read_is_refused_as_a_whole(text: str, key: str, says: str) -> None:
@@ -328,7 +328,9 @@ def test_half_a_character_is_refused_in_words_that_can_be_written(text: str) -> 
 
 
 @pytest.mark.parametrize("depth", [40, 500, 950, 5_000, 500_000])
-@pytest.mark.parametrize("around", ["{}", '{{"placement": {}}}', '[{{"pod": {}}}]', "- {}", "a: {}"])
+@pytest.mark.parametrize(
+    "around", ["{}", '{{"placement": {}}}', '[{{"pod": {}}}]', "- {}", "a: {}"]
+)
 def test_deep_nesting_is_refused(around: str, depth: int) -> None:
     refusal(around.format("[" * depth + "]" * depth), "worker-1")
 
@@ -352,8 +354,8 @@ def test_a_mebibyte_of_entries_is_read_in_no_time() -> None:
     assert len(entries.reservations) == 9_000
 
 
-def test_a_mebibyte_of_broken_entries_is_refused_in_no_time() -> None:
-    assert len(quickly(items(*[{}] * 100_000)).problems) == 100_000
+def test_very_many_broken_entries_are_refused_in_no_time() -> None:
+    assert len(quickly(items(*[{}] * 20_000)).problems) == 20_000
 
 
 def test_a_name_that_stands_twice_among_very_many_is_found_in_no_time() -> None:
