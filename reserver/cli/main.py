@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from reserver.cli.demo import demo
 from reserver.cli.serve import serve
 
 app = typer.Typer(
@@ -13,11 +14,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(serve)
-
-
-@app.callback()
-def _root() -> None:
-    """Capacity reservations that the stock kube-scheduler respects."""
+app.command()(demo)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -191,21 +192,22 @@ class Corner:
 
     def wait_held(self, node: str) -> None:
         """Return once reserver refuses a node to a pod that wants all of its CPU."""
-        allocatable = self.api.read_node(node).status.allocatable
-        name = f"probe-{uuid4().hex[:6]}"
-
-        def judged() -> str | None:
-            pod = self.pod(name)
-            refusals = [c.message for c in pod.status.conditions or () if c.status == "False"]
-            return pod.spec.node_name or next(iter(refusals), None)
-
+        cpu = self.api.read_node(node).status.allocatable["cpu"]
         while True:  # One that comes before the hold is in force is bound, and makes room again.
-            self.create_pod(name, {"cpu": allocatable["cpu"]}, affinity=on_node(node))
-            verdict = wait_for(judged, f"{name} is judged")
+            # A name of its own each time: KWOK ends pods by name.
+            name = f"probe-{uuid4().hex[:8]}"
+            self.create_pod(name, {"cpu": cpu}, affinity=on_node(node))
+            verdict = wait_for(partial(self._judgement, name), f"{name} is judged")
             self.delete_pod(name)
             if verdict != node:
                 assert "held by reservation" in verdict, verdict
                 return
+
+    def _judgement(self, pod: str) -> str | None:
+        """Return where a pod was bound or why it was refused, None until either."""
+        judged = self.pod(pod)
+        refusals = [c.message for c in judged.status.conditions or () if c.status == "False"]
+        return judged.spec.node_name or next(iter(refusals), None)
 
     def queue_reservation(self, node: str, pod: str, **resources: str) -> None:
         """Prepare a reservation in the spec form, to be written with others in one edit."""

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -69,11 +70,12 @@ def test_holds_survive_a_restart_of_the_api_server(
 def _is_held_to(corner: Corner, node: str) -> bool:
     """Whether a pod that only the second hold keeps away is refused."""
     corner.wait_held(node)
-    corner.create_pod("probe", {"cpu": "2"})
+    name = f"probe-{uuid4().hex[:8]}"
+    corner.create_pod(name, {"cpu": "2"})
     judged = wait_for(
-        lambda: corner.node_of("probe") or corner.pod("probe").status.conditions, "probe is judged"
+        lambda: corner.node_of(name) or corner.pod(name).status.conditions, f"{name} is judged"
     )
-    corner.delete_pod("probe")
+    corner.delete_pod(name)
     return bool(judged != node)
 
 
@@ -101,7 +103,9 @@ def test_calls_are_answered_with_errors_until_all_is_listed(
 def test_sigterm_ends_it_cleanly(reserver_kubeconfig: Path, tmp_path: Path) -> None:
     reserver = ReserverProcess(reserver_kubeconfig, tmp_path / "log")
     reserver.start()
-    assert reserver.stop() == (0, "reserver has stopped\n")
+    status, printed = reserver.stop()
+    assert status == 0
+    assert printed.endswith("reserver has stopped\n")
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
