@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -34,6 +35,19 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait on the event loop."""
         await asyncio.sleep(seconds)
+
+
+async def wait_for(event: asyncio.Event, clock: Clock, seconds: float) -> None:
+    """Wait until an event is set, but not longer than so many seconds; infinity is allowed."""
+    if math.isinf(seconds):
+        await event.wait()
+        return
+    waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(clock.sleep(seconds))]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 def rfc3339(moment: datetime) -> str:

@@ -46,7 +46,7 @@ def reduce_documents(documents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return dict(sorted(kept.items()))
 
 
-def _plain(schema: Any) -> Any:  # noqa: ANN401 - any JSON value
+def _plain(schema: Any) -> Any:
     if isinstance(schema, list):
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
@@ -61,7 +61,7 @@ def _plain(schema: Any) -> Any:  # noqa: ANN401 - any JSON value
     }
 
 
-def _references(schema: Any) -> list[str]:  # noqa: ANN401 - any JSON value
+def _references(schema: Any) -> list[str]:
     if isinstance(schema, list):
         return [name for item in schema for name in _references(item)]
     if not isinstance(schema, dict):

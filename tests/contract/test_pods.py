@@ -286,6 +286,18 @@ async def test_status_and_the_rest_are_written_apart(api: Api) -> None:
     assert "activeDeadlineSeconds" not in status.body["spec"]
 
 
+async def test_conditions_show_times_that_they_lack(api: Api) -> None:
+    await api.pod("one")
+    path = api.path("pods", "one")
+    condition = {"type": "example.com/a", "status": "True"}
+    status = await api.patch(f"{path}/status", {"status": {"conditions": [condition]}})
+    (shown,) = status.body["status"]["conditions"]
+    times = {"lastProbeTime": None, "lastTransitionTime": None}
+    assert shown == {**condition, **times}
+    assert (await api.patch(path, {"metadata": {"labels": None}})).revision == status.revision
+    assert (await api.put(path, status.body)).revision == status.revision
+
+
 async def test_annotations_can_be_written_with_the_status(api: Api) -> None:
     await api.pod("one")
     both = {"metadata": {"annotations": {"a": "b"}}, "status": {"nominatedNodeName": "n"}}

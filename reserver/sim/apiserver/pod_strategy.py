@@ -7,7 +7,7 @@ from typing import Any
 
 from reserver.sim.apiserver.pod_defaults import admit, initial_status, set_defaults
 from reserver.sim.apiserver.status import Cause, Json, forbidden_value, required
-from reserver.sim.apiserver.strategy import Lookup, Strategy, keep
+from reserver.sim.apiserver.strategy import Lookup, Strategy, keep, show_times
 
 _MUTABLE = (
     "`spec.containers[*].image`",
@@ -43,6 +43,7 @@ def _prepare_status(new: Json, old: Json) -> None:
         new["metadata"]["ownerReferences"] = owners
     status = new.setdefault("status", {})
     status.setdefault("qosClass", old["status"]["qosClass"])
+    show_times(status, "lastProbeTime", "lastTransitionTime")
 
 
 def _check(pod: Json) -> Iterator[Cause]:

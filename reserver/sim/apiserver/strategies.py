@@ -13,7 +13,7 @@ from reserver.sim.apiserver.status import (
     required,
     too_long,
 )
-from reserver.sim.apiserver.strategy import Strategy, keep
+from reserver.sim.apiserver.strategy import Strategy, keep, show_times
 
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _MAX_DATA_KEY = 253
@@ -34,6 +34,7 @@ def _prepare_node(node: Json) -> None:
     status = node.setdefault("status", {})
     if "capacity" in status:
         status.setdefault("allocatable", status["capacity"])
+    show_times(status, "lastHeartbeatTime", "lastTransitionTime")
 
 
 def _prepare_node_update(new: Json, old: Json) -> None:
@@ -44,10 +45,15 @@ def _prepare_node_update(new: Json, old: Json) -> None:
         del spec["unschedulable"]
 
 
+def _prepare_node_status(new: Json, old: Json) -> None:
+    keep("spec", new, old)
+    show_times(new.get("status", {}), "lastHeartbeatTime", "lastTransitionTime")
+
+
 NODE = Strategy(
     prepare_create=_prepare_node,
     prepare_update=_prepare_node_update,
-    prepare_status=_keep_spec,
+    prepare_status=_prepare_node_status,
 )
 
 

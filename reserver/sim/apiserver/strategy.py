@@ -51,3 +51,10 @@ def keep(field: str, new: Json, old: Json) -> None:
         new[field] = old[field]
     else:
         new.pop(field, None)
+
+
+def show_times(status: Json, *fields: str) -> None:
+    """Let the conditions of a status say null where they have no time: Go never omits those."""
+    for condition in status.get("conditions", ()):
+        for name in fields:
+            condition.setdefault(name, None)

@@ -5,7 +5,6 @@ apiserver/pkg/storage/cacher and endpoints/handlers/watch.go.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from reserver.sim.apiserver.listing import ListOptions
 from reserver.sim.apiserver.resources import Resource
 from reserver.sim.apiserver.status import Json, StatusError, revision_in_future
 from reserver.sim.apiserver.store import Change, Store, Stored, version
-from reserver.sim.clock import Clock
+from reserver.sim.clock import Clock, wait_for
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """The annotation of the bookmark after the last of the objects that were there."""
@@ -93,7 +92,7 @@ class Watch:
             if events:
                 yield events
             elif now < deadline:
-                await _first(changed, self._clock, min(bookmark_at, deadline) - now)
+                await wait_for(changed, self._clock, min(bookmark_at, deadline) - now)
             if now >= deadline:
                 return
 
@@ -128,13 +127,3 @@ class Watch:
             metadata["annotations"] = annotations
         head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
         return Event("BOOKMARK", other={**head, "metadata": metadata})
-
-
-async def _first(changed: asyncio.Event, clock: Clock, seconds: float) -> None:
-    """Wait for a change, but not longer than so many seconds."""
-    waits = [asyncio.ensure_future(changed.wait()), asyncio.ensure_future(clock.sleep(seconds))]
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
