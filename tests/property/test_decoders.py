@@ -1,5 +1,6 @@
 """Whatever is sent or written: it is read, or refused with InvalidInput, and nothing else."""
 
+import functools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -149,8 +150,9 @@ def read_filter(raw: bytes) -> object:
 
 def read_event(raw: bytes) -> object:
     event = decode(WatchEvent, raw)
-    for kind in (PodObject, NodeObject, ConfigMapObject, PartialObject, Status):
-        try_to(lambda item, kind=kind: decode(kind, item), event.object)
+    kinds: tuple[type, ...] = (PodObject, NodeObject, ConfigMapObject, PartialObject, Status)
+    for kind in kinds:
+        try_to(functools.partial(decode, kind), event.object)
     return event.type
 
 
@@ -275,7 +277,7 @@ def test_removing_what_is_over_changes_nothing_else(written: list[Any], after: s
 
 
 @given(written=specs)
-def test_a_stamp_changes_nothing_but_that_it_is_written_down(written: Any) -> None:  # noqa: ANN401 - JSON
+def test_a_stamp_changes_nothing_but_that_it_is_written_down(written: Any) -> None:
     ref = Ref("shop", "store", "web")
     for text in (json.dumps(written), "---\n" + json.dumps(written, indent=1)):
         before = read_key(ref, text, SEEN)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from reserver.cluster.snapshot import Snapshot
@@ -255,12 +257,17 @@ def test_what_no_node_offers_is_held_as_soon_as_one_does(
 def test_advancing_costs_nothing_while_nothing_is_due(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settled = []
+    settled: list[object] = []
     settle = Ledger._settle
     count = 500
     for number in range(count):
         ledger.put(reservation(f"r{number}", expires=1000.0 + number, cpu="1m"))
-    monkeypatch.setattr(Ledger, "_settle", lambda self, e: (settled.append(e), settle(self, e)))
+
+    def settle_counted(ledger: Ledger, entry: Any) -> None:
+        settled.append(entry)
+        settle(ledger, entry)
+
+    monkeypatch.setattr(Ledger, "_settle", settle_counted)
     for now in range(1000):
         ledger.advance(now / 2)
     assert settled == []

@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_a_node_with_holds_passes_if_the_pod_fits_beside_them(
     ],
 )
 def test_only_what_is_both_requested_and_held_is_compared(
-    held: dict[str, str], requests: dict[str, str], *, fits: bool
+    held: dict[str, Any], requests: dict[str, Any], *, fits: bool
 ) -> None:
     worker = node("worker-1", cpu="4", memory="8Gi")
     verdict = ask(pod("a", **requests), worker, reservation("r", **held), names=["worker-1"])
@@ -301,9 +302,7 @@ def test_an_owner_whose_seat_is_not_offered_is_refused_all_and_steered_there() -
         pytest.param(
             False, "worker-2", ["worker-1"], [], ["worker-3"], id="refused there: to the next"
         ),
-        pytest.param(
-            False, "worker-3", ["worker-1"], ["worker-1"], [], id="Prefer: then anywhere"
-        ),
+        pytest.param(False, "worker-3", ["worker-1"], ["worker-1"], [], id="Prefer: then anywhere"),
         pytest.param(True, "worker-2", ["worker-1"], [], ["worker-3"], id="Require: to the next"),
         pytest.param(True, "worker-3", ["worker-1"], [], [], id="Require: then it waits"),
         pytest.param(

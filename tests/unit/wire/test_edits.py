@@ -20,7 +20,7 @@ def item(pod: str, **more: object) -> dict[str, object]:
     return {"pod": pod, "namespace": "shop", "cpu": 1, "mem": 1, "expire": 1899999999, **more}
 
 
-def is_over(*pods: str) -> Any:  # noqa: ANN401 - a predicate
+def is_over(*pods: str) -> Any:
     return lambda reservation: any(owner.name in pods for owner in reservation.owners)
 
 
@@ -155,7 +155,7 @@ def test_a_reservation_that_never_expires_is_not_stamped() -> None:
 
 
 def test_a_reservation_near_the_limit_of_yaml_is_still_read_after_its_stamp() -> None:
-    names = ", ".join("{pod: {name: web-%d}}" % number for number in range(2900))
+    names = ", ".join(f"{{pod: {{name: web-{number}}}}}" for number in range(2900))
     text = f"owners: [{names}]\nresources: {{cpu: 1}}\nnode: worker-1\n"
     text += "#" * (65_530 - len(text)) + "\n"
     before = only(SPEC, text)

@@ -74,7 +74,7 @@ POD: dict[str, Any] = {
 }
 
 
-def pod(**changes: Any) -> PodObject:  # noqa: ANN401 - JSON
+def pod(**changes: Any) -> PodObject:
     """Decode the pod above, changed at ``a__b`` for ``{"a": {"b": ...}}``."""
     return decode(PodObject, changed(POD, changes))
 

@@ -1,0 +1,70 @@
+"""An API server that plays a script."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NamedTuple
+
+from reserver.errors import ApiError
+from reserver.kube.client import MERGE_PATCH, ApiClient
+
+NO_ANSWER = ApiError(0, "Unreachable", "connection refused")
+
+
+def refused(status: int, reason: str = "") -> ApiError:
+    return ApiError(status, reason, f"the API server said {status}")
+
+
+class Request(NamedTuple):
+    verb: str
+    path: str
+    body: Any = None
+    params: Mapping[str, str] | None = None
+    content_type: str = ""
+
+
+class ScriptedClient(ApiClient):
+    """A client whose answers are written down beforehand.
+
+    Attributes:
+        script: what to answer, in turn: JSON, an error, or for a watch a list of lines and errors.
+        requests: what was asked.
+        played: set when more is asked than is written down; whoever asks waits for ever.
+    """
+
+    def __init__(self, *script: Any) -> None:  # noqa: ANN401 - JSON and errors
+        self.script = list(script)
+        self.requests: list[Request] = []
+        self.played = asyncio.Event()
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        return await self._answer(Request("get", path, params=params))
+
+    async def create(self, path: str, body: object) -> bytes:
+        return await self._answer(Request("create", path, body))
+
+    async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
+        return await self._answer(Request("patch", path, body, content_type=content_type))
+
+    async def watch(
+        self, path: str, params: Mapping[str, str], idle_limit_s: float
+    ) -> AsyncIterator[bytes]:
+        assert idle_limit_s > 0
+        for line in await self._next(Request("watch", path, params=params)):
+            if isinstance(line, Exception):
+                raise line
+            yield line if isinstance(line, bytes) else json.dumps(line).encode()
+
+    async def _answer(self, request: Request) -> bytes:
+        answer = await self._next(request)
+        return answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+    async def _next(self, request: Request) -> Any:  # noqa: ANN401 - JSON and errors
+        self.requests.append(request)
+        if not self.script:
+            self.played.set()
+            await asyncio.Event().wait()
+        answer = self.script.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer

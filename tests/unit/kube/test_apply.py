@@ -1,0 +1,176 @@
+from typing import Any
+
+import pytest
+
+from reserver.errors import ApiError
+from reserver.kube.apply import Apply
+from reserver.scheduling.effects import Effect, Retry, Steer
+from reserver.wire.edits import Edit
+from tests.builders import pod, ref, reservation
+from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
+
+WEB = pod("web-0", cpu="1")
+SEAT = reservation("r", owners=("web-0",), cpu="1")
+PATH = "/api/v1/namespaces/shop/pods/web-0"
+
+
+def shown(node: str = "", uid: str = WEB.uid) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "web-0", "namespace": "shop", "uid": uid},
+        "spec": {"nodeName": node} if node else {},
+    }
+
+
+async def bind(client: ScriptedClient, *claims: str) -> list[str]:
+    """Bind the pod to worker-1 and return what it took."""
+    await Apply(client, lambda: 0.0).bind(WEB, "worker-1", claims)
+    return [request.verb for request in client.requests]
+
+
+async def test_a_binding_carries_uid_and_claims_in_one_write() -> None:
+    client = ScriptedClient({})
+    await bind(client, SEAT.identity)
+    assert client.requests == [
+        Request(
+            "create",
+            f"{PATH}/binding",
+            {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {
+                    "name": "web-0",
+                    "namespace": "shop",
+                    "uid": "uid-web-0",
+                    "annotations": {"reserver.io/claims": f'["{SEAT.identity}"]'},
+                },
+                "target": {"apiVersion": "v1", "kind": "Node", "name": "worker-1"},
+            },
+        )
+    ]
+
+
+async def test_a_binding_that_claims_nothing_annotates_nothing() -> None:
+    client = ScriptedClient({})
+    await bind(client)
+    assert "annotations" not in client.requests[0].body["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("script", "verbs"),
+    [
+        pytest.param([NO_ANSWER, {}], ["create"] * 2, id="no answer: asked again"),
+        pytest.param([NO_ANSWER] * 20 + [{}], ["create"] * 21, id="as long as it takes"),
+        pytest.param([refused(503), refused(500), {}], ["create"] * 3, id="a failing server"),
+        pytest.param([refused(429), {}], ["create"] * 2, id="a busy server"),
+        pytest.param([refused(408), {}], ["create"] * 2, id="a server that took too long"),
+        pytest.param(
+            [NO_ANSWER, refused(409), shown("worker-1")],
+            ["create", "create", "get"],
+            id="the unanswered one was carried out",
+        ),
+        pytest.param(
+            [NO_ANSWER, refused(409), NO_ANSWER, refused(409), shown("worker-1")],
+            ["create", "create", "get", "create", "get"],
+            id="carried out, but the pod cannot be read at once",
+        ),
+        pytest.param(
+            [NO_ANSWER, refused(409), refused(500), refused(409), shown("worker-1")],
+            ["create", "create", "get", "create", "get"],
+            id="carried out, but reading the pod fails at first",
+        ),
+    ],
+)
+async def test_a_binding_is_asked_for_until_it_is_known_to_have_happened(
+    script: list[Any], verbs: list[str], pauses: list[float]
+) -> None:
+    client = ScriptedClient(*script)
+    assert await bind(client) == verbs
+    assert all(0 < pause < 8 for pause in pauses)
+
+
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [
+        pytest.param([refused(404)], 404, id="no such pod"),
+        pytest.param([refused(403)], 403, id="forbidden"),
+        pytest.param([refused(422)], 422, id="invalid"),
+        pytest.param([refused(409), shown("worker-2")], 409, id="bound to another node"),
+        pytest.param([refused(409), shown()], 409, id="not bound at all"),
+        pytest.param([refused(409), shown("worker-1", uid="other")], 409, id="another pod"),
+        pytest.param([refused(409), refused(404)], 409, id="gone in the meantime"),
+        pytest.param([NO_ANSWER, refused(404)], 404, id="no answer, then gone"),
+        pytest.param([refused(500)] * 4, 500, id="a server that keeps failing"),
+        pytest.param([NO_ANSWER, refused(503)] * 4, 503, id="on and off"),
+    ],
+)
+async def test_a_binding_that_will_not_happen_is_given_up(
+    script: list[Any], status: int, pauses: list[float]
+) -> None:
+    client = ScriptedClient(*script)
+    with pytest.raises(ApiError) as failure:
+        await bind(client)
+    assert failure.value.status == status
+    assert client.script == []
+    assert len(pauses) < len(client.requests)
+
+
+async def test_pauses_between_tries_grow_up_to_some_seconds(pauses: list[float]) -> None:
+    await bind(ScriptedClient(*[NO_ANSWER] * 12, {}))
+    assert pauses[0] < 0.2
+    assert all(pause < 2.5 * before + 5 for before, pause in zip(pauses, pauses[1:], strict=False))
+    assert 2 < pauses[-1] < 8
+
+
+async def test_a_pod_is_steered_by_nominating_a_node_for_exactly_that_pod() -> None:
+    client = ScriptedClient({})
+    await Apply(client, lambda: 0.0).carry_out(Steer(WEB, "worker-1"))
+    body = {"status": {"nominatedNodeName": "worker-1"}, "metadata": {"uid": "uid-web-0"}}
+    assert client.requests == [
+        Request("patch", f"{PATH}/status", body, content_type="application/merge-patch+json")
+    ]
+
+
+async def test_a_pod_is_retried_by_an_annotation_that_differs_each_time() -> None:
+    client = ScriptedClient({}, {})
+    times = iter([1.0, 2.5])
+    apply = Apply(client, lambda: next(times))
+    for _ in range(2):
+        await apply.carry_out(Retry(WEB, 3))
+    assert [request.path for request in client.requests] == [PATH, PATH]
+    assert [request.body["metadata"] for request in client.requests] == [
+        {"annotations": {"reserver.io/retry": "1.000"}, "uid": "uid-web-0"},
+        {"annotations": {"reserver.io/retry": "2.500"}, "uid": "uid-web-0"},
+    ]
+
+
+@pytest.mark.parametrize("status", [404, 409, 403, 500, 0])
+@pytest.mark.parametrize("effect", [Steer(WEB, "worker-1"), Retry(WEB, 1)])
+async def test_a_pod_that_cannot_be_sent_back_is_passed_over(effect: Effect, status: int) -> None:
+    client = ScriptedClient(refused(status))
+    await Apply(client, lambda: 0.0).carry_out(effect)
+    assert len(client.requests) == 1
+
+
+EDIT = Edit(ref("web"), "old", "new", "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "done"), [({}, True), (refused(422), False), (refused(404), False)]
+)
+async def test_an_edit_is_made_only_if_nobody_was_faster(answer: Any, *, done: bool) -> None:
+    client = ScriptedClient(answer)
+    assert await Apply(client, lambda: 0.0).edit(EDIT) == done
+    assert client.requests == [
+        Request(
+            "patch",
+            "/api/v1/namespaces/shop/configmaps/store",
+            EDIT.patch(),
+            content_type="application/json-patch+json",
+        )
+    ]
+
+
+@pytest.mark.parametrize("status", [0, 403, 409, 500])
+async def test_an_edit_that_fails_otherwise_says_so(status: int) -> None:
+    with pytest.raises(ApiError):
+        await Apply(ScriptedClient(refused(status)), lambda: 0.0).edit(EDIT)

@@ -1,0 +1,132 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from reserver.errors import InvalidInput
+from reserver.kube.events import Recorder
+from reserver.wire.objects import Metadata
+from reserver.wire.store import Problem
+from tests.builders import ref
+from tests.unit.kube.fakes import ScriptedClient, refused
+
+NOW = 1_900_000_000.0
+STORE = Metadata(name="store", namespace="shop", uid="uid-1", resource_version="7")
+MORE = " (more are in reserver's log)"
+
+
+def problem(text: str, key: str = "web") -> Problem:
+    return Problem(ref(key), InvalidInput("node", text, "write a node"))
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@asynccontextmanager
+async def recording(client: ScriptedClient, clock: Clock | None = None) -> AsyncIterator[Recorder]:
+    recorder = Recorder(client, clock or Clock())
+    task = asyncio.create_task(recorder.run())
+    yield recorder
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert not task.done()
+    task.cancel()
+
+
+def events(client: ScriptedClient) -> list[dict[str, Any]]:
+    return [request.body for request in client.requests]
+
+
+async def test_a_problem_becomes_an_event_on_the_configmap() -> None:
+    client = ScriptedClient({})
+    async with recording(client) as recorder:
+        recorder.report(STORE, problem("'x' is not a node"))
+    (event,) = events(client)
+    assert client.requests[0].path == "/api/v1/namespaces/shop/events"
+    assert event["message"] == "web: node: 'x' is not a node; write a node"
+    assert (event["type"], event["reason"]) == ("Warning", "InvalidReservation")
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "namespace": "shop",
+        "name": "store",
+        "uid": "uid-1",
+        "resourceVersion": "7",
+    }
+    assert event["firstTimestamp"] == event["lastTimestamp"] == "2030-03-17T17:46:40Z"
+    assert event["metadata"] == {"generateName": "store.", "namespace": "shop"}
+
+
+async def test_a_problem_is_reported_once() -> None:
+    client = ScriptedClient(*[{}] * 9)
+    async with recording(client) as recorder:
+        for _ in range(3):
+            recorder.report(STORE, problem("a"))
+            recorder.report(STORE, problem("b"))
+            recorder.report(STORE, problem("a", key="api"))
+        assert recorder.reported == 3
+    assert len(events(client)) == 3
+
+
+async def test_a_configmap_written_anew_has_its_problems_reported_anew() -> None:
+    client = ScriptedClient({}, {})
+    async with recording(client) as recorder:
+        recorder.report(STORE, problem("a"))
+        recorder.report(Metadata(name="store", namespace="shop", uid="uid-2"), problem("a"))
+    assert len(events(client)) == 2
+
+
+async def test_a_burst_of_problems_ends_in_a_pointer_to_the_log() -> None:
+    client = ScriptedClient(*[{}] * 100)
+    async with recording(client) as recorder:
+        for number in range(60):
+            recorder.report(STORE, problem(f"p{number}"))
+        recorder.report(Metadata(name="other", namespace="shop", uid="uid-2"), problem("p"))
+        assert recorder.reported == 61
+    messages = [event["message"] for event in events(client)]
+    assert len(messages) == 25 + 1
+    assert [message.endswith(MORE) for message in messages] == [False] * 24 + [True, False]
+
+
+async def test_ten_quiet_minutes_after_a_burst_problems_become_events_again() -> None:
+    client, clock = ScriptedClient(*[{}] * 100), Clock()
+    async with recording(client, clock) as recorder:
+        for number in range(30):
+            recorder.report(STORE, problem(f"p{number}"))
+        clock.now += 601
+        recorder.report(STORE, problem("later"))
+    assert len(events(client)) == 26
+
+
+@pytest.mark.parametrize("length", [900, 1100, 100_000])
+async def test_a_message_fits_into_an_event(length: int) -> None:
+    client = ScriptedClient(*[{}] * 25)
+    async with recording(client) as recorder:
+        for number in range(25):
+            recorder.report(STORE, problem(f"{number}" + "x" * length))
+    assert max(len(event["message"]) for event in events(client)) <= 1024
+    assert events(client)[-1]["message"].endswith(MORE)
+
+
+async def test_an_event_that_cannot_be_written_is_dropped_and_the_next_is_written() -> None:
+    client = ScriptedClient(refused(403), {})
+    async with recording(client) as recorder:
+        recorder.report(STORE, problem("a"))
+        recorder.report(STORE, problem("b"))
+    assert len(client.requests) == 2
+
+
+async def test_reporting_never_waits_even_when_no_event_can_be_written() -> None:
+    client = ScriptedClient()
+    async with recording(client) as recorder:
+        for number in range(5000):
+            configmap = Metadata(name="store", namespace="shop", uid=f"uid-{number}")
+            recorder.report(configmap, problem("a"))
+        assert recorder.reported == 5000

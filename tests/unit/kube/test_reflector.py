@@ -1,0 +1,240 @@
+import asyncio
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from reserver.kube.reflector import PAGE, Reflector
+from reserver.kube.views import pod_view
+from reserver.scheduling.state import State
+from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+
+PATH = "/api/v1/pods"
+
+
+class Recorded:
+    """A view that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def page_listed(self, items: list[msgspec.Raw]) -> None:
+        self.told.append("page " + ",".join(map(_name, items)))
+
+    def list_ended(self) -> None:
+        self.told.append("end")
+
+    def changed(self, item: msgspec.Raw) -> None:
+        self.told.append(f"changed {_name(item)}")
+
+    def deleted(self, item: msgspec.Raw) -> None:
+        self.told.append(f"deleted {_name(item)}")
+
+
+def _name(item: msgspec.Raw) -> str:
+    return str(json.loads(bytes(item))["metadata"]["name"])
+
+
+def thing(name: str, version: str = "1") -> dict[str, Any]:
+    return {"metadata": {"name": name, "resourceVersion": version}}
+
+
+def page(*names: str, version: str = "10", more: str = "") -> dict[str, Any]:
+    items = [thing(name) for name in names]
+    return {"metadata": {"resourceVersion": version, "continue": more}, "items": items}
+
+
+def event(kind: str, name: str, version: str) -> dict[str, Any]:
+    return {"type": kind, "object": thing(name, version)}
+
+
+def failure(code: int) -> dict[str, Any]:
+    status = {"kind": "Status", "code": code, "reason": "Expired", "message": "too old"}
+    return {"type": "ERROR", "object": status}
+
+
+class Played:
+    """A reflector that has played a script to its end."""
+
+    def __init__(self, client: ScriptedClient, view: Recorded, reflector: Reflector) -> None:
+        self.client, self.told, self.reflector = client, view.told, reflector
+
+    @property
+    def calls(self) -> list[str]:
+        """Return each call, with the version or the token that it goes on from."""
+        asked = []
+        for request in self.client.requests:
+            params = request.params or {}
+            on = params.get("resourceVersion") or params.get("continue")
+            asked.append(f"{request.verb} {on}" if on else request.verb)
+        return asked
+
+
+async def play(*script: Any, selector: dict[str, str] | None = None) -> Played:
+    client, view = ScriptedClient(*script), Recorded()
+    reflector = Reflector(client, PATH, view, selector)
+    await run(reflector, client)
+    return Played(client, view, reflector)
+
+
+async def run(reflector: Reflector, client: ScriptedClient) -> None:
+    """Run a reflector until the script is played."""
+    task = asyncio.create_task(reflector.run())
+    waiting = asyncio.create_task(client.played.wait())
+    done, _ = await asyncio.wait([task, waiting], timeout=10, return_when="FIRST_COMPLETED")
+    waiting.cancel()
+    task.cancel()
+    if task in done:
+        task.result()
+
+
+async def test_all_pages_are_listed_and_then_watched_from_their_version() -> None:
+    played = await play(page("a", "b", more="t1"), page("c", more="t2"), page(version="12"))
+    assert played.told == ["page a,b", "page c", "page ", "end"]
+    assert played.calls == ["get", "get t1", "get t2", "watch 12"]
+    assert all((r.params or {}).get("limit") == str(PAGE) for r in played.client.requests[:3])
+
+
+async def test_it_is_synced_only_after_the_last_page() -> None:
+    assert not (await play(page("a", more="t1"))).reflector.synced.is_set()
+    assert (await play(page("a"))).reflector.synced.is_set()
+
+
+async def test_the_selector_is_sent_with_lists_and_watches() -> None:
+    played = await play(page(), selector={"labelSelector": "x=y"})
+    assert [(r.params or {}).get("labelSelector") for r in played.client.requests] == ["x=y"] * 2
+    assert str(played.reflector) == "/api/v1/pods?labelSelector=x=y"
+
+
+async def test_changes_are_told_in_their_order() -> None:
+    played = await play(
+        page(),
+        [event("ADDED", "a", "11"), event("MODIFIED", "a", "12"), event("DELETED", "a", "13")],
+    )
+    assert played.told == ["page ", "end", "changed a", "changed a", "deleted a"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "calls"),
+    [
+        pytest.param([event("ADDED", "a", "11")], ["get", "watch 10", "watch 11"], id="an event"),
+        pytest.param([event("BOOKMARK", "", "15")], ["get", "watch 10", "watch 15"], id="bookmark"),
+        pytest.param([], ["get", "watch 10", "watch 10"], id="nothing happened"),
+        pytest.param(
+            [event("ADDED", "a", "11"), NO_ANSWER],
+            ["get", "watch 10", "watch 11"],
+            id="the connection breaks",
+        ),
+        pytest.param(
+            [event("BOOKMARK", "", "15"), failure(500)],
+            ["get", "watch 10", "watch 15"],
+            id="the server fails",
+        ),
+        pytest.param([refused(410)], ["get", "watch 10", "get"], id="410 as the answer"),
+        pytest.param(
+            [event("ADDED", "a", "11"), failure(410)], ["get", "watch 10", "get"], id="410 as event"
+        ),
+        pytest.param([refused(500)], ["get", "watch 10", "watch 10"], id="500 as the answer"),
+    ],
+)
+@pytest.mark.usefixtures("pauses")
+async def test_a_watch_is_resumed_where_it_ended_and_listed_anew_when_that_is_gone(
+    lines: list[Any], calls: list[str]
+) -> None:
+    assert (await play(page(), lines)).calls == calls
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_bookmark_is_nobodys_change() -> None:
+    played = await play(page(), [event("BOOKMARK", "x", "15")])
+    assert played.told == ["page ", "end"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"[]",
+        b"{}",
+        b'{"type":"ADDED"}',
+        b'{"type":7,"object":{}}',
+        b'{"type":"ADDED","object":7}',
+        b'{"type":"ADDED","object":{"metadata":null}}',
+        b'{"type":"BOOKMARK","object":[]}',
+        b'{"type":"ERROR","object":7}',
+        b'{"type":"ERROR","object":{"code":"x"}}',
+    ],
+)
+async def test_a_malformed_event_does_not_end_the_watching(
+    line: bytes, pauses: list[float]
+) -> None:
+    class Reading(Recorded):
+        def changed(self, item: msgspec.Raw) -> None:
+            self.told.append("changed")
+
+    client, view = ScriptedClient(page(), [line], page("b"), []), Reading()
+    task = asyncio.create_task(Reflector(client, PATH, view).run())
+    for _ in range(100):
+        await asyncio.sleep(0)
+        if len(client.requests) >= 3:
+            break
+    assert not task.done()
+    assert len(client.requests) >= 3
+    assert [pause for pause in pauses if pause]
+    task.cancel()
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"items":7}', b'{"metadata":7}', b"null"])
+async def test_a_malformed_list_is_asked_for_again(raw: bytes, pauses: list[float]) -> None:
+    played = await play(raw, page("a"))
+    assert played.told == ["page a", "end"]
+    assert len(pauses) == 1
+
+
+async def test_a_list_without_items_is_an_empty_one() -> None:
+    played = await play({"metadata": {"resourceVersion": "5"}, "items": None})
+    assert played.told == ["page ", "end"]
+
+
+async def test_pauses_grow_to_half_a_minute_and_start_anew_after_a_success(
+    pauses: list[float],
+) -> None:
+    played = await play(*[NO_ANSWER] * 12, page(), [NO_ANSWER])
+    assert played.reflector.synced.is_set()
+    assert 0.05 < pauses[0] < 0.5
+    assert 15 <= pauses[11] <= 45
+    assert 0.05 < pauses[12] < 0.5
+    assert played.reflector.lists == 13
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_broken_list_is_begun_anew() -> None:
+    played = await play(page("a", more="t1"), refused(410), page("b"))
+    assert played.calls == ["get", "get t1", "get", "watch 10"]
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_what_only_a_list_that_broke_off_has_shown_is_gone() -> None:
+    client, state = ScriptedClient(page("a", more="t1"), refused(410), page("b")), State()
+    await run(Reflector(client, PATH, pod_view(state)), client)
+    assert [pod.name for pod in state.pods] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (refused(403), "rbac-reserver.yaml"),
+        (refused(401), "credentials"),
+        (NO_ANSWER, "connection refused"),
+        (refused(500), "500"),
+    ],
+)
+@pytest.mark.usefixtures("pauses")
+async def test_why_a_collection_cannot_be_read_is_told_until_it_can(
+    error: Exception, says: str
+) -> None:
+    assert says in (await play(error)).reflector.complaint
+    assert (await play(error, page())).reflector.complaint == ""

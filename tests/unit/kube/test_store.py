@@ -1,0 +1,268 @@
+import json
+
+import pytest
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.kube.store import Store
+from reserver.reservations.reservation import Phase, Ref
+from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.state import State
+from reserver.wire.objects import ConfigMapObject, Metadata
+from reserver.wire.store import Problem
+from tests.builders import NOW, held, name, node, pod, state_of
+
+W1 = node("worker-1", cpu="16")
+
+
+class Written:
+    """A store, the state behind it, and what was reported of it."""
+
+    def __init__(self, *things: Node | Pod) -> None:
+        self.now = NOW
+        self.state: State = state_of(W1, *things, now=0.0)
+        self.reports: list[tuple[Metadata, Problem]] = []
+        self.store = Store(self.state.ledger, lambda: self.now, self._report)
+
+    def _report(self, metadata: Metadata, problem: Problem) -> None:
+        self.reports.append((metadata, problem))
+
+    def put(self, configmap: str = "store", **data: str) -> None:
+        metadata = Metadata(name=configmap, namespace="shop", uid=f"uid-{configmap}")
+        renamed = {key.replace("_", "-"): text for key, text in data.items()}
+        self.store.put(ConfigMapObject(metadata=metadata, data=renamed))
+
+    @property
+    def held(self) -> int:
+        return held(self.state, "worker-1") // 1000
+
+    @property
+    def said(self) -> list[str]:
+        return [str(problem) for _, problem in self.reports]
+
+    def edits(self, later: float = 0.0) -> list[tuple[str, str, str | None]]:
+        edits = self.store.due_edits(self.now + later)
+        return [(edit.reason, edit.ref.key, edit.value) for edit in edits]
+
+
+def spec(owner: str = "owner", **changes: object) -> str:
+    fields = {
+        "owners": [{"pod": {"name": owner}}],
+        "resources": {"cpu": "2"},
+        "node": "worker-1",
+        "ttl": 0,
+    }
+    return json.dumps(fields | changes)
+
+
+def item(owner: str, **changes: object) -> dict[str, object]:
+    fields = {"pod": owner, "namespace": "shop", "cpu": 2000, "mem": 0, "expire": int(NOW) + 100}
+    return fields | changes
+
+
+@pytest.fixture
+def written() -> Written:
+    return Written()
+
+
+# From the store into the ledger.
+
+
+def test_what_is_written_holds_and_what_is_removed_does_not(written: Written) -> None:
+    written.put(r1=spec(), r2=spec())
+    assert written.held == 4
+    written.put(r1=spec())
+    assert written.held == 2
+    written.store.drop(("shop", "store"))
+    assert written.held == 0
+    written.store.drop(("shop", "store"))
+
+
+def test_configmaps_do_not_touch_each_others_reservations(written: Written) -> None:
+    written.put("one", r=spec())
+    written.put("two", r=spec())
+    written.put("one")
+    assert [ref.configmap for ref in _refs(written)] == ["two"]
+
+
+def test_an_edited_entry_replaces_what_it_said(written: Written) -> None:
+    written.put(r=spec())
+    written.put(r=spec(resources={"cpu": "5"}))
+    assert written.held == 5
+
+
+def test_an_entry_that_becomes_broken_holds_nothing_and_its_neighbours_stay(
+    written: Written,
+) -> None:
+    written.put(r1=spec(), r2=spec())
+    written.put(r1=spec(), r2="{")
+    assert written.held == 2
+    assert len(written.reports) == 1
+
+
+def test_items_of_a_list_come_and_go_one_by_one(written: Written) -> None:
+    written.put(worker_1=json.dumps([item("a"), item("b")]))
+    written.put(worker_1=json.dumps([item("b"), item("c", cpu=3000)]))
+    assert written.held == 5
+    assert [ref.item for ref in _refs(written)] == ["shop/b", "shop/c"]
+
+
+def test_a_claim_survives_an_edit_of_the_neighbours_and_of_the_layout(written: Written) -> None:
+    written.put(worker_1=json.dumps([item("a"), item("b")]))
+    identity = _identity(written, "shop/a")
+    written.state.ledger.claim(identity, name("a"), "uid-a")
+    written.put(worker_1=json.dumps([item("c"), item("a")], indent=2))
+    assert written.held == 2
+    assert written.state.ledger.phase(Ref("shop", "store", "worker-1", "shop/a")) is Phase.CLAIMED
+
+
+def test_a_ttl_counts_from_when_it_was_first_seen(written: Written) -> None:
+    written.put(r=spec(ttl="10s"))
+    written.now += 9
+    written.put(r=spec(ttl="10s"), other=spec())
+    assert written.held == 4
+    written.now += 1
+    written.put(r=spec(ttl="10s"))
+    assert written.held == 0
+
+
+# What is reported.
+
+
+def test_a_problem_is_reported_when_it_is_written_and_not_again(written: Written) -> None:
+    for _ in range(3):
+        written.put(r="{", fine=spec())
+    ((metadata, problem),) = written.reports
+    assert (metadata.namespace, metadata.name, metadata.uid) == ("shop", "store", "uid-store")
+    assert str(problem).startswith("r: invalid JSON")
+    assert dict(written.store.problem_counts()) == {("shop", "store"): 1}
+    written.put(fine=spec())
+    assert dict(written.store.problem_counts()) == {("shop", "store"): 0}
+
+
+def test_each_broken_item_of_a_list_is_reported(written: Written) -> None:
+    written.put(worker_1=json.dumps([item("a"), {}, item("b", cpu=-1)]))
+    assert [said.partition(": ")[2].partition(":")[0] for said in written.said] == [
+        "[1].pod",
+        "[2].cpu",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({"r": spec(expiresAt="2001-01-01T00:00:00Z")}, "expiresAt"),
+        ({"worker_1": json.dumps([item("a", expire=int(NOW))])}, "expire"),
+    ],
+)
+def test_an_entry_that_is_over_when_it_is_written_is_reported(
+    written: Written, data: dict[str, str], field: str
+) -> None:
+    written.put("store", **data)
+    assert len(written.said) == 1
+    assert f"{field}: lies in the past" in written.said[0]
+    assert written.held == 0
+
+
+def test_a_node_that_does_not_exist_is_reported_once_and_again_after_it_came_and_went(
+    written: Written,
+) -> None:
+    written.put(r=spec(node="ghost"), fine=spec())
+    has_node = written.state.snapshot.has_node
+    assert [written.store.report_unknown_nodes(has_node) for _ in range(3)] == [1, 1, 1]
+    assert len(written.said) == 1
+    assert "r: node: node 'ghost' does not exist" in written.said[0]
+    written.state.node_seen(node("ghost", cpu="4"))
+    assert written.store.report_unknown_nodes(has_node) == 0
+    written.state.node_gone("ghost")
+    assert written.store.report_unknown_nodes(has_node) == 1
+    assert len(written.said) == 2
+
+
+def test_the_node_of_what_is_over_is_not_missed(written: Written) -> None:
+    written.put(r=spec(node="ghost", expiresAt="2001-01-01T00:00:00Z"))
+    assert written.store.report_unknown_nodes(written.state.snapshot.has_node) == 0
+
+
+# What the cleaner should edit.
+
+
+def test_nothing_is_edited_while_nothing_is_over(written: Written) -> None:
+    written.put(r=spec(), worker_1=json.dumps([item("a"), {}]), broken="{")
+    assert written.edits() == []
+
+
+def test_what_expired_is_removed_with_its_key(written: Written) -> None:
+    written.put(r=spec(expiresAt="2030-03-17T17:46:50Z"), other=spec())
+    assert written.edits(later=9.9) == []
+    assert written.edits(later=10) == [("over", "r", None)]
+
+
+def test_of_a_list_only_what_expired_is_removed(written: Written) -> None:
+    items = [item("a"), item("b", expire=int(NOW) + 500), "broken"]
+    written.put(worker_1=json.dumps(items))
+    ((reason, key, value),) = written.edits(later=100)
+    assert (reason, key) == ("over", "worker-1")
+    assert json.loads(value or "") == items[1:]
+
+
+def test_a_ttl_is_written_down_as_a_moment_once(written: Written) -> None:
+    written.put(r=spec(ttl="100s"))
+    ((reason, key, value),) = written.edits()
+    assert (reason, key) == ("stamp", "r")
+    before = list(written.state.ledger)
+    written.put(r=value or "")
+    assert list(written.state.ledger) == before
+    assert written.edits() == []
+
+
+def test_what_was_claimed_by_a_bound_pod_is_removed(written: Written) -> None:
+    written.put(r=spec())
+    written.state.pod_seen(pod("owner", node="worker-1", cpu="2"))
+    assert written.edits() == [("over", "r", None)]
+
+
+@pytest.mark.parametrize(
+    ("data", "edited"),
+    [
+        ({"r": spec()}, ["r"]),
+        ({"worker_1": json.dumps([item("owner"), item("other")])}, ["worker-1"]),
+    ],
+    ids=["spec", "list"],
+)
+def test_what_is_claimed_by_a_binding_under_way_is_removed_only_once_that_is_written(
+    written: Written, data: dict[str, str], edited: list[str]
+) -> None:
+    written.put("store", **data)
+    owner = pod("owner", cpu="2")
+    written.state.pod_seen(owner)
+    claims = judge_bind(owner, "worker-1", written.state, NOW).claims
+    assert claims
+    written.state.assume(owner, "worker-1", claims)
+    assert written.edits() == []  # The binding may still fail, and then the seat is needed.
+    written.state.confirm(owner.uid)
+    written.state.pod_seen(pod("owner", node="worker-1", cpu="2"))
+    assert [key for _, key, _ in written.edits()] == edited
+
+
+def test_a_reservation_with_slots_left_is_not_removed(written: Written) -> None:
+    written.put(r=spec(slots=2))
+    written.state.pod_seen(pod("owner", node="worker-1", cpu="2"))
+    assert written.held == 2
+    assert written.edits() == []
+
+
+@pytest.mark.parametrize("ttl", ["999999999h", "9999999h9999999h"])
+def test_an_absurd_ttl_does_not_keep_the_store_from_being_tidied(
+    written: Written, ttl: str
+) -> None:
+    written.put(a=spec(ttl=ttl), r=spec(expiresAt="2030-03-17T17:46:50Z"))
+    assert ("over", "r", None) in written.edits(later=10)
+
+
+def _refs(written: Written) -> list[Ref]:
+    return [reservation.ref for reservation, _ in written.state.ledger]
+
+
+def _identity(written: Written, wanted: str) -> str:
+    return next(r.identity for r, _ in written.state.ledger if r.ref.item == wanted)

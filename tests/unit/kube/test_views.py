@@ -1,0 +1,125 @@
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from reserver.kube.reflector import View
+from reserver.kube.store import Store
+from reserver.kube.views import node_view, pod_view, store_view
+from reserver.scheduling.state import State
+from tests.builders import name, requested
+
+
+def raw(document: object) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(document).encode())
+
+
+def pod(pod_name: str, node: str = "", cpu: str = "1", uid: str = "") -> msgspec.Raw:
+    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
+    metadata = {"name": pod_name, "namespace": "shop", "uid": uid or f"uid-{pod_name}"}
+    return raw({"metadata": metadata, "spec": {"nodeName": node, "containers": containers}})
+
+
+def node(node_name: str, cpu: str = "8") -> msgspec.Raw:
+    return raw({"metadata": {"name": node_name}, "status": {"allocatable": {"cpu": cpu}}})
+
+
+def listed(view: View, *pages: list[msgspec.Raw]) -> None:
+    for items in pages:
+        view.page_listed(items)
+    view.list_ended()
+
+
+@pytest.fixture
+def state() -> State:
+    state = State()
+    listed(node_view(state), [node("worker-1")])
+    return state
+
+
+def test_listed_and_watched_pods_are_counted(state: State) -> None:
+    view = pod_view(state)
+    listed(view, [pod("a", "worker-1")], [pod("b", "worker-1")])
+    view.changed(pod("c", "worker-1"))
+    assert requested(state, "worker-1") == 3000
+    view.deleted(pod("a", "worker-1"))
+    assert requested(state, "worker-1") == 2000
+
+
+def test_what_a_new_list_does_not_show_is_gone(state: State) -> None:
+    view = pod_view(state)
+    listed(view, [pod("a", "worker-1"), pod("b", "worker-1")])
+    view.changed(pod("c", "worker-1"))
+    listed(view, [pod("b", "worker-1")])
+    assert list(state.pods) == [name("b")]
+    assert requested(state, "worker-1") == 1000
+
+
+def test_a_pod_that_cannot_be_read_costs_no_other(state: State) -> None:
+    view = pod_view(state)
+    listed(view, [pod("a", "worker-1"), pod("b", "worker-1", cpu="?"), pod("c", "worker-1")])
+    assert list(state.pods) == [name("a"), name("c")]
+    assert view.unreadable == 1
+    view.changed(pod("b", "worker-1"))
+    assert requested(state, "worker-1") == 3000
+
+
+def test_a_pod_that_cannot_be_read_any_more_stays_as_it_was_until_it_is_gone(state: State) -> None:
+    view = pod_view(state)
+    listed(view, [pod("a", "worker-1")])
+    view.changed(pod("a", "worker-1", cpu="?"))
+    listed(view, [pod("a", "worker-1", cpu="?")])
+    assert requested(state, "worker-1") == 1000
+    view.deleted(pod("a", "worker-1", cpu="?"))
+    assert requested(state, "worker-1") == 0
+
+
+def test_a_replaced_pod_is_counted_as_it_is_now(state: State) -> None:
+    view = pod_view(state)
+    listed(view, [pod("a", "worker-1", cpu="3")])
+    listed(view, [pod("a", "worker-1", cpu="1", uid="new")])
+    assert requested(state, "worker-1") == 1000
+
+
+def test_nodes_come_and_go(state: State) -> None:
+    view = node_view(state)
+    view.changed(node("worker-2"))
+    listed(view, [node("worker-2", cpu="4")])
+    assert [state.snapshot.has_node(f"worker-{number}") for number in (1, 2)] == [False, True]
+    view.deleted(node("worker-2"))
+    assert state.snapshot.node_count == 0
+
+
+def configmap(map_name: str, **data: str) -> msgspec.Raw:
+    return raw({"metadata": {"name": map_name, "namespace": "shop"}, "data": data})
+
+
+SPEC = '{"owners":[{"pod":{"name":"a"}}],"resources":{"cpu":"1"},"node":"worker-1","ttl":0}'
+
+
+def test_store_configmaps_feed_the_ledger(state: State) -> None:
+    store = Store(state.ledger, lambda: 0.0, lambda *_: None)
+    view = store_view(store)
+    listed(view, [configmap("store", r1=SPEC, r2=SPEC), configmap("more", r1=SPEC)])
+    assert len(state.ledger) == 3
+    view.changed(configmap("store", r1=SPEC))
+    assert len(state.ledger) == 2
+    view.deleted(configmap("store", r1=SPEC))
+    assert len(state.ledger) == 1
+    listed(view)
+    assert len(state.ledger) == 0
+
+
+def test_a_configmap_that_two_watches_show_belongs_to_one_of_them(state: State) -> None:
+    store = Store(state.ledger, lambda: 0.0, lambda *_: None)
+    labelled: Any = store_view(store, covers=lambda map_name: map_name != ("shop", "named"))
+    named: Any = store_view(store, covers=lambda map_name: map_name == ("shop", "named"))
+    for view in (labelled, named):
+        listed(view, [configmap("named", r1=SPEC)])
+    assert len(state.ledger) == 1
+    labelled.deleted(configmap("named", r1=SPEC))
+    listed(labelled)
+    assert len(state.ledger) == 1
+    listed(named)
+    assert len(state.ledger) == 0
