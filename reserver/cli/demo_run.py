@@ -41,12 +41,14 @@ class _Demo:
     rows: list[StepRow] = field(default_factory=list)
 
     async def scene(self) -> Scene:
-        state = self.reserver.watched.state
+        watched = self.reserver.watched
+        state = watched.state
         state.ledger.advance(time.time())
         pods = await self.cluster.client.send("GET", "/api/v1/pods")
         return Scene(
             nodes=tuple(node_rows(state)),
             reservations=tuple(reservation_rows(state, time.time())),
+            problems=tuple(str(problem) for problem in watched.store.problems()),
             pods=tuple(pod_rows(pods)),
             steps=tuple(self.rows),
             footer=self.footer,
@@ -146,14 +148,14 @@ async def _act(step: Step) -> bool:
 def _invitation(demo_: _Demo, kubeconfig: Path) -> tuple[str, ...]:
     pods = f"{demo_.cluster.url}/api/v1/namespaces/default/pods"
     return (
-        "It stays up. In another terminal:",
+        "It stays up. From this folder, in another terminal:",
         f"  export KUBECONFIG={kubeconfig}",
-        f"  kubectl edit configmap -n {NAMESPACE} {STORE}      # reserve, extend, release",
-        "  kubectl create -f examples/pod.yaml                # somebody who wants room",
-        "  kubectl get events -A",
+        "  kubectl create -f examples/reservations.yaml   # 1 CPU of worker-3 for web-0",
+        "  kubectl create -f examples/stranger.json       # lands on worker-2; try a second one",
+        "  kubectl create -f examples/web-0.yaml          # lands on its seat",
+        f"  kubectl edit configmap -n {NAMESPACE} {STORE}",
         "or without kubectl:",
-        f"  curl -H 'Content-Type: application/json' -d @examples/pod.json {pods}",
-        f"  curl {demo_.reserver.url}/explain/default/normal-pod   # the numbers",
-        f"  curl {demo_.reserver.url}/metrics",
+        f"  curl --json @examples/stranger.json {pods}",
+        f"  curl {demo_.reserver.url}/explain/default/normal-pod",
         "Ctrl-C ends it.",
     )

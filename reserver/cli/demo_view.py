@@ -73,6 +73,7 @@ class Scene:
 
     nodes: Sequence[NodeRow]
     reservations: Sequence[ReservationRow]
+    problems: Sequence[str]
     pods: Sequence[PodRow]
     steps: Sequence[StepRow]
     footer: Sequence[str] = ()
@@ -81,9 +82,9 @@ class Scene:
 def draw(scene: Scene) -> RenderableType:
     """Return the picture of a scene."""
     parts: list[RenderableType] = [
-        _panel("What happens", _steps(scene.steps)),
+        _panel("What happens", _steps(scene.steps, brief=bool(scene.footer))),
         _panel("Nodes: CPU", _nodes(scene.nodes)),
-        _panel("Reservations", _reservations(scene.reservations)),
+        _panel("Reservations", _reservations(scene.reservations, scene.problems)),
         _panel("Pods", _pods(scene.pods)),
     ]
     if scene.footer:
@@ -127,7 +128,10 @@ def _panel(title: str, content: RenderableType) -> Panel:
     return Panel(content, title=title, title_align="left", border_style="bright_black")
 
 
-def _steps(rows: Sequence[StepRow]) -> RenderableType:
+def _steps(rows: Sequence[StepRow], *, brief: bool) -> RenderableType:
+    """Return the steps; one line for all of them, if `brief` and all came true."""
+    if brief and all(row.progress is Progress.DONE for row in rows):
+        return Text(f"✓ all {len(rows)} steps came true", "green")
     styles = {
         Progress.WAITING: "bright_black",
         Progress.RUNNING: "bold",
@@ -153,9 +157,10 @@ def _nodes(rows: Sequence[NodeRow]) -> RenderableType:
     return _with_rest(table, len(rows), "nodes")
 
 
-def _reservations(rows: Sequence[ReservationRow]) -> RenderableType:
+def _reservations(rows: Sequence[ReservationRow], problems: Sequence[str]) -> RenderableType:
+    refused = Text("\n").join(Text(f"Refused  {problem}", "red") for problem in problems)
     if not rows:
-        return Text("none", "bright_black")
+        return refused or Text("none", "bright_black")
     table = Table.grid(padding=(0, 2))
     for row in rows[:_MOST_ROWS]:
         style = "yellow" if row.phase == "Active" else "bright_black"
@@ -167,7 +172,8 @@ def _reservations(rows: Sequence[ReservationRow]) -> RenderableType:
             time_left(row.left_s),
             Text(row.name, "bright_black"),
         )
-    return _with_rest(table, len(rows), "reservations")
+    shown = _with_rest(table, len(rows), "reservations")
+    return Group(shown, refused) if problems else shown
 
 
 def _pods(rows: Sequence[PodRow]) -> RenderableType:

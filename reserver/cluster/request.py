@@ -47,6 +47,7 @@ class PodResources:
         overhead: ``spec.overhead``.
         pod_allocated: ``status.allocatedResources``.
         pod_actuated: ``status.resources.requests``.
+        has_pod_status: ``status.resources`` is there, whatever it says.
         resize_infeasible: the condition PodResizePending has the reason Infeasible.
     """
 
@@ -56,6 +57,7 @@ class PodResources:
     overhead: Nano = field(default_factory=dict)
     pod_allocated: Nano | None = None
     pod_actuated: Nano | None = None
+    has_pod_status: bool = False
     resize_infeasible: bool = False
 
 
@@ -80,9 +82,9 @@ def _pod_level_over(pod: PodResources, total: Nano) -> Nano:
     if not any(map(_is_pod_level, pod.pod_level)):
         return total
     wanted = pod.pod_level
-    if pod.pod_actuated is not None:
+    if pod.has_pod_status:
         spec = _NOTHING if pod.resize_infeasible else pod.pod_level
-        wanted = _maximum((spec, pod.pod_actuated, pod.pod_allocated or _NOTHING))
+        wanted = _maximum((spec, pod.pod_actuated or _NOTHING, pod.pod_allocated or _NOTHING))
     return {**total, **{name: nano for name, nano in wanted.items() if _is_pod_level(name)}}
 
 

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 _FIRST_PAUSE_S = 0.1
 _LAST_PAUSE_S = 5.0
 _MOST_REFUSALS = 4
-"""How often the API server may answer a binding with a failure of its own before we give up."""
+"""How often the API server may fail at a binding before we look what became of the pod."""
 
 
 class Apply:
@@ -60,15 +60,18 @@ class Apply:
         pause = _FIRST_PAUSE_S
         while True:
             try:
-                await self._client.create(
-                    f"{_pod_path(pod.name)}/binding", _binding(pod, node, claims)
-                )
+                body = _binding(pod, node, claims)
+                await self._client.create(f"{_pod_path(pod.name)}/binding", body)
             except ApiError as exc:
                 refusals += exc.status != 0
-                if exc.status == HTTPStatus.CONFLICT and await self._is_bound(pod, node):
-                    return
-                if exc.is_definite or refusals >= _MOST_REFUSALS:
+                if exc.is_definite and exc.status != HTTPStatus.CONFLICT:
                     raise
+                if exc.status == HTTPStatus.CONFLICT or refusals >= _MOST_REFUSALS:
+                    bound = await self._is_bound(pod, node)
+                    if bound:
+                        return
+                    if bound is False:
+                        raise
                 log.warning("binding not confirmed, asking again", pod=str(pod.name), why=str(exc))
             else:
                 return
@@ -106,14 +109,12 @@ class Apply:
             raise
         return True
 
-    async def _is_bound(self, pod: Pod, node: str) -> bool:
-        """Return whether a conflict means that an earlier request of ours was carried out."""
+    async def _is_bound(self, pod: Pod, node: str) -> bool | None:
+        """Return whether a request was carried out after all, None while that cannot be told."""
         try:
             now = await self.read_pod(pod.name)
         except ApiError as exc:
-            if exc.is_definite:
-                return False
-            raise
+            return False if exc.is_definite else None
         return now.uid == pod.uid and now.node == node
 
 

@@ -39,11 +39,14 @@ class View(Protocol):
     unreadable: int
     """How many objects were passed over because they could not be read."""
 
+    def list_began(self) -> None:
+        """Be ready for the pages of a list; one before may have broken off."""
+
     def page_listed(self, items: list[msgspec.Raw]) -> None:
         """Take some of the objects that exist."""
 
     def list_ended(self) -> None:
-        """Drop what no page since the last list has shown."""
+        """Drop what no page has shown."""
 
     def changed(self, item: msgspec.Raw) -> None:
         """Take an object that was added or modified."""
@@ -75,6 +78,7 @@ class Reflector:
         self.view = view
         self._selector = dict(selector or {})
         self._idle_limit_s = idle_limit_s
+        self._version = ""  # To resume from; empty to list.
         self._backoff_s = _FIRST_BACKOFF_S
         self._complaint = ""
         self.synced = asyncio.Event()
@@ -93,18 +97,17 @@ class Reflector:
 
     async def run(self) -> None:
         """List and watch until cancelled."""
-        version = ""
         while True:
             try:
-                if not version:
-                    version = await self._list()
-                version = await self._watch(version)
+                if not self._version:
+                    self._version = await self._list()
+                await self._watch()
             except ApiError as exc:
                 if exc.status == _GONE:
-                    version = ""
+                    self._version = ""
                 await self._back_off(exc)
             except InvalidInput as exc:
-                version = ""
+                self._version = ""
                 await self._back_off(ApiError(0, "Malformed", f"malformed answer: {exc}"))
 
     async def _list(self) -> str:
@@ -114,6 +117,7 @@ class Reflector:
         starts sees every binding of the one before.
         """
         self.lists += 1
+        self.view.list_began()
         token = ""
         while True:
             params = {**self._selector, "limit": str(PAGE)}
@@ -131,12 +135,12 @@ class Reflector:
         self.synced.set()
         return page.metadata.resource_version
 
-    async def _watch(self, version: str) -> str:
-        """Follow changes and return the resourceVersion to go on from; empty to list again."""
+    async def _watch(self) -> None:
+        """Follow changes until the API server ends the watch."""
         self.watches += 1
         params = {
             **self._selector,
-            "resourceVersion": version,
+            "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
         }
@@ -149,9 +153,8 @@ class Reflector:
                 self.view.deleted(event.object)
             elif event.type != "BOOKMARK":
                 self.view.changed(event.object)
-            version = decode(PartialObject, event.object).metadata.resource_version
+            self._version = decode(PartialObject, event.object).metadata.resource_version
             self._recovered()
-        return version
 
     def _recovered(self) -> None:
         self._backoff_s = _FIRST_BACKOFF_S

@@ -96,6 +96,12 @@ class Store:
         """Return the ConfigMaps that are read."""
         return tuple(self._documents)
 
+    def problems(self) -> Iterator[Problem]:
+        """Yield why entries are not enforced."""
+        for document in self._documents.values():
+            for key in document.keys.values():
+                yield from key.entries.problems
+
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
         """Yield each ConfigMap with the number of its entries that are not enforced."""
         for name, document in self._documents.items():

@@ -51,6 +51,10 @@ class ObjectView(Generic[T]):
         self._listed: set[Key] = set()
         self.unreadable = 0
 
+    def list_began(self) -> None:
+        """Be ready for the pages of a list; one before may have broken off."""
+        self._listed.clear()
+
     def page_listed(self, items: list[msgspec.Raw]) -> None:
         """Take some of the objects that exist."""
         for item in items:
@@ -60,7 +64,6 @@ class ObjectView(Generic[T]):
         """Drop the objects that no page has shown."""
         for key in set(self._known()) - self._listed:
             self._gone(key)
-        self._listed.clear()
 
     def changed(self, item: msgspec.Raw) -> None:
         """Take an object that was added or modified."""

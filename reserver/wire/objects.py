@@ -213,6 +213,7 @@ def _pod_resources(spec: _PodSpec, status: _PodStatus) -> PodResources:
         overhead=_nano(spec.overhead, "spec.overhead"),
         pod_allocated=_nano_or_none(status.allocated_resources, "status.allocatedResources"),
         pod_actuated=_nano_or_none(actuated, "status.resources.requests"),
+        has_pod_status=status.resources is not None,
         resize_infeasible=_is_resize_infeasible(status.conditions or []),
     )
 

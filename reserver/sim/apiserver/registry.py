@@ -92,8 +92,9 @@ class Registry:
             raise invalid(resource.qualified_kind, metadata["name"], causes)
         strategy.admit(body, self.contents)
         strategy.prepare_create(body)
-        if self.store.collection(resource.plural).get(Key(namespace, metadata["name"])):
-            raise already_exists(resource.qualified, metadata["name"])
+        if old := self.store.collection(resource.plural).get(Key(namespace, metadata["name"])):
+            going = "deletionTimestamp" in old.content["metadata"]
+            raise already_exists(resource.qualified, metadata["name"], going=going)
         return self.write(resource, body, dry_run=dry_run)
 
     def _admit_namespace(self, resource: Resource, namespace: str, metadata: Json) -> None:

@@ -90,9 +90,9 @@ def not_found(plural: str, name: str) -> StatusError:
     return StatusError(HTTPStatus.NOT_FOUND, "NotFound", message, _of(plural, name))
 
 
-def already_exists(plural: str, name: str) -> StatusError:
-    """An object of that name is there."""
-    message = f'{plural} "{name}" already exists'
+def already_exists(plural: str, name: str, *, going: bool = False) -> StatusError:
+    """An object of that name is there, and perhaps about to go."""
+    message = f'{"object is being deleted: " if going else ""}{plural} "{name}" already exists'
     return StatusError(HTTPStatus.CONFLICT, "AlreadyExists", message, _of(plural, name))
 
 

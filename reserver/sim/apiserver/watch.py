@@ -53,11 +53,7 @@ def see(change: Change, resource: Resource, options: ListOptions) -> Event | Non
 
 
 class Watch:
-    """One client's watch of one resource.
-
-    Raises:
-        StatusError: 504; the client presumes a state that is not there yet.
-    """
+    """One client's watch of one resource; what goes wrong with it is an event, too."""
 
     def __init__(
         self, store: Store, resource: Resource, options: ListOptions, clock: Clock
@@ -68,14 +64,16 @@ class Watch:
         self._options = options
         self._clock = clock
         self._cursor = options.revision or 0
-        if options.initial_events and self._cursor > store.revision:
-            raise revision_in_future(self._cursor, store.revision)
 
     async def batches(self) -> AsyncIterator[list[Event]]:
         """Yield events as they come, until the watch's time is over or the server stops."""
         started = self._clock.monotonic()
         deadline = started + (self._options.timeout or _DEFAULT_TIMEOUT)
         bookmark_at = self._next_bookmark(started, deadline)
+        if self._options.initial_events and self._cursor > self._store.revision:
+            future = revision_in_future(self._cursor, self._store.revision)
+            yield [Event("ERROR", other=future.status())]
+            return
         if self._options.initial_events:
             yield self._initial()
         while not self._store.closed:

@@ -160,6 +160,8 @@ class Scheduler:
             # A pod that was given a node is not scheduled again because of a change.
             if not self._cluster.knows(after.pod.uid):
                 self._queue.update(after, self._clock.monotonic())
+                if before and before.pod.nominated_node != after.pod.nominated_node:
+                    self._nomination_ended(before)
         else:
             self._no_more_pending(after.pod.uid)
 
@@ -176,6 +178,14 @@ class Scheduler:
         self._cluster.remove_pod(view.pod.uid)
         if view.pod.node and not view.pod.finished:
             self._queue.move(Happening.POD_GONE, self._clock.monotonic())
+        else:
+            self._nomination_ended(view)
+
+    def _nomination_ended(self, view: PodView) -> None:
+        """Wake the pods from which a nominated one kept its room (`hasNominatedNodeNameChanged`)."""
+        if view.pod.nominated_node:
+            now = self._clock.monotonic()
+            self._queue.move(Happening.POD_GONE, now, up_to=view.pod.priority)
 
     def _no_more_pending(self, uid: str) -> None:
         self._pending.pop(uid, None)

@@ -83,6 +83,8 @@ def parse_pod(raw: bytes) -> PodView:
     content: Json = msgspec.json.decode(raw)
     content = {key: value for key, value in content.items() if key not in _TYPE_FIELDS}
     content.setdefault("status", {})
+    # kube-scheduler's informers drop them, so that extenders never see them.
+    content["metadata"].pop("managedFields", None)
     return PodView(decode(PodObject, raw).value(), content)
 
 

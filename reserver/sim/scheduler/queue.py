@@ -120,10 +120,17 @@ class SchedulingQueue:
         """Forget a pod."""
         self._pods.pop(uid, None)
 
-    def move(self, happening: Happening, now: float) -> None:
-        """Wake all pods that something may help (`moveAllToActiveOrBackoffQueue`)."""
-        for waiting in list(self._pods.values()):
-            self._wake(waiting, happening, now)
+    def move(self, happening: Happening, now: float, up_to: float = math.inf) -> None:
+        """Wake all pods that something may help (`moveAllToActiveOrBackoffQueue`).
+
+        Args:
+            happening: what happened.
+            now: when.
+            up_to: the highest priority that it may help.
+        """
+        for waiting in self._pods.values():
+            if waiting.view.pod.priority <= up_to:
+                self._wake(waiting, happening, now)
 
     def pop(self, now: float) -> Waiting | None:
         """Take out the pod to try next; None if nobody may be tried now.

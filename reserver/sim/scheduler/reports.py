@@ -114,7 +114,9 @@ def failure_patch(view: PodView, reason: str, message: str, now: str) -> Json | 
     status: Json = {}
     if any(old.get(key) != value for key, value in condition.items()):
         since = old.get("lastTransitionTime") if old.get("status") == "False" else None
-        status["conditions"] = [{**condition, "lastTransitionTime": since or now}]
+        times = {"lastProbeTime": None, "lastTransitionTime": since or now}
+        generation = view.content["metadata"].get("generation", 0)
+        status["conditions"] = [{**condition, **times, "observedGeneration": generation}]
     if view.pod.nominated_node:
         status["nominatedNodeName"] = None
     if not status:
