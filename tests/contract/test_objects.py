@@ -48,6 +48,15 @@ async def test_a_name_is_taken_once(api: Api) -> None:
     assert again.body["details"] == {"name": "one", "kind": "configmaps"}
 
 
+async def test_a_name_is_taken_until_its_object_is_gone(api: Api) -> None:
+    await api.config_map("one", finalizers=["example.com/hold"])
+    await api.delete(api.path("configmaps", "one"))
+    again = await api.config_map("one")
+    assert again.outline == (409, "AlreadyExists")
+    assert again.body["message"] == ('object is being deleted: configmaps "one" already exists')
+    await api.patch(api.path("configmaps", "one"), {"metadata": {"finalizers": None}})
+
+
 async def test_a_missing_object_is_not_found(api: Api) -> None:
     for answer in (
         await api.get(api.path("configmaps", "none")),

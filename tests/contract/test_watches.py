@@ -58,6 +58,17 @@ async def test_initial_events_end_with_a_bookmark(api: Api) -> None:
         assert _brief(await watching.next()) == ("ADDED", "two")
 
 
+async def test_initial_events_of_the_future_fail_with_an_event(api: Api) -> None:
+    query = {
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+        "resourceVersion": "999999999",
+    }
+    async with api.watch(api.path("configmaps"), **query) as watching:
+        ((kind, status),) = await watching.rest()
+    assert (kind, status["code"], status["reason"]) == ("ERROR", 504, "Timeout")
+
+
 async def test_initial_events_can_be_declined(api: Api) -> None:
     made = await api.config_map("one", labels={"own": ""})
     query = {

@@ -182,7 +182,7 @@ class Scheduler:
             self._nomination_ended(view)
 
     def _nomination_ended(self, view: PodView) -> None:
-        """Wake the pods from which a nominated one kept its room (`hasNominatedNodeNameChanged`)."""
+        """Wake the pods that a nomination kept out (`hasNominatedNodeNameChanged`)."""
         if view.pod.nominated_node:
             now = self._clock.monotonic()
             self._queue.move(Happening.POD_GONE, now, up_to=view.pod.priority)

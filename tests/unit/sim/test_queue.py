@@ -70,6 +70,14 @@ def test_a_pod_that_an_extender_refused_cares_for_everything() -> None:
         assert _order(queue, 50) == ["a"]
 
 
+def test_what_helps_only_up_to_a_priority_wakes_nobody_above_it() -> None:
+    queue = _queue(_view("a", priority=1), _view("b", priority=9))
+    for _ in range(2):
+        queue.refused(_pop(queue, 0), 0, by_extender=False)
+    queue.move(Happening.POD_GONE, 50, up_to=5)
+    assert _order(queue, 50) == ["a"]
+
+
 def test_its_own_change_wakes_a_pod() -> None:
     queue = _queue(_view("a"))
     queue.refused(_pop(queue, 0), 0, by_extender=True)
