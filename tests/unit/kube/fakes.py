@@ -29,13 +29,11 @@ class ScriptedClient(ApiClient):
     Attributes:
         script: what to answer, in turn: JSON, an error, or for a watch a list of lines and errors.
         requests: what was asked.
-        played: set when more is asked than is written down; whoever asks waits for ever.
     """
 
-    def __init__(self, *script: Any) -> None:  # noqa: ANN401 - JSON and errors
+    def __init__(self, *script: Any) -> None:
         self.script = list(script)
         self.requests: list[Request] = []
-        self.played = asyncio.Event()
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         return await self._answer(Request("get", path, params=params))
@@ -59,12 +57,30 @@ class ScriptedClient(ApiClient):
         answer = await self._next(request)
         return answer if isinstance(answer, bytes) else json.dumps(answer).encode()
 
-    async def _next(self, request: Request) -> Any:  # noqa: ANN401 - JSON and errors
+    async def _next(self, request: Request) -> Any:
         self.requests.append(request)
         if not self.script:
-            self.played.set()
-            await asyncio.Event().wait()
+            await self.ended()
         answer = self.script.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    async def ended(self) -> None:
+        raise AssertionError(f"not in the script: {self.requests[-1]}")
+
+
+class PatientClient(ScriptedClient):
+    """A client that keeps whoever asks for more than is written down waiting for ever.
+
+    Attributes:
+        played: set when that has happened.
+    """
+
+    def __init__(self, *script: Any) -> None:
+        super().__init__(*script)
+        self.played = asyncio.Event()
+
+    async def ended(self) -> None:
+        self.played.set()
+        await asyncio.Event().wait()

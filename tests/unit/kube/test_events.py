@@ -10,7 +10,7 @@ from reserver.kube.events import Recorder
 from reserver.wire.objects import Metadata
 from reserver.wire.store import Problem
 from tests.builders import ref
-from tests.unit.kube.fakes import ScriptedClient, refused
+from tests.unit.kube.fakes import PatientClient, ScriptedClient, refused
 
 NOW = 1_900_000_000.0
 STORE = Metadata(name="store", namespace="shop", uid="uid-1", resource_version="7")
@@ -124,7 +124,7 @@ async def test_an_event_that_cannot_be_written_is_dropped_and_the_next_is_writte
 
 
 async def test_reporting_never_waits_even_when_no_event_can_be_written() -> None:
-    client = ScriptedClient()
+    client = PatientClient()
     async with recording(client) as recorder:
         for number in range(5000):
             configmap = Metadata(name="store", namespace="shop", uid=f"uid-{number}")

@@ -26,6 +26,7 @@ def node(node_name: str, cpu: str = "8") -> msgspec.Raw:
 
 
 def listed(view: View, *pages: list[msgspec.Raw]) -> None:
+    view.list_began()
     for items in pages:
         view.page_listed(items)
     view.list_ended()

@@ -1,0 +1,50 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.state import State
+from reserver.server.extender import Extender
+from tests.builders import NOW, node, state_of
+from tests.unit.server.fakes import FakeCluster
+
+
+class Served:
+    """An extender with all that it is made of.
+
+    Attributes:
+        obstacles: what keeps it from deciding.
+        now: what its clock shows.
+    """
+
+    def __init__(self, tasks: asyncio.TaskGroup) -> None:
+        self.state: State = state_of(node("worker-1", cpu="4"), node("worker-2", cpu="4"))
+        self.cluster = FakeCluster()
+        self.obstacles: tuple[str, ...] = ()
+        self.now = NOW
+        self.extender = Extender(
+            self.state, self.cluster, lambda: self.now, lambda: self.obstacles, tasks
+        )
+
+    def show(self, *things: Node | Pod | Reservation) -> None:
+        """Let the watches show something."""
+        for thing in things:
+            if isinstance(thing, Node):
+                self.state.node_seen(thing)
+            elif isinstance(thing, Pod):
+                self.state.pod_seen(thing)
+                self.cluster.pods[thing.name] = thing
+            else:
+                self.state.ledger.put(thing)
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Served]:
+    async with asyncio.TaskGroup() as tasks:
+        served = Served(tasks)
+        yield served
+        served.cluster.gate.set()
+        await served.extender.drain()

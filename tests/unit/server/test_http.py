@@ -1,0 +1,250 @@
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from reserver.reservations.ledger import Ledger
+from reserver.scheduling.effects import Steer
+from reserver.server.http import MAX_BODY_BYTES, Routes
+from reserver.server.metrics import Metrics
+from tests.builders import pod, reservation
+from tests.unit.server.conftest import Served
+
+Client = TestClient[Any, Any]
+SEAT = reservation("r", cpu="4")
+
+
+class Watched:
+    """What the metrics ask for."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._served.state.ledger
+
+    @property
+    def is_ready(self) -> bool:
+        return not self._served.obstacles
+
+    @property
+    def unknown_nodes(self) -> int:
+        return 3
+
+    def invalid_entries(self) -> Iterable[tuple[str, int]]:
+        return [("shop/store", 2)]
+
+    def counters(self) -> Iterable[tuple[str, str, int]]:
+        return [("reserver_lists", "Lists.", 7)]
+
+
+@pytest.fixture
+async def client(served: Served) -> AsyncIterator[Client]:
+    routes = Routes(served.extender, Metrics(Watched(served)), lambda: served.obstacles)
+    server = TestServer(routes.application())
+    async with TestClient(server, connector=aiohttp.TCPConnector(limit=1)) as client:
+        yield client
+
+
+def filter_call(pod_name: str, *names: str, cpu: str = "1") -> bytes:
+    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
+    metadata = {"name": pod_name, "namespace": "shop", "uid": f"uid-{pod_name}"}
+    sent = {"metadata": metadata, "spec": {"containers": containers}, "status": {}}
+    return json.dumps({"Pod": sent, "Nodes": None, "NodeNames": names}).encode()
+
+
+def bind_call(pod_name: str, node: str = "worker-1") -> bytes:
+    uid = f"uid-{pod_name}"
+    call = {"PodName": pod_name, "PodNamespace": "shop", "PodUID": uid, "Node": node}
+    return json.dumps(call).encode()
+
+
+async def post(client: Client, path: str, body: bytes) -> tuple[int, bytes]:
+    async with client.post(path, data=body) as response:
+        assert response.headers["Content-Type"].startswith("application/json")
+        assert "Content-Length" in response.headers
+        return response.status, await response.read()
+
+
+async def get(client: Client, path: str) -> tuple[int, str]:
+    async with client.get(path) as response:
+        return response.status, await response.text()
+
+
+async def test_filter_answers_with_the_nodes_that_pass(client: Client) -> None:
+    assert await post(client, "/filter", filter_call("a", "worker-2", "worker-1")) == (
+        200,
+        b'{"NodeNames":["worker-2","worker-1"],"FailedAndUnresolvableNodes":{},"Error":""}',
+    )
+
+
+async def test_filter_answers_with_why_none_passes(served: Served, client: Client) -> None:
+    served.show(SEAT)
+    assert await post(client, "/filter", filter_call("a", "worker-1", cpu="9")) == (
+        200,
+        b'{"NodeNames":[],"FailedAndUnresolvableNodes":{"worker-1":"%s"},"Error":""}'
+        % b"held by reservation shop/store/r",
+    )
+
+
+async def test_bind_answers_with_nothing_once_the_pod_is_bound(
+    served: Served, client: Client
+) -> None:
+    served.show(pod("a", cpu="1"))
+    assert await post(client, "/bind", bind_call("a")) == (200, b'{"Error":""}')
+    assert served.cluster.bound == [("a", "worker-1", ())]
+
+
+async def test_bind_answers_with_why_the_pod_may_not_have_the_node(
+    served: Served, client: Client
+) -> None:
+    served.show(SEAT, pod("a", cpu="1"))
+    assert await post(client, "/bind", bind_call("a")) == (
+        200,
+        b'{"Error":"held by reservation shop/store/r"}',
+    )
+
+
+async def test_until_the_cluster_is_seen_calls_are_errors(served: Served, client: Client) -> None:
+    served.obstacles = ("nodes are not listed yet",)
+    words = "reserver does not see the cluster yet: nodes are not listed yet"
+    status, answer = await post(client, "/filter", filter_call("a", "worker-1"))
+    assert status == 200
+    assert json.loads(answer) == {
+        "NodeNames": [],
+        "FailedAndUnresolvableNodes": {},
+        "Error": words,
+    }
+    status, answer = await post(client, "/bind", bind_call("a"))
+    assert (status, json.loads(answer)) == (200, {"Error": words})
+
+
+@pytest.mark.parametrize("path", ["/filter", "/bind"])
+@pytest.mark.parametrize("body", [b"", b"{", b"null", b"[]", b"{}", b"\xff", b"[" * 100_000])
+async def test_a_malformed_call_is_told_what_is_wrong_with_it(
+    client: Client, path: str, body: bytes
+) -> None:
+    status, answer = await post(client, path, body)
+    assert status == 400
+    assert ";" in json.loads(answer)["error"]
+
+
+async def test_a_pod_with_a_malformed_quantity_is_told_where(client: Client) -> None:
+    status, answer = await post(client, "/filter", filter_call("a", "worker-1", cpu="much"))
+    assert status == 400
+    assert "spec.containers[0].resources.requests.cpu" in json.loads(answer)["error"]
+
+
+async def test_a_call_that_is_too_large_is_refused(client: Client) -> None:
+    body = io.BytesIO(b" " * (MAX_BODY_BYTES + 1))
+    async with client.post("/filter", data=body) as response:
+        assert response.status == 413
+    assert (await get(client, "/healthz"))[0] == 200
+
+
+async def test_a_call_with_ten_thousand_names_is_not_too_large(client: Client) -> None:
+    names = [
+        f"a-rather-long-name-of-a-worker-node-{number}.example.com" for number in range(10_000)
+    ]
+    status, answer = await post(client, "/filter", filter_call("a", *names))
+    assert status == 200
+    assert json.loads(answer)["NodeNames"] == names[:100]
+
+
+async def test_effects_are_carried_out_after_the_answer(served: Served, client: Client) -> None:
+    served.show(SEAT)
+    served.cluster.gate.clear()
+    async with asyncio.timeout(5):
+        status, answer = await post(client, "/filter", filter_call("owner", "worker-2"))
+    assert (status, json.loads(answer)["NodeNames"]) == (200, [])
+    assert served.cluster.effects == []
+    served.cluster.gate.set()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    (effect,) = served.cluster.effects
+    assert isinstance(effect, Steer)
+    assert effect.node == "worker-1"
+
+
+async def test_the_next_call_on_a_connection_does_not_wait_for_an_effect(
+    served: Served, client: Client
+) -> None:
+    served.show(SEAT)
+    served.cluster.gate.clear()
+    async with asyncio.timeout(2):
+        await post(client, "/filter", filter_call("owner", "worker-2"))
+        status, _ = await post(client, "/filter", filter_call("a", "worker-2"))
+    assert status == 200
+
+
+async def test_it_is_healthy_while_it_answers(served: Served, client: Client) -> None:
+    served.obstacles = ("nothing is listed yet",)
+    assert await get(client, "/healthz") == (200, "ok\n")
+
+
+async def test_it_is_ready_when_nothing_is_missing_and_says_what_is(
+    served: Served, client: Client
+) -> None:
+    assert await get(client, "/readyz") == (200, "ok\n")
+    served.obstacles = ("/api/v1/nodes is not listed yet", "/api/v1/pods is not listed yet")
+    text = "/api/v1/nodes is not listed yet\n/api/v1/pods is not listed yet\n"
+    assert await get(client, "/readyz") == (503, text)
+
+
+async def test_a_pod_is_explained(served: Served, client: Client) -> None:
+    served.show(SEAT, pod("a", cpu="1"))
+    status, text = await get(client, "/explain/shop/a")
+    explained = json.loads(text)
+    assert status == 200
+    assert (explained["pod"], explained["nodes_without_holds"]) == ("shop/a", 1)
+    (account,) = explained["nodes_with_holds"]
+    assert (account["node"], account["fits"]) == ("worker-1", False)
+    assert account["resources"]["cpu"] == {
+        "requested_by_pod": 1000,
+        "allocatable": 4000,
+        "requested": 0,
+        "held_for_others": 4000,
+        "free": 0,
+    }
+
+
+async def test_a_pod_that_nobody_knows_cannot_be_explained(client: Client) -> None:
+    status, text = await get(client, "/explain/shop/ghost")
+    assert (status, json.loads(text)) == (404, {"error": "there is no pod shop/ghost"})
+
+
+async def test_nothing_is_explained_until_the_cluster_is_seen(
+    served: Served, client: Client
+) -> None:
+    served.obstacles = ("pods are not listed yet",)
+    status, text = await get(client, "/explain/shop/a")
+    assert status == 503
+    assert "pods are not listed yet" in json.loads(text)["error"]
+
+
+async def test_calls_and_what_is_held_are_counted(served: Served, client: Client) -> None:
+    served.show(SEAT, pod("a", cpu="1"))
+    await post(client, "/filter", filter_call("a", "worker-2"))
+    await post(client, "/filter", filter_call("a", "worker-1", cpu="9"))
+    await post(client, "/bind", bind_call("a", "worker-2"))
+    await post(client, "/bind", bind_call("b"))
+    _, text = await get(client, "/metrics")
+    for line in (
+        'reserver_extender_calls_total{outcome="passed",verb="filter"} 1.0',
+        'reserver_extender_calls_total{outcome="refused",verb="filter"} 1.0',
+        'reserver_extender_calls_total{outcome="bound",verb="bind"} 1.0',
+        'reserver_extender_calls_total{outcome="refused",verb="bind"} 1.0',
+        'reserver_extender_call_seconds_count{verb="filter"} 2.0',
+        'reserver_reservations{phase="Active"} 1.0',
+        'reserver_invalid_entries{configmap="shop/store"} 2.0',
+        "reserver_unknown_nodes 3.0",
+        "reserver_lists_total 7.0",
+        "reserver_ready 1.0",
+    ):
+        assert line in text.splitlines()
