@@ -124,7 +124,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         ConfigurationError: the credentials cannot be used, or the port is taken.
     """
     access = await credentials.load(settings.kubeconfig)
-    async with ApiClient(access) as client, asyncio.TaskGroup() as bindings:
+    async with ApiClient(access) as client, asyncio.TaskGroup() as writes:
         watched, apply = _wire(settings, client)
         async with asyncio.TaskGroup() as tasks:
             background = [
@@ -136,7 +136,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     *(reflector.run() for reflector in watched.reflectors),
                 )
             ]
-            extender = Extender(watched.state, apply, time.time, watched.obstacles, bindings)
+            extender = Extender(watched.state, apply, time.time, watched.obstacles, writes)
             routes = Routes(extender, Metrics(watched), watched.obstacles)
             try:
                 async with _listening(settings, routes) as url:

@@ -82,7 +82,7 @@ def _pod_level_over(pod: PodResources, total: Nano) -> Nano:
     if not any(map(_is_pod_level, pod.pod_level)):
         return total
     wanted = pod.pod_level
-    if pod.has_pod_status:
+    if pod.has_pod_status or pod.pod_actuated is not None:
         spec = _NOTHING if pod.resize_infeasible else pod.pod_level
         wanted = _maximum((spec, pod.pod_actuated or _NOTHING, pod.pod_allocated or _NOTHING))
     return {**total, **{name: nano for name, nano in wanted.items() if _is_pod_level(name)}}

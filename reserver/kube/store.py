@@ -132,7 +132,11 @@ class Store:
             now: unix seconds.
         """
         self._ledger.advance(now)
-        over = {r.ref._replace(item="") for r, phase in self._ledger if phase in _OVER}
+        over = {
+            reservation.ref._replace(item="")
+            for reservation, _ in self._ledger
+            if self._ledger.is_over(reservation.ref)
+        }
         for document in self._documents.values():
             for name, key in document.keys.items():
                 ref = Ref(document.metadata.namespace, document.metadata.name, name)
@@ -151,7 +155,7 @@ class Store:
 
     def _is_over(self, reservation: Reservation) -> bool:
         known = self._ledger.get(reservation.ref)
-        return known == reservation and self._ledger.phase(reservation.ref) in _OVER
+        return known == reservation and self._ledger.is_over(reservation.ref)
 
     def _exchange(self, document: _Document, name: str, key: _Key | None) -> None:
         before = document.keys.pop(name, None)

@@ -41,6 +41,7 @@ class Ledger:
         self._held: dict[str, dict[str, int]] = {}
         self._claims: dict[str, dict[str, PodName]] = {}
         self._claimed_by: dict[str, set[str]] = {}
+        self._unwritten: set[str] = set()
         self._identities: dict[str, Ref] = {}
         self._turns: list[tuple[float, int, Ref, str]] = []
         self._sequence = count()
@@ -97,18 +98,24 @@ class Ledger:
             if not refs:
                 del self._by_owner[owner]
 
-    def claim(self, identity: str, pod: PodName, pod_uid: str) -> None:
+    def claim(self, identity: str, pod: PodName, pod_uid: str, *, written: bool = True) -> None:
         """Record that a pod took a slot, also of a reservation that is not known (yet).
 
         What a pod says it claimed counts only if it is an owner: whoever creates a pod can write
-        what they like on it.
+        what they like on it. One that is not written yet may be taken back.
         """
+        if not written:
+            self._unwritten.add(pod_uid)
         self._claims.setdefault(identity, {})[pod_uid] = pod
         self._claimed_by.setdefault(pod_uid, set()).add(identity)
         entry = self._identified(identity)
         if entry is not None and pod in entry.reservation.owners:
             entry.claimants.add(pod_uid)
             self._settle(entry)
+
+    def written(self, pod_uid: str) -> None:
+        """Take note that the API server has what a pod claimed: nothing takes it back any more."""
+        self._unwritten.discard(pod_uid)
 
     def unclaim(self, pod_uid: str) -> None:
         """Take back what a pod claimed: its binding failed."""
@@ -163,7 +170,16 @@ class Ledger:
     def _phase(self, entry: _Entry) -> Phase:
         return entry.reservation.phase(len(entry.claimants), self._now)
 
+    def is_over(self, ref: Ref) -> bool:
+        """Return whether a reservation has expired, or was claimed for good."""
+        entry = self._entries[ref]
+        phase = self._phase(entry)
+        return phase is Phase.EXPIRED or (
+            phase is Phase.CLAIMED and not (entry.claimants & self._unwritten)
+        )
+
     def _forget_claims(self, pod_uid: str) -> set[str]:
+        self._unwritten.discard(pod_uid)
         identities = self._claimed_by.pop(pod_uid, set())
         for identity in identities:
             claims = self._claims[identity]

@@ -76,6 +76,7 @@ class State:
         if not pod.node:
             return  # An event from before a binding under way; the assumption knows better.
         self._assumed.pop(pod.uid, None)
+        self.ledger.written(pod.uid)
         if pod.finished:
             self.snapshot.displace(pod.uid)
         else:
@@ -101,7 +102,8 @@ class State:
         """Count a pod as bound, and its slots as claimed, before the API server is asked."""
         self._assumed[pod.uid] = Assumption(pod, node)
         self.snapshot.place(pod.uid, node, pod.requests)
-        self._claim(claims, pod)
+        for identity in claims:
+            self.ledger.claim(identity, pod.name, pod.uid, written=False)
 
     def confirm(self, pod_uid: str) -> None:
         """Take note that the API server accepted the binding; the watch will show it."""
@@ -109,6 +111,7 @@ class State:
         if assumption is None:
             return  # The watch was faster.
         assumption.is_written = True
+        self.ledger.written(pod_uid)
         known = self._pods.get(assumption.pod.name)
         if self.is_complete and (known is None or known.uid != pod_uid):
             # Bound and deleted before we heard of either: it takes nothing now.

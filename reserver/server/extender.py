@@ -64,7 +64,7 @@ class Extender:
             cluster: carries them out.
             clock: unix seconds.
             obstacles: what keeps the state from being good enough to decide on; empty if nothing.
-            tasks: owns the bindings under way.
+            tasks: owns the bindings and effects under way.
         """
         self._state = state
         self._cluster = cluster
@@ -92,8 +92,8 @@ class Extender:
             log.debug("filter refused all", pod=str(pod.name), names=len(names), effects=effects)
         return verdict
 
-    async def carry_out(self, verdict: FilterVerdict) -> None:
-        """Do what a Filter verdict wants done once its answer is on the way.
+    def carry_out(self, verdict: FilterVerdict) -> None:
+        """Begin what a Filter verdict wants done; its answer has to be on the way.
 
         A pod is sent back to kube-scheduler only so often in a minute: if its tries do not place
         it, something stands in the way that neither of us can tell, and waiting costs less.
@@ -103,7 +103,7 @@ class Extender:
             tries = self._tries.get(effect.pod.uid, 0)
             if tries < allowed:
                 self._tries[effect.pod.uid] = tries + 1
-                await self._cluster.carry_out(effect)
+                self._tasks.create_task(self._cluster.carry_out(effect))
 
     async def bind(self, args: ExtenderBindingArgs) -> str:
         """Bind a pod; return why not, or an empty string once it is bound.

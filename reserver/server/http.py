@@ -72,7 +72,7 @@ class Routes:
             # kube-scheduler has to have the answer first, or the retry finds the pod in flight.
             await response.prepare(request)
             await response.write_eof()
-            await self._extender.carry_out(verdict)
+            self._extender.carry_out(verdict)
         return response
 
     async def bind(self, request: web.Request) -> web.StreamResponse:
