@@ -1,0 +1,32 @@
+"""`reserver serve` started with what cannot work: one clear line, and exit status 2."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "reserver", "serve", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--kubeconfig", "/does/not/exist"], "No such file or directory"),
+        (["--configmap", "no-slash"], "'no-slash' is not of the form NAMESPACE/NAME"),
+        (["--bind-address", "0.0.0.0"], "0.0.0.0 is not a loopback address"),
+        (["--bind-address", "here"], "'here' is not an IP address"),
+        (["--cleaner-interval", "0"], "0.0 is not positive"),
+    ],
+    ids=["kubeconfig", "configmap", "not-loopback", "no-address", "interval"],
+)
+def test_a_setting_that_cannot_work_is_named(arguments: list[str], words: str) -> None:
+    ended = _serve(*arguments)
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("reserver: ")
+    assert words in line
