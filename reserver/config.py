@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from reserver.errors import ConfigurationError
+from reserver.errors import ConfigurationError, InvalidInput
+from reserver.wire import names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +48,19 @@ class Settings:
                 f"--bind-address: {self.bind_address} is not a loopback address; whoever reaches "
                 "the extender can bind pods, so run it beside kube-scheduler and use 127.0.0.1"
             )
-        if self.cleaner_interval_s <= 0:
+        if not 0 < self.cleaner_interval_s < math.inf:
             raise ConfigurationError(
                 f"--cleaner-interval: {self.cleaner_interval_s} is not positive; write seconds"
             )
+        for flag, name in (("--namespace", self.namespace), *_names(self.configmaps)):
+            try:
+                names.check_subdomain(name, flag, "a name of Kubernetes")
+            except InvalidInput as exc:
+                raise ConfigurationError(str(exc)) from exc
+
+
+def _names(configmaps: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    return (("--configmap", part) for configmap in configmaps for part in configmap)
 
 
 def parse_configmap(text: str) -> tuple[str, str]:

@@ -31,8 +31,8 @@ _READING_S = 1.5
 
 
 @dataclass(slots=True)
-class _Demo:
-    """A demo under way."""
+class Demo:
+    """A demo under way: an embedded cluster, reserver in front of its scheduler."""
 
     cluster: EmbeddedCluster
     reserver: app.Running
@@ -41,6 +41,7 @@ class _Demo:
     rows: list[StepRow] = field(default_factory=list)
 
     async def scene(self) -> Scene:
+        """Return what is to be seen now."""
         watched = self.reserver.watched
         state = watched.state
         state.ledger.advance(time.time())
@@ -80,7 +81,7 @@ async def run(console: Console, *, once: bool) -> bool:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with tempfile.TemporaryDirectory(prefix="reserver-demo-") as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        async with _started(kubeconfig, console) as demo_:
+        async with started(kubeconfig, console) as demo_:
             playing = asyncio.create_task(_play(demo_, None if once else kubeconfig))
             stopping = asyncio.create_task(stop.wait())
             showing = asyncio.create_task(_show(demo_, console))
@@ -97,7 +98,7 @@ async def run(console: Console, *, once: bool) -> bool:
 
 
 @asynccontextmanager
-async def _started(kubeconfig: Path, console: Console) -> AsyncIterator[_Demo]:
+async def started(kubeconfig: Path, console: Console) -> AsyncIterator[Demo]:
     """An embedded cluster whose scheduler has reserver as its extender."""
     async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
         cluster.write_kubeconfig(kubeconfig)
@@ -107,13 +108,13 @@ async def _started(kubeconfig: Path, console: Console) -> AsyncIterator[_Demo]:
             scheduler = Scheduler(cluster.client, session, SystemClock(), options)
             scheduling = asyncio.create_task(scheduler.run())
             try:
-                yield _Demo(cluster, reserver, console)
+                yield Demo(cluster, reserver, console)
             finally:
                 scheduling.cancel()
                 await asyncio.wait({scheduling})
 
 
-async def _play(demo_: _Demo, kubeconfig: Path | None) -> bool:
+async def _play(demo_: Demo, kubeconfig: Path | None) -> bool:
     """Play the scenario and, given a kubeconfig to hand out, invite the user to go on."""
     stage = Stage(demo_.cluster, demo_.reserver.watched)
     all_true = await demo_.play(steps(stage, time.time))
@@ -124,7 +125,7 @@ async def _play(demo_: _Demo, kubeconfig: Path | None) -> bool:
     return all_true
 
 
-async def _show(demo_: _Demo, console: Console) -> None:
+async def _show(demo_: Demo, console: Console) -> None:
     """Redraw until cancelled, where there is a terminal to draw on."""
     if not console.is_terminal:
         return
@@ -145,7 +146,7 @@ async def _act(step: Step) -> bool:
     return True
 
 
-def _invitation(demo_: _Demo, kubeconfig: Path) -> tuple[str, ...]:
+def _invitation(demo_: Demo, kubeconfig: Path) -> tuple[str, ...]:
     pods = f"{demo_.cluster.url}/api/v1/namespaces/default/pods"
     return (
         "It stays up. From this folder, in another terminal:",

@@ -1,0 +1,40 @@
+"""Draws docs/demo.svg, the picture in the README: the demo at the moment that matters.
+
+python -m hack.picture
+"""
+
+import asyncio
+import io
+import re
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from reserver.cli import logs
+from reserver.cli.demo_run import started
+from reserver.cli.demo_scenario import Stage, steps
+from reserver.cli.demo_view import draw
+
+PICTURE = Path(__file__).parents[1] / "docs/demo.svg"
+STEPS = 4  # until normal-pod has been refused
+
+
+async def main() -> None:
+    """Plays the first steps and draws what is to be seen then."""
+    logs.configure(logs.Level.ERROR)
+    console = Console(record=True, width=112, file=io.StringIO(), force_terminal=True)
+    with tempfile.TemporaryDirectory() as folder:
+        silent = Console(file=io.StringIO())
+        async with started(Path(folder) / "kubeconfig", silent) as demo:
+            scenario = steps(Stage(demo.cluster, demo.reserver.watched), time.time)
+            await demo.play(scenario[:STEPS])
+            console.print(draw(await demo.scene()))
+    svg = console.export_svg(title="reserver demo")
+    # Rich names a font on the network; the reader's own will do.
+    PICTURE.write_text(re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
