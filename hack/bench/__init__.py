@@ -1,0 +1,1 @@
+"""Measures what reserver costs, each number beside its floor; `make bench` prints the tables."""

@@ -1,0 +1,39 @@
+"""`python -m hack.bench` measures everything and prints Markdown; `--quick` is a smoke test."""
+
+import argparse
+import os
+import platform
+import time
+from importlib.metadata import version
+
+from hack.bench import binding, calls, decoding, editing, start
+from hack.bench.report import progress
+from hack.bench.scale import FULL, QUICK
+from reserver.cli import logs
+
+_PACKAGES = ("aiohttp", "uvloop", "msgspec", "numpy", "kubernetes")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m hack.bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small, to see that it works")
+    scale = QUICK if parser.parse_args().quick else FULL
+    logs.configure(logs.Level.WARNING)
+    began, load = time.perf_counter(), os.getloadavg()[0]
+    for section in (calls, binding, decoding, start, editing):
+        for text in section.measure(scale):
+            print(text, flush=True)
+    print(_machine())
+    print(f"Load average: {load:.1f} before, {os.getloadavg()[0]:.1f} after.")
+    progress(f"done in {time.perf_counter() - began:.0f} s")
+
+
+def _machine() -> str:
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    system = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    return f"{system}, Python {platform.python_version()}, {packages}."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Filter calls over HTTP, from a client in another process, beside the floor."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from hack.bench.client import Client, filter_request
+from hack.bench.documents import encode, new_pod
+from hack.bench.report import kilobytes, milliseconds, progress, table, times
+from hack.bench.rounds import P99, Timings, side_by_side
+from hack.bench.scale import Scale
+from hack.bench.server import FLOOR, RESERVER, serving
+from hack.bench.world import (
+    REFUSED_REQUESTS,
+    SAMPLED,
+    Size,
+    node_names,
+    owner_name,
+    seat_of,
+)
+from reserver.scheduling.filter import ANSWER_LIMIT
+
+_FLOOR = "floor"
+_USUAL_SAMPLE = 500
+"""What kube-scheduler sends of 5,000 nodes unless it is told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A kind of pod, and the names that it comes with.
+
+    Attributes:
+        title: what the table calls it.
+        pod: its JSON.
+        names: the nodes in the call.
+        passed: how many nodes the answer has to have, or it is not that kind of pod.
+        least: how many reservations it takes to make it that kind of pod.
+    """
+
+    title: str
+    pod: Mapping[str, object]
+    names: list[str]
+    passed: int
+    least: int = 0
+
+
+class UnexpectedAnswerError(Exception):
+    """What happens is not what was to be measured."""
+
+
+class _Servers:
+    """Clients of running servers: reserver with more and more reservations, and the floor."""
+
+    def __init__(self, scale: Scale, stack: ExitStack) -> None:
+        sizes = [
+            Size(nodes=scale.nodes, pods=scale.pods, reservations=count)
+            for count in scale.reservations
+        ]
+        started = [stack.enter_context(serving(RESERVER, size)) for size in sizes]
+        floor = stack.enter_context(serving(FLOOR))
+        self._floor = stack.enter_context(Client(floor.port()))
+        self._clients = {
+            size.reservations: stack.enter_context(Client(server.port()))
+            for size, server in zip(sizes, started, strict=True)
+        }
+
+    def alternatives(self, case: _Case, counts: tuple[int, ...]) -> dict[str, Callable[[], object]]:
+        """Return the call to each server, after seeing that it answers what it should."""
+        ready = filter_request("/filter", case.pod, case.names)
+        calls: dict[str, Callable[[], object]] = {}
+        size = 0
+        for count in counts:
+            answer = self._clients[count].call(ready)
+            passed = len(msgspec.json.decode(answer)["NodeNames"])
+            if passed != case.passed:
+                problem = f"{case.title}: {passed} nodes passed, not {case.passed}"
+                raise UnexpectedAnswerError(problem)
+            calls[str(count)] = partial(self._clients[count].call, ready)
+            size = len(answer)
+        ready = filter_request(f"/floor/{size}", case.pod, case.names)
+        return calls | {_FLOOR: partial(self._floor.call, ready)}
+
+
+def measure(scale: Scale) -> Iterator[str]:
+    """Yield the tables of Filter calls: by names, and by reservations."""
+    progress("building clusters")
+    with ExitStack() as stack:
+        servers = _Servers(scale, stack)
+        yield _by_names(scale, servers)
+        yield _by_reservations(scale, servers)
+
+
+def _by_names(scale: Scale, servers: _Servers) -> str:
+    count = scale.reservations[2]
+    rows = []
+    for sample in scale.samples:
+        progress(f"Filter calls with {sample:,} names")
+        names = node_names(scale.nodes, order=SAMPLED)[:sample]
+        case = _Case(
+            title="owns none", pod=new_pod("web-1"), names=names, passed=min(sample, ANSWER_LIMIT)
+        )
+        calls = servers.alternatives(case, (count,))
+        taken = side_by_side(calls, rounds=scale.rounds, calls=scale.calls)
+        own, floor = taken[str(count)], taken[_FLOOR]
+        sent = len(encode({"Pod": case.pod, "NodeNames": names}))
+        rows.append((f"{sample:,}", kilobytes(sent), *_compared(own, floor)))
+    title = f"One Filter call: {scale.nodes:,} nodes, {scale.pods:,} pods, {count:,} reservations"
+    header = ("names", "sent", "p50", "floor p50", "ratio", "p99", "floor p99", "ratio")
+    return table(title, header, rows)
+
+
+def _compared(own: Timings, floor: Timings) -> Iterator[str]:
+    yield from (milliseconds(own.seconds()), milliseconds(floor.seconds()))
+    yield times(own.ratio_to(floor))
+    yield from (milliseconds(own.seconds(P99)), milliseconds(floor.seconds(P99)))
+    yield times(own.ratio_to(floor, P99))
+
+
+def _by_reservations(scale: Scale, servers: _Servers) -> str:
+    rows = []
+    for case in _cases(scale):
+        progress(f"Filter calls by reservations: {case.title}")
+        counts = tuple(count for count in scale.reservations if count >= case.least)
+        calls = servers.alternatives(case, counts)
+        taken = side_by_side(calls, rounds=scale.rounds, calls=max(scale.calls // 4, 1))
+        first = taken[str(counts[0])]
+        cells = [
+            f"{milliseconds(own.seconds())} ({times(own.ratio_to(first))})"
+            if (own := taken.get(str(count)))
+            else "n/a"
+            for count in scale.reservations
+        ]
+        rows.append((case.title, *cells, milliseconds(taken[_FLOOR].seconds())))
+    header = ("pod", *(f"{count:,}" for count in scale.reservations), "floor")
+    return table(
+        f"One Filter call with {scale.nodes:,} names, p50, by reservations in force", header, rows
+    )
+
+
+def _cases(scale: Scale) -> Iterator[_Case]:
+    names = node_names(scale.nodes, order=SAMPLED)
+    seat = seat_of(0, scale.nodes)
+    without_seat = [name for name in names if name != seat]
+    refused = new_pod("large-1", REFUSED_REQUESTS)
+    owner = new_pod(owner_name(0))
+    every = 2 * scale.nodes
+    yield _Case(title="owns none", pod=new_pod("web-1"), names=names, passed=ANSWER_LIMIT)
+    yield _Case(title="owner, its seat among the names", pod=owner, names=names, passed=1, least=1)
+    yield _Case(title="owner, its seat not there", pod=owner, names=without_seat, passed=0, least=1)
+    yield _Case(title="refused everywhere", pod=refused, names=names, passed=0, least=every)
+    yield _Case(
+        title=f"refused on all of {_USUAL_SAMPLE} names only",
+        pod=refused,
+        names=names[:_USUAL_SAMPLE],
+        passed=0,
+        least=every,
+    )

@@ -1,0 +1,69 @@
+"""A client of an API server that is not there: pages and events from memory, to time who reads."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from typing import cast
+
+import msgspec
+
+from reserver.kube.client import ApiClient
+from reserver.kube.reflector import PAGE, Reflector, View
+
+
+class Replay:
+    """Hands out pages, then events, and takes note of how long each keeps the reader busy.
+
+    Attributes:
+        busy: seconds from handing out a page or an event to the request for the next one.
+    """
+
+    def __init__(self, pages: Iterator[bytes], events: Sequence[bytes] = ()) -> None:
+        self.busy: list[float] = []
+        self._pages = pages
+        self._events = events
+        self._ended = asyncio.Event()
+        self._handed_out: float | None = None
+
+    async def feed(self, view: View) -> None:
+        """Have a reflector read everything into a view."""
+        reflector = Reflector(cast("ApiClient", self), "/", view)
+        reading = asyncio.create_task(reflector.run())
+        await self._ended.wait()
+        reading.cancel()
+        await asyncio.wait([reading])
+
+    async def get(self, _path: str, _params: Mapping[str, str] | None = None) -> bytes:
+        """Return the next page."""
+        self._stop_clock()
+        page = next(self._pages)
+        self._start_clock()
+        return page
+
+    async def watch(self, _path: str, _params: Mapping[str, str], _: float) -> AsyncIterator[bytes]:
+        """Yield the events, then nothing for ever."""
+        self._stop_clock()
+        for event in self._events:
+            self._start_clock()
+            yield event
+            self._stop_clock()
+        self._ended.set()
+        await asyncio.Event().wait()
+
+    def _start_clock(self) -> None:
+        self._handed_out = time.perf_counter()
+
+    def _stop_clock(self) -> None:
+        if self._handed_out is not None:
+            self.busy.append(time.perf_counter() - self._handed_out)
+        self._handed_out = None
+
+
+def pages(items: Iterable[bytes], count: int) -> Iterator[bytes]:
+    """Yield so many items in pages, as the API server sends a list."""
+    rest = iter(items)
+    for start in range(0, count, PAGE):
+        last = min(start + PAGE, count)
+        metadata = {"resourceVersion": "1"} | ({"continue": "more"} if last < count else {})
+        raws = [msgspec.Raw(next(rest)) for _ in range(start, last)]
+        yield msgspec.json.encode({"kind": "List", "metadata": metadata, "items": raws})

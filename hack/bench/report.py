@@ -1,0 +1,45 @@
+"""Markdown on standard output, progress on standard error."""
+
+import sys
+from collections.abc import Sequence
+
+_LARGE = 10
+
+
+def progress(text: str) -> None:
+    """Tell whoever waits what is being measured."""
+    print(f"… {text}", file=sys.stderr, flush=True)
+
+
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a titled Markdown table; the first column is text, all others are numbers."""
+    rule = ["---", *("---:" for _ in header[1:])]
+    lines = (f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+    return "\n".join((f"### {title}", "", *lines, ""))
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a duration in milliseconds."""
+    return f"{_digits(seconds * 1e3)} ms"
+
+
+def microseconds(seconds: float) -> str:
+    """Return a duration in microseconds."""
+    return f"{_digits(seconds * 1e6)} µs"
+
+
+def times(ratio: float) -> str:
+    """Return a ratio as a person writes it: ``0.04 ×``, ``1.3 ×``, ``42 ×``."""
+    if ratio < 1:
+        return f"{ratio:.2g} ×"
+    return f"{ratio:.1f} ×" if ratio < _LARGE else f"{ratio:.0f} ×"
+
+
+def kilobytes(size: float) -> str:
+    """Return a number of bytes in kB."""
+    return f"{_digits(size / 1e3)} kB"
+
+
+def _digits(number: float) -> str:
+    """Return a number without digits that noise would change."""
+    return f"{number:.2f}" if number < _LARGE else f"{number:,.0f}"

@@ -1,0 +1,67 @@
+"""Times alternatives side by side, so that a noisy machine is noisy for all of them.
+
+One round times each alternative some times over; the order turns from round to round. A number is
+the median over all rounds, a ratio the median of the ratios within each round.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+P50, P99 = 0.50, 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """What one alternative took: seconds per call, round by round, each round in ascending order.
+
+    Attributes:
+        rounds: all the calls' durations in seconds.
+    """
+
+    rounds: Sequence[Sequence[float]]
+
+    def seconds(self, quantile: float = P50) -> float:
+        """Return the quantile of a round, as the median over the rounds, in seconds."""
+        return statistics.median(self.each_round(quantile))
+
+    def ratio_to(self, other: "Timings", quantile: float = P50) -> float:
+        """Return how many times as long as the other one it took."""
+        pairs = zip(self.each_round(quantile), other.each_round(quantile), strict=True)
+        return statistics.median(own / others for own, others in pairs)
+
+    def per(self, parts: int) -> "Timings":
+        """Return what one of the equal parts took that each call consists of."""
+        return Timings([[seconds / parts for seconds in each] for each in self.rounds])
+
+    def each_round(self, quantile: float) -> list[float]:
+        """Return the quantile of each round, in seconds."""
+        return [calls[min(int(len(calls) * quantile), len(calls) - 1)] for calls in self.rounds]
+
+
+def side_by_side(
+    alternatives: Mapping[str, Callable[[], object]], *, rounds: int, calls: int
+) -> dict[str, Timings]:
+    """Return how long each alternative takes.
+
+    Args:
+        alternatives: what to call, by name.
+        rounds: how often each has its turn.
+        calls: how often it is called in its turn; the first turn is preceded by one call more.
+    """
+    for call in alternatives.values():
+        call()
+    order = list(alternatives)
+    taken: dict[str, list[list[float]]] = {name: [] for name in order}
+    for _ in range(rounds):
+        for name in order:
+            taken[name].append(sorted(_time(alternatives[name]) for _ in range(calls)))
+        order = order[1:] + order[:1]
+    return {name: Timings(each) for name, each in taken.items()}
+
+
+def _time(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began

@@ -1,0 +1,140 @@
+"""A server of its own process: reserver's own routes on a made-up cluster, or the floor.
+
+It prints its port once it listens, and stops when its standard input ends: with whoever started it.
+"""
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvloop
+from aiohttp import web
+
+from hack.bench.world import Size, state
+from reserver.cli import logs
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError
+from reserver.reservations.ledger import Ledger
+from reserver.scheduling.effects import Effect
+from reserver.scheduling.state import State
+from reserver.server.extender import Extender
+from reserver.server.http import MAX_BODY_BYTES, Routes
+from reserver.server.metrics import Metrics
+
+FLOOR = "floor"
+RESERVER = "reserver"
+
+
+@contextmanager
+def serving(kind: str, size: Size | None = None) -> Iterator["Server"]:
+    """Start a server, RESERVER or FLOOR, and stop it when the block ends."""
+    sizes = (size.nodes, size.pods, size.reservations) if size else (0, 0, 0)
+    command = [sys.executable, "-m", "hack.bench.server", kind, *map(str, sizes)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield Server(process)
+        finally:
+            process.terminate()
+
+
+class Server:
+    """A server that was started; it may still be building its cluster."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def port(self) -> int:
+        """Wait until it listens, and return where.
+
+        Raises:
+            RuntimeError: it has ended; what it wrote on standard error says why.
+        """
+        if self._process.stdout is None or not (line := self._process.stdout.readline()):
+            raise RuntimeError("the server did not start")
+        return int(line)
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """What metrics want to know; nobody scrapes here."""
+
+    state: State
+    is_ready: bool = True
+    unknown_nodes: int = 0
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.state.ledger
+
+    def invalid_entries(self) -> Iterator[tuple[str, int]]:
+        return iter(())
+
+    def counters(self) -> Iterator[tuple[str, str, int]]:
+        return iter(())
+
+
+class _NoCluster:
+    """An API server that does nothing, at once."""
+
+    async def read_pod(self, name: PodName) -> Pod:
+        raise ApiError(404, "NotFound", f"there is no pod {name}")
+
+    async def bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+        """Leave the pod as it is."""
+
+    async def carry_out(self, effect: Effect) -> None:
+        """Leave the pod as it is."""
+
+
+def _floor_application() -> web.Application:
+    """Answer /floor/N with N bytes, once the body is read."""
+
+    async def floor(request: web.Request) -> web.Response:
+        await request.read()
+        return web.Response(
+            body=bytes(int(request.match_info["bytes"])), content_type="application/json"
+        )
+
+    app = web.Application(client_max_size=MAX_BODY_BYTES)
+    app.add_routes([web.post("/floor/{bytes}", floor)])
+    return app
+
+
+async def _serve(kind: str, size: Size) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        if kind == FLOOR:
+            app = _floor_application()
+        else:
+            cluster = state(size)
+            extender = Extender(cluster, _NoCluster(), time.time, tuple, tasks)
+            app = Routes(extender, Metrics(_Watched(cluster)), tuple).application()
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        sys.stdout.write(f"{runner.addresses[0][1]}\n")
+        sys.stdout.flush()
+        await asyncio.to_thread(sys.stdin.read)
+        await runner.cleanup()
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=(RESERVER, FLOOR))
+    parser.add_argument("nodes", type=int)
+    parser.add_argument("pods", type=int)
+    parser.add_argument("reservations", type=int)
+    args = parser.parse_args()
+    logs.configure(logs.Level.INFO)
+    size = Size(nodes=args.nodes, pods=args.pods, reservations=args.reservations)
+    uvloop.run(_serve(args.kind, size))
+
+
+if __name__ == "__main__":
+    _main()

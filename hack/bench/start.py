@@ -1,0 +1,148 @@
+"""What a start costs: real reflectors, fed from memory, in a process of their own.
+
+Run as a program it is that process: it prints what it found as JSON.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import uvloop
+
+from hack.bench.documents import encode, node_document, running_pods
+from hack.bench.replay import Replay, pages
+from hack.bench.report import kilobytes, microseconds, milliseconds, progress, table, times
+from hack.bench.scale import Scale
+from reserver.cli import logs
+from reserver.kube.views import node_view, pod_view
+from reserver.scheduling.state import State
+
+RESERVER, DICTS = "reserver", "dicts"
+_DICTS_PART = 10
+"""The dicts get a tenth of the cluster, or they would need gigabytes."""
+
+_STATUS = Path("/proc/self/status")
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What one start took.
+
+    Attributes:
+        pods: how many there were.
+        seconds: to read all nodes and pods.
+        longest: of them the longest that one page took, during which nothing else is answered.
+        bytes: that the process grew by at most.
+    """
+
+    pods: int
+    seconds: float
+    longest: float
+    bytes: int
+
+
+def measure(scale: Scale) -> Iterator[str]:
+    """Yield the table of starts."""
+    sizes = {
+        RESERVER: (scale.nodes, scale.started_pods),
+        DICTS: (scale.nodes // _DICTS_PART, scale.started_pods // _DICTS_PART),
+    }
+    found: dict[str, list[Found]] = {RESERVER: [], DICTS: []}
+    for turn in range(scale.starts):
+        for kind, (nodes, pods) in sizes.items():
+            progress(f"start {turn + 1} of {scale.starts}: {kind}, {nodes:,} nodes, {pods:,} pods")
+            found[kind].append(_in_child(kind, nodes, pods))
+    rows = [_row(kind, found[kind], found[RESERVER]) for kind in (RESERVER, DICTS)]
+    header = (
+        *("into what", "pods", "time", "memory", "longest page"),
+        *("time a pod", "ratio", "memory a pod", "ratio"),
+    )
+    title = f"A start: reading {scale.nodes:,} nodes and {scale.started_pods:,} pods"
+    yield table(title, header, rows)
+
+
+def _row(kind: str, found: list[Found], base: list[Found]) -> tuple[str, ...]:
+    def middle(number: Callable[[Found], float]) -> float:
+        return statistics.median(map(number, found))
+
+    def ratio(number: Callable[[Found], float]) -> str:
+        pairs = zip(found, base, strict=True)
+        return times(statistics.median(number(own) / number(other) for own, other in pairs))
+
+    def time_each(one: Found) -> float:
+        return one.seconds / one.pods
+
+    def bytes_each(one: Found) -> float:
+        return one.bytes / one.pods
+
+    title = "`State`, through the views" if kind == RESERVER else "`json` into dicts, kept"
+    return (
+        title,
+        f"{found[0].pods:,}",
+        f"{middle(lambda one: one.seconds):.1f} s",
+        f"{middle(lambda one: one.bytes) / 1e6:.0f} MB",
+        milliseconds(middle(lambda one: one.longest)),
+        *(microseconds(middle(time_each)), ratio(time_each)),
+        *(kilobytes(middle(bytes_each)), ratio(bytes_each)),
+    )
+
+
+def _in_child(kind: str, nodes: int, pods: int) -> Found:
+    command = [sys.executable, "-m", "hack.bench.start", kind, str(nodes), str(pods)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return msgspec.json.decode(done.stdout, type=Found)
+
+
+async def _start(kind: str, nodes: int, pods: int) -> Found:
+    node_pages = pages((encode(node_document(index)) for index in range(nodes)), nodes)
+    pod_pages = pages(running_pods(pods, nodes), pods)
+    before = _peak_bytes()
+    if kind == RESERVER:
+        state = State()
+        replays = (Replay(node_pages), Replay(pod_pages))
+        await replays[0].feed(node_view(state))
+        await replays[1].feed(pod_view(state))
+        busy = [seconds for replay in replays for seconds in replay.busy]
+    else:
+        busy = _read_into_dicts(node_pages, {}) + _read_into_dicts(pod_pages, {})
+    return Found(pods, sum(busy), max(busy), _peak_bytes() - before)
+
+
+def _read_into_dicts(all_pages: Iterator[bytes], kept: dict[str, object]) -> list[float]:
+    busy = []
+    for page in all_pages:
+        began = time.perf_counter()
+        for item in json.loads(page)["items"]:
+            kept[item["metadata"]["name"]] = item
+        busy.append(time.perf_counter() - began)
+    return busy
+
+
+def _peak_bytes() -> int:
+    """Return the most memory that this process has had resident."""
+    if _STATUS.exists():
+        # What getrusage says on Linux begins with the peak of the process that started this one.
+        lines = _STATUS.read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=(RESERVER, DICTS))
+    parser.add_argument("nodes", type=int)
+    parser.add_argument("pods", type=int)
+    args = parser.parse_args()
+    logs.configure(logs.Level.WARNING)
+    found = uvloop.run(_start(args.kind, args.nodes, args.pods))
+    sys.stdout.buffer.write(msgspec.json.encode(found))
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,93 @@
+"""A made-up cluster as a state that decisions are made on."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from hack.bench.documents import (
+    NAMESPACE,
+    encode,
+    node_document,
+    node_name,
+    running_pod,
+)
+from reserver.cluster.pod import Pod, PodName
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.state import State
+from reserver.wire.identity import identified
+from reserver.wire.objects import NodeObject, PodObject, decode
+
+REFUSED_REQUESTS = {"cpu": "20", "memory": "4Gi"}
+"""Fits on every node of `state`, but not beside two reservations there."""
+
+NOW = 1.9e9
+"""Unix seconds at which reservations are in force."""
+
+SAMPLED, _RESERVED = 1, 2
+"""The order of the names in a Filter call, and the one in which nodes get their reservations."""
+
+_STORE = ("reserver-system", "bench")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How large a cluster is."""
+
+    nodes: int
+    pods: int
+    reservations: int = 0
+
+
+def node_names(count: int, *, order: int) -> list[str]:
+    """Return the names of all nodes in one of many haphazard orders, the same one each time."""
+    names = [node_name(index) for index in range(count)]
+    random.Random(order).shuffle(names)  # noqa: S311 - not a secret
+    return names
+
+
+def owner_name(index: int) -> str:
+    """Return the name of the pod that may claim a reservation."""
+    return f"owner-{index}"
+
+
+def seat_of(index: int, nodes: int) -> str:
+    """Return the node of a reservation."""
+    return node_names(nodes, order=_RESERVED)[index % nodes]
+
+
+def _reservation(index: int, node: str) -> Reservation:
+    return identified(
+        ref=Ref(*_STORE, f"r-{index}"),
+        node=node,
+        owners=frozenset({PodName(NAMESPACE, owner_name(index))}),
+        resources={"pods": 1, "cpu": 2000, "memory": 8 * 2**30},
+    )
+
+
+def state(size: Size) -> State:
+    """Return a complete state: nodes of 32 CPUs, pods and reservations spread evenly.
+
+    A reservation is 2 CPUs and 8 GiB for the pod `owner_name`.
+    """
+    built = State()
+    for index in range(size.nodes):
+        built.node_seen(decode(NodeObject, encode(node_document(index))).value())
+    for pod in _pods(size):
+        built.pod_seen(pod)
+    order = node_names(size.nodes, order=_RESERVED)
+    for index in range(size.reservations):
+        built.ledger.put(_reservation(index, order[index % size.nodes]))
+    built.is_complete = True
+    return built
+
+
+def _pods(size: Size) -> Iterator[Pod]:
+    like = decode(PodObject, encode(running_pod(0, size.nodes))).value()
+    for index in range(size.pods):
+        yield replace(
+            like,
+            name=PodName(NAMESPACE, f"{like.name.name}-{index}"),
+            uid=f"{like.uid}-{index}",
+            node=node_name(index % size.nodes),
+            requests=dict(like.requests),
+        )
