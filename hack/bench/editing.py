@@ -54,7 +54,7 @@ async def _read_and_edit(entries: int, nodes: int) -> list[float]:
     ]
     replay = Replay(pages([whole], 1), edits)
     store = Store(State().ledger, lambda: NOW, lambda metadata, problem: None)  # noqa: ARG005
-    await replay.feed(store_view(store))
+    await replay.feed(store_view(store, lambda _: True))
     return replay.busy
 
 
