@@ -7,6 +7,8 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from operator import eq
 
 import structlog
 from aiohttp import web
@@ -19,7 +21,7 @@ from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
 from reserver.kube.events import Recorder
 from reserver.kube.reflector import Reflector
-from reserver.kube.store import LABEL, Store
+from reserver.kube.store import LABEL, Name, Store
 from reserver.kube.views import node_view, pod_view, store_view
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.state import State
@@ -162,14 +164,18 @@ def _wire(settings: Settings, client: ApiClient) -> tuple[Watched, Apply]:
 
 
 def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> Iterable[Reflector]:
+    """Yield one watch for all labelled ConfigMaps, and one for each that is named."""
     named = frozenset(settings.configmaps)
-    labelled = store_view(store, covers=lambda name: name not in named)
+
+    def is_labelled(name: Name) -> bool:
+        return name not in named and name[0] == settings.namespace
+
     path = f"/api/v1/namespaces/{settings.namespace}/configmaps"
-    yield Reflector(client, path, labelled, {"labelSelector": LABEL})
-    for namespace, name in sorted(named):
-        path = f"/api/v1/namespaces/{namespace}/configmaps"
-        selector = {"fieldSelector": f"metadata.name={name}"}
-        yield Reflector(client, path, store_view(store), selector)
+    yield Reflector(client, path, store_view(store, is_labelled), {"labelSelector": LABEL})
+    for own in sorted(named):
+        path = f"/api/v1/namespaces/{own[0]}/configmaps"
+        selector = {"fieldSelector": f"metadata.name={own[1]}"}
+        yield Reflector(client, path, store_view(store, partial(eq, own)), selector)
 
 
 async def _complete(watched: Watched) -> None:

@@ -155,6 +155,8 @@ def _as_api_error() -> Any:  # noqa: ANN401 - a context manager
         yield
     except TimeoutError as exc:
         raise ApiError(0, "Timeout", "the API server did not answer in time") from exc
+    except aiohttp.ClientPayloadError as exc:
+        raise ApiError(0, "Unreachable", "the API server broke off its answer") from exc
     except (aiohttp.ClientError, OSError) as exc:
         raise ApiError(0, "Unreachable", f"the API server cannot be reached: {exc}") from exc
 

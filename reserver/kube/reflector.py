@@ -105,6 +105,7 @@ class Reflector:
             except ApiError as exc:
                 if exc.status == _GONE:
                     self._version = ""
+                    self._backoff_s = _FIRST_BACKOFF_S
                 await self._back_off(exc)
             except InvalidInput as exc:
                 self._version = ""

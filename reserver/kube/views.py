@@ -104,14 +104,12 @@ def node_view(state: State) -> ObjectView[NodeObject]:
     )
 
 
-def store_view(
-    store: Store, covers: Callable[[Name], bool] = lambda _: True
-) -> ObjectView[ConfigMapObject]:
+def store_view(store: Store, covers: Callable[[Name], bool]) -> ObjectView[ConfigMapObject]:
     """Return a view that keeps the store up to date.
 
     Args:
-        store: what to feed.
-        covers: which ConfigMaps this watch is for, where another one shows some of them too.
+        store: what to feed; other watches feed it, too.
+        covers: which ConfigMaps this watch, and no other one, is for.
     """
 
     def seen(configmap: ConfigMapObject) -> None:

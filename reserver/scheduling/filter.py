@@ -25,9 +25,12 @@ from reserver.scheduling.fit import (
 )
 from reserver.scheduling.state import State
 
-ANSWER_LIMIT = 100
-"""How many nodes are enough: the least that kube-scheduler itself looks for (minFeasibleNodesToFind
-in pkg/scheduler/schedule_one.go); answering more costs throughput and places no better."""
+LEAST_SAMPLE = 100
+"""kube-scheduler looks for at least so many nodes before it stops: minFeasibleNodesToFind in
+pkg/scheduler/schedule_one.go."""
+
+ANSWER_LIMIT = LEAST_SAMPLE
+"""How many nodes are enough: answering more costs throughput and places no better."""
 
 _CHUNK = 128
 _MOST_NAMED = 3
@@ -123,10 +126,15 @@ def _name_holds(pod: Pod, names: Sequence[str], state: State) -> dict[str, str]:
 
 
 def _retry(pod: Pod, names: Sequence[str], state: State) -> tuple[Effect, ...]:
-    """Return a retry if the pod would fit on a node that kube-scheduler's sample left out."""
+    """Return a retry if the pod would fit on a node that kube-scheduler's sample left out.
+
+    Fewer names than the least sample are no sample: kube-scheduler has refused all other nodes.
+    """
+    if len(names) < LEAST_SAMPLE:
+        return ()
     snapshot = state.snapshot
     rows = np.setdiff1d(snapshot.existing_rows(), snapshot.rows(names))
-    if not rows.size or not names:
+    if not rows.size:
         return ()
     elsewhere = has_room(pod, snapshot, rows) & fits_beside_holds(pod, snapshot, rows, {})
     if not elsewhere.any():

@@ -101,7 +101,7 @@ SPEC = '{"owners":[{"pod":{"name":"a"}}],"resources":{"cpu":"1"},"node":"worker-
 
 def test_store_configmaps_feed_the_ledger(state: State) -> None:
     store = Store(state.ledger, lambda: 0.0, lambda *_: None)
-    view = store_view(store)
+    view = store_view(store, covers=lambda _: True)
     listed(view, [configmap("store", r1=SPEC, r2=SPEC), configmap("more", r1=SPEC)])
     assert len(state.ledger) == 3
     view.changed(configmap("store", r1=SPEC))

@@ -193,22 +193,30 @@ def test_an_empty_sample_gets_an_empty_answer() -> None:
 # Another try for a pod whose sample was refused.
 
 
+SAMPLE = [f"n{number}" for number in range(100)]
+
+
+def ask_with_sample_held(
+    asking: Pod, *things: Node | Pod | Reservation, names: list[str]
+) -> FilterVerdict:
+    """Ask for nodes that are all held, in a cluster that has what else is given besides."""
+    holds = [reservation(f"r{number}", node=f"n{number}", cpu="4") for number in range(100)]
+    return filter_nodes(asking, names, state_of(*many(100), *holds, *things), NOW)
+
+
+ELSEWHERE = node("elsewhere", cpu="4")
+
+
 @pytest.mark.parametrize(
     ("elsewhere", "effects"),
     [
-        pytest.param([node("worker-4", cpu="4")], 1, id="a node outside the sample fits"),
+        pytest.param([ELSEWHERE], 1, id="a node outside the sample fits"),
         pytest.param([], 0, id="there is no node outside the sample"),
-        pytest.param([node("worker-4", cpu="1")], 0, id="it is too small"),
+        pytest.param([node("elsewhere", cpu="1")], 0, id="it is too small"),
+        pytest.param([ELSEWHERE, pod("b", node="elsewhere", cpu="4")], 0, id="it is full"),
+        pytest.param([ELSEWHERE, reservation("r", node="elsewhere", cpu="3")], 0, id="it is held"),
         pytest.param(
-            [node("worker-4", cpu="4"), pod("b", node="worker-4", cpu="4")], 0, id="it is full"
-        ),
-        pytest.param(
-            [node("worker-4", cpu="4"), reservation("r4", node="worker-4", cpu="3")],
-            0,
-            id="it is held",
-        ),
-        pytest.param(
-            [node("worker-4", cpu="4"), reservation("r4", node="worker-4", cpu="2")],
+            [ELSEWHERE, reservation("r", node="elsewhere", cpu="2")],
             1,
             id="it has room beside what is held",
         ),
@@ -217,11 +225,15 @@ def test_an_empty_sample_gets_an_empty_answer() -> None:
 def test_a_pod_is_tried_again_only_if_a_node_outside_its_sample_fits(
     elsewhere: list[Node | Pod | Reservation], effects: int
 ) -> None:
-    holds = [reservation(f"r{number}", node=f"worker-{number}", cpu="4") for number in (1, 2, 3)]
     asking = pod("a", cpu="2")
-    verdict = ask(asking, *holds, *elsewhere)
+    verdict = ask_with_sample_held(asking, *elsewhere, names=SAMPLE)
     assert answer(verdict) == []
-    assert verdict.effects == (Retry(asking, attempts=2),) * effects
+    assert verdict.effects == (Retry(asking, attempts=2 if elsewhere else 1),) * effects
+
+
+def test_fewer_names_than_the_least_sample_are_all_that_kube_scheduler_has() -> None:
+    verdict = ask_with_sample_held(pod("a", cpu="2"), ELSEWHERE, names=SAMPLE[:99])
+    assert (answer(verdict), verdict.effects) == ([], ())
 
 
 def test_a_pod_that_wants_what_no_node_offers_is_not_tried_again() -> None:
@@ -230,10 +242,9 @@ def test_a_pod_that_wants_what_no_node_offers_is_not_tried_again() -> None:
 
 
 def test_names_that_nobody_knows_do_not_hide_that_no_other_node_is_left() -> None:
-    holds = [reservation(f"r{number}", node=f"worker-{number}", cpu="4") for number in (1, 2, 3)]
     ghosts = [reservation(f"g{number}", node=f"ghost-{number}", cpu="4") for number in (1, 2)]
-    names = ["ghost-1", *NAMES, "ghost-2"]
-    assert ask(pod("a", cpu="1"), *holds, *ghosts, names=names).effects == ()
+    names = ["ghost-1", *SAMPLE, "ghost-2"]
+    assert ask_with_sample_held(pod("a", cpu="1"), *ghosts, names=names).effects == ()
 
 
 def test_the_tries_that_are_worth_it_are_those_that_see_every_node_once() -> None:

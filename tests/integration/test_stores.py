@@ -1,0 +1,64 @@
+"""Which ConfigMaps are read, and that the watches of one do not disturb those of another."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from reserver import app
+from reserver.config import Settings
+from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
+
+MERGE = "application/merge-patch+json"
+
+
+def _spec(node: str) -> str:
+    return f"owners: [{{pod: {{name: a}}}}]\nnode: {node}\nresources: {{cpu: 1}}\nttl: 1h\n"
+
+
+async def _create(cluster: EmbeddedCluster, namespace: str, name: str, **labels: str) -> None:
+    metadata = {"name": name, "labels": {f"reserver.io/{k}": v for k, v in labels.items()}}
+    body = {"metadata": metadata, "data": {f"{namespace}.{name}": _spec("worker-1")}}
+    await cluster.client.send("POST", f"/api/v1/namespaces/{namespace}/configmaps", body)
+
+
+def _keys(watched: app.Watched) -> set[str]:
+    return {reservation.ref.key for reservation, _ in watched.ledger}
+
+
+async def _until(watched: app.Watched, keys: set[str]) -> None:
+    async with asyncio.timeout(20):
+        while _keys(watched) != keys or not watched.is_ready:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0)
+
+
+async def test_labelled_and_named_configmaps_are_read_and_no_others(tmp_path: Path) -> None:
+    async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
+        await cluster.create_node("worker-1")
+        for namespace in ("reserver-system", "unicore", "shop"):
+            await cluster.client.send(
+                "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}
+            )
+        await _create(cluster, "reserver-system", "labelled", store="true")
+        await _create(cluster, "reserver-system", "both", store="true")
+        await _create(cluster, "reserver-system", "neither")
+        await _create(cluster, "unicore", "named")
+        await _create(cluster, "shop", "elsewhere", store="true")
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        settings = Settings(
+            kubeconfig=tmp_path / "kubeconfig",
+            http_port=0,
+            configmaps=(("unicore", "named"), ("reserver-system", "both")),
+        )
+        async with app.running(settings) as reserver:
+            labelled, both = "reserver-system.labelled", "reserver-system.both"
+            await _until(reserver.watched, {labelled, both, "unicore.named"})
+
+            unlabel = {"metadata": {"labels": None}}
+            path = "/api/v1/namespaces/reserver-system/configmaps"
+            await cluster.client.send("PATCH", f"{path}/both", unlabel, media=MERGE)
+            await cluster.client.send("PATCH", f"{path}/labelled", unlabel, media=MERGE)
+            await _until(reserver.watched, {both, "unicore.named"})
+
+            await cluster.client.send("DELETE", "/api/v1/namespaces/unicore/configmaps/named")
+            await _until(reserver.watched, {both})
