@@ -23,6 +23,13 @@ async def until_asked(served: Served, count: int = 1) -> None:
     raise AssertionError(f"{len(served.cluster.bound)} bindings were asked for")
 
 
+async def carry_out(served: Served, verdict: FilterVerdict) -> None:
+    """Do what a verdict wants done, to the end."""
+    served.extender.carry_out(verdict)
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
 async def test_a_pod_is_bound_with_what_it_claims(served: Served) -> None:
     served.show(SEAT, OWNER)
     assert await served.extender.bind(call("owner")) == ""
@@ -217,8 +224,16 @@ async def test_filter_has_no_effects_by_itself(served: Served) -> None:
     verdict = served.extender.filter(OWNER, ["worker-2"])
     assert verdict.effects == (Steer(OWNER, "worker-1"),)
     assert served.cluster.effects == []
-    await served.extender.carry_out(verdict)
+    await carry_out(served, verdict)
     assert served.cluster.effects == [Steer(OWNER, "worker-1")]
+
+
+async def test_carrying_out_keeps_nobody_waiting(served: Served) -> None:
+    served.cluster.gate.clear()
+    await carry_out(served, FilterVerdict(effects=(Steer(OWNER, "worker-1"),)))
+    assert served.cluster.effects == []
+    served.show(pod("a", cpu="1"))
+    assert list(served.extender.filter(pod("a", cpu="1"), ["worker-1"]).nodes) == ["worker-1"]
 
 
 @pytest.mark.parametrize(
@@ -229,10 +244,10 @@ async def test_a_pod_is_sent_back_only_so_often_in_a_minute(
 ) -> None:
     verdict = FilterVerdict(effects=(effect,))
     for _ in range(30):
-        await served.extender.carry_out(verdict)
+        await carry_out(served, verdict)
     assert len(served.cluster.effects) == budget
     served.now += 61
-    await served.extender.carry_out(verdict)
+    await carry_out(served, verdict)
     assert len(served.cluster.effects) == budget + 1
 
 
@@ -240,7 +255,7 @@ async def test_the_tries_of_one_pod_are_not_those_of_another(served: Served) -> 
     for number in range(5):
         one = FilterVerdict(effects=(Steer(pod(f"p{number}"), "worker-1"),))
         for _ in range(30):
-            await served.extender.carry_out(one)
+            await carry_out(served, one)
     assert len(served.cluster.effects) == 5 * 8
 
 
