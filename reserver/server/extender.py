@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Protocol
 
 import structlog
@@ -24,6 +26,7 @@ BIND_PATIENCE_S = 25.0
 """How long a Bind call waits for the API server, in seconds: less than the extender's httpTimeout.
 The binding itself goes on; kube-scheduler's next Bind call for the pod joins it."""
 
+_MOST_LOGGED = 5
 _TRIED_PODS = 20_000
 _TRIES_WINDOW_S = 60.0
 _SPARE_TRIES = 8
@@ -86,10 +89,17 @@ class Extender:
             NotReady: the state is not good enough to decide on.
         """
         self._require_ready()
-        verdict = filter_nodes(pod, names, self._state, self._clock())
-        if not verdict.nodes:
-            effects = [type(effect).__name__ for effect in verdict.effects]
-            log.debug("filter refused all", pod=str(pod.name), names=len(names), effects=effects)
+        now = self._clock()
+        verdict = filter_nodes(pod, names, self._state, now)
+        if not verdict.nodes and log.is_enabled_for(logging.DEBUG):
+            accounts = explain(pod, self._state, now).nodes_with_holds[:_MOST_LOGGED]
+            log.debug(
+                "filter refused all",
+                pod=str(pod.name),
+                names=len(names),
+                effects=[type(effect).__name__ for effect in verdict.effects],
+                nodes=[asdict(account) for account in accounts],
+            )
         return verdict
 
     def carry_out(self, verdict: FilterVerdict) -> None:

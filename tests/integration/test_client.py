@@ -1,0 +1,121 @@
+"""The client against connections that break, and one that falls silent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from reserver.errors import ApiError
+from reserver.kube import credentials
+from reserver.kube.client import ApiClient
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def client_of(handler: Handler, folder: Path) -> AsyncIterator[ApiClient]:
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", handler)
+    async with TestServer(application) as server:
+        url = str(server.make_url("/")).rstrip("/")
+        config = {
+            "clusters": [{"name": "c", "cluster": {"server": url}}],
+            "users": [{"name": "u", "user": {}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "x",
+        }
+        (folder / "kubeconfig").write_text(json.dumps(config))
+        async with ApiClient(await credentials.load(folder / "kubeconfig")) as client:
+            yield client
+
+
+async def lines_of(client: ApiClient, idle_limit_s: float = 5) -> list[bytes]:
+    return [line async for line in client.watch("/api/v1/pods", {}, idle_limit_s)]
+
+
+async def test_a_watch_that_falls_silent_is_taken_for_broken(tmp_path: Path) -> None:
+    let_go = asyncio.Event()
+
+    async def silent(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b'{"type":"BOOKMARK"}\n')
+        await let_go.wait()
+        return response
+
+    async with client_of(silent, tmp_path) as client:
+        watch = aiter(client.watch("/api/v1/pods", {}, 0.2))
+        assert await anext(watch) == b'{"type":"BOOKMARK"}'
+        with pytest.raises(ApiError, match="did not answer in time"):
+            await anext(watch)
+        let_go.set()
+
+
+async def test_events_are_whole_lines_however_they_arrive(tmp_path: Path) -> None:
+    big = b"x" * 300_000
+
+    async def dribble(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for part in (b"one\ntw", b"o\n", big[:1000], big[1000:], b"\nlast\n"):
+            await response.write(part)
+        return response
+
+    async with client_of(dribble, tmp_path) as client:
+        assert await lines_of(client) == [b"one", b"two", big, b"last"]
+
+
+async def test_an_answer_that_breaks_off_is_an_error_and_no_event(tmp_path: Path) -> None:
+    async def broken(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b"one\nhalf a li")
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    async with client_of(broken, tmp_path) as client:
+        with pytest.raises(ApiError, match="broke off"):
+            await lines_of(client)
+
+
+async def test_an_api_server_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
+    async def never(_: web.Request) -> web.StreamResponse:
+        raise AssertionError
+
+    async with client_of(never, tmp_path) as client:
+        pass
+    async with client:
+        with pytest.raises(ApiError, match="cannot be reached") as caught:
+            await client.get("/api/v1/pods")
+    assert (caught.value.status, caught.value.is_definite) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"kind":"Status","reason":"Conflict","message":"too late","code":409}', "too late"),
+        (b"<html>a proxy says no</html>", "<html>a proxy says no</html>"),
+        (b"", ""),
+    ],
+    ids=["status", "html", "empty"],
+)
+async def test_what_the_api_server_says_of_a_failure_is_kept(
+    tmp_path: Path, body: bytes, message: str
+) -> None:
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=409, body=body)
+
+    async with client_of(refuse, tmp_path) as client:
+        with pytest.raises(ApiError) as caught:
+            await client.create("/api/v1/pods", {})
+    assert (caught.value.status, caught.value.reason) == (409, "Conflict")
+    assert caught.value.message == message
+    assert caught.value.is_definite
