@@ -10,7 +10,7 @@ NODES ?= 3
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
-.PHONY: help venv demo test check e2e cluster controlplane bench image lock clean
+.PHONY: help venv demo test check e2e cluster controlplane bench image proto lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -54,6 +54,12 @@ bench: venv ## Print the tables of docs/performance.md
 
 image: ## Build the container image reserver:dev
 	docker build --tag reserver:dev .
+
+proto: venv ## Generate Python from the contracts in proto/
+	@shopt -s globstar nullglob; contracts=(proto/**/*.proto); \
+	if [ $${#contracts[@]} -eq 0 ]; then echo "proto/ holds no contract yet"; else \
+	$(BIN)/python -m grpc_tools.protoc -I proto --python_out=. --pyi_out=. --grpc_python_out=. \
+	  "$${contracts[@]}"; fi
 
 lock: venv ## Pin what pyproject.toml asks for, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
