@@ -6,11 +6,12 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from itertools import count
 
 import structlog
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.errors import ApiError
+from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import JSON_PATCH, ApiClient
 from reserver.scheduling.effects import Effect, Steer
 from reserver.wire.edits import Edit
@@ -26,8 +27,8 @@ log = structlog.get_logger(__name__)
 
 _FIRST_PAUSE_S = 0.1
 _LAST_PAUSE_S = 5.0
-_MOST_REFUSALS = 4
-"""How often the API server may fail at a binding before we look what became of the pod."""
+_MOST_FAILURES = 4
+"""How often a binding may fail inside the API server before we look what became of the pod."""
 
 
 class Apply:
@@ -56,17 +57,19 @@ class Apply:
         Raises:
             ApiError: it has not happened and will not.
         """
-        refusals = 0
+        may_have_happened = False
         pause = _FIRST_PAUSE_S
-        while True:
+        for attempt in count(1):
             try:
                 body = _binding(pod, node, claims)
                 await self._client.create(f"{_pod_path(pod.name)}/binding", body)
             except ApiError as exc:
-                refusals += exc.status != 0
-                if exc.is_definite and exc.status != HTTPStatus.CONFLICT:
+                if exc.status == HTTPStatus.NOT_FOUND:
+                    raise  # The pod is gone, whatever became of it before.
+                if exc.is_definite and exc.status != HTTPStatus.CONFLICT and not may_have_happened:
                     raise
-                if exc.status == HTTPStatus.CONFLICT or refusals >= _MOST_REFUSALS:
+                may_have_happened = may_have_happened or not exc.is_definite
+                if exc.is_definite or (exc.status and attempt >= _MOST_FAILURES):
                     bound = await self._is_bound(pod, node)
                     if bound:
                         return
@@ -114,7 +117,9 @@ class Apply:
         try:
             now = await self.read_pod(pod.name)
         except ApiError as exc:
-            return False if exc.is_definite else None
+            return False if exc.status == HTTPStatus.NOT_FOUND else None
+        except InvalidInput:
+            return None
         return now.uid == pod.uid and now.node == node
 
 

@@ -28,6 +28,7 @@ IDLE_LIMIT_S = 90.0
 """How long a watch may be silent, in seconds. The API server sends a bookmark every minute."""
 
 _WATCH_TIMEOUT_S = (240, 480)
+_SHORTEST_WATCH_S = 1.0
 _FIRST_BACKOFF_S = 0.2
 _LAST_BACKOFF_S = 30.0
 _GONE = 410
@@ -40,7 +41,7 @@ class View(Protocol):
     """How many objects were passed over because they could not be read."""
 
     def list_began(self) -> None:
-        """Be ready for the pages of a list; one before may have broken off."""
+        """Take note of what is known; a list before may have broken off."""
 
     def page_listed(self, items: list[msgspec.Raw]) -> None:
         """Take some of the objects that exist."""
@@ -145,6 +146,7 @@ class Reflector:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
         }
+        began, version = asyncio.get_running_loop().time(), self._version
         async for line in self._client.watch(self._path, params, self._idle_limit_s):
             event = decode(WatchEvent, line)
             if event.type == "ERROR":
@@ -156,6 +158,9 @@ class Reflector:
                 self.view.changed(event.object)
             self._version = decode(PartialObject, event.object).metadata.resource_version
             self._recovered()
+        lasted_s = asyncio.get_running_loop().time() - began
+        if self._version == version and lasted_s < _SHORTEST_WATCH_S:
+            raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
 
     def _recovered(self) -> None:
         self._backoff_s = _FIRST_BACKOFF_S

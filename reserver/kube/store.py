@@ -105,7 +105,8 @@ class Store:
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
         """Yield each ConfigMap with the number of its entries that are not enforced."""
         for name, document in self._documents.items():
-            yield name, sum(len(key.entries.problems) for key in document.keys.values())
+            entries = [key.entries for key in document.keys.values()]
+            yield name, sum(len(entry.problems) + entry.more_problems for entry in entries)
 
     def report_unknown_nodes(self, has_node: Callable[[str], bool]) -> int:
         """Report, once, each reservation whose node does not exist; return how many there are."""

@@ -48,22 +48,23 @@ class ObjectView(Generic[T]):
         self._seen = seen
         self._gone = gone
         self._known = known
-        self._listed: set[Key] = set()
+        self._unlisted: set[Key] = set()
         self.unreadable = 0
 
     def list_began(self) -> None:
-        """Be ready for the pages of a list; one before may have broken off."""
-        self._listed.clear()
+        """Take note of what is known: what becomes known from now on, the list may not show."""
+        self._unlisted = set(self._known())
 
     def page_listed(self, items: list[msgspec.Raw]) -> None:
         """Take some of the objects that exist."""
         for item in items:
-            self._listed.add(self._take(item))
+            self._unlisted.discard(self._take(item))
 
     def list_ended(self) -> None:
         """Drop the objects that no page has shown."""
-        for key in set(self._known()) - self._listed:
+        for key in self._unlisted:
             self._gone(key)
+        self._unlisted.clear()
 
     def changed(self, item: msgspec.Raw) -> None:
         """Take an object that was added or modified."""

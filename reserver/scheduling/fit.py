@@ -21,6 +21,9 @@ EXEMPT_PRIORITY = 2_000_000_000
 """From this priority on holds refuse nothing (system-cluster-critical, system-node-critical):
 a hold must not keep a node agent from its node."""
 
+_MOST = 2**61
+"""Beyond what any node has; more would not fit the sums."""
+
 Bools = NDArray[np.bool_]
 
 
@@ -89,8 +92,7 @@ def _wanted(pod: Pod, snapshot: Snapshot) -> tuple[Rows, Int64s]:
         if amount and name in snapshot.columns
     }
     columns = np.fromiter(known, dtype=np.intp, count=len(known))
-    # Beyond any node already; more would not fit the cell.
-    amounts = (min(amount, 2**61) for amount in known.values())
+    amounts = (min(amount, _MOST) for amount in known.values())
     return columns, np.fromiter(amounts, dtype=np.int64, count=len(known))
 
 
@@ -105,5 +107,5 @@ def _own_cells(
         for resource, amount in slot.items():
             column = snapshot.columns.get(resource)
             if column is not None:
-                cells += np.outer(rows == row, columns == column) * amount
+                cells += np.outer(rows == row, columns == column) * min(amount, _MOST)
     return cells

@@ -173,7 +173,8 @@ class Extender:
         known = self._state.pods.get(name)
         if known is not None and known.uid == uid:
             return known  # The watch was faster.
-        self._state.pod_seen(pod)
+        if not pod.node:
+            self._state.pod_seen(pod)
         return pod
 
     async def _write(self, pod: Pod, node: str, claims: tuple[str, ...]) -> str:

@@ -20,8 +20,9 @@ def is_subdomain(name: str) -> bool:
 
 def is_extended_resource(name: str) -> bool:
     """Return whether a name is a resource in a domain other than Kubernetes' own."""
-    domain, slash, rest = name.partition("/")
-    return bool(slash) and is_subdomain(domain) and _QUALIFIED.fullmatch(rest) is not None
+    domain, _, rest = name.partition("/")
+    own = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    return not own and is_subdomain(domain) and _QUALIFIED.fullmatch(rest) is not None
 
 
 def check_subdomain(name: str, path: str, what: str) -> None:

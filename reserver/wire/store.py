@@ -33,14 +33,23 @@ class Entries:
 
     Attributes:
         reservations: those that are enforced.
-        problems: one for each entry that is not.
+        problems: one for each entry that is not, the first `MOST_PROBLEMS` of them.
+        more_problems: how many there are besides.
         unstamped: it says how long it lives but not until when, which the next start of Reserver
             could not tell any more (`edits.stamp`).
     """
 
     reservations: tuple[Reservation, ...] = ()
     problems: tuple[Problem, ...] = ()
+    more_problems: int = 0
     unstamped: bool = False
+
+
+MOST_PROBLEMS = 100
+"""So many broken entries of one key are told one by one; nobody reads more."""
+
+MOST_ITEMS = 16_384
+"""So many items one list may have; more would keep all other calls waiting while it is read."""
 
 
 def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
@@ -70,6 +79,9 @@ def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
 
 def _read_list(ref: Ref, items: list[str]) -> Entries:
     names.check_subdomain(ref.key, "", "a node's name, as the key of a list has to be")
+    if len(items) > MOST_ITEMS:
+        problem = f"{len(items)} items are too many for one node"
+        raise InvalidInput("", problem, f"write {MOST_ITEMS} at most")
     reservations: dict[Ref, Reservation] = {}
     problems = []
     for index, item in enumerate(items):
@@ -81,4 +93,8 @@ def _read_list(ref: Ref, items: list[str]) -> Entries:
             reservations[reservation.ref] = reservation
         except InvalidInput as exc:
             problems.append(Problem(ref, exc.under(f"[{index}]")))
-    return Entries(tuple(reservations.values()), tuple(problems))
+    return Entries(
+        tuple(reservations.values()),
+        tuple(problems[:MOST_PROBLEMS]),
+        more_problems=len(problems[MOST_PROBLEMS:]),
+    )

@@ -355,7 +355,13 @@ def test_a_mebibyte_of_entries_is_read_in_no_time() -> None:
 
 
 def test_very_many_broken_entries_are_refused_in_no_time() -> None:
-    assert len(quickly(items(*[{}] * 20_000)).problems) == 20_000
+    entries = quickly(items(*[{}] * 10_000))
+    assert (len(entries.problems), entries.more_problems) == (100, 9_900)
+
+
+def test_a_list_of_more_items_than_one_node_has_use_for_is_refused_as_a_whole() -> None:
+    (problem,) = quickly(items(*[{}] * 100_000)).problems
+    assert "100000 items are too many for one node" in str(problem)
 
 
 def test_a_name_that_stands_twice_among_very_many_is_found_in_no_time() -> None:
