@@ -13,6 +13,7 @@ from operator import eq
 import structlog
 from aiohttp import web
 
+from reserver.clock import SteadyClock
 from reserver.config import Settings
 from reserver.errors import ConfigurationError
 from reserver.kube import credentials
@@ -23,6 +24,7 @@ from reserver.kube.events import Recorder
 from reserver.kube.reflector import Reflector
 from reserver.kube.store import LABEL, Name, Store
 from reserver.kube.views import node_view, pod_view, store_view
+from reserver.kube.waker import Waker
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.state import State
 from reserver.server.extender import BIND_PATIENCE_S, Extender
@@ -42,12 +44,14 @@ class Watched:
     store: Store
     recorder: Recorder
     cleaner: Cleaner
+    waker: Waker
     reflectors: tuple[Reflector, ...]
+    clock: SteadyClock
 
     @property
     def ledger(self) -> Ledger:
         """The ledger of reservations, at this moment."""
-        self.state.ledger.advance(time.time())
+        self.state.ledger.advance(self.clock())
         return self.state.ledger
 
     @property
@@ -57,14 +61,10 @@ class Watched:
 
     def obstacles(self) -> tuple[str, ...]:
         """Return what keeps the state from being good enough to decide on."""
-        missing = [r for r in self.reflectors if not r.synced.is_set()]
-        if not missing and not self.state.is_complete:
+        obstacles = tuple(filter(None, (reflector.obstacle() for reflector in self.reflectors)))
+        if not obstacles and not self.state.is_complete:
             return ("all is listed, starting to decide",)
-        return tuple(
-            f"{reflector} is not listed yet"
-            + (f": {reflector.complaint}" if reflector.complaint else "")
-            for reflector in missing
-        )
+        return obstacles
 
     def invalid_entries(self) -> Iterable[tuple[str, int]]:
         """Yield each store ConfigMap with the number of entries not enforced."""
@@ -94,6 +94,7 @@ class Watched:
             "Edits that were not made because somebody wrote the key in between.",
             self.cleaner.lost,
         )
+        yield "reserver_woken_pods", "Waiting pods sent back to be tried.", self.waker.woken
         yield (
             "reserver_unreadable_objects",
             "Pods, nodes and ConfigMaps that were passed over because they could not be read.",
@@ -126,19 +127,21 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         ConfigurationError: the credentials cannot be used, or the port is taken.
     """
     access = await credentials.load(settings.kubeconfig)
+    clock = SteadyClock(time.time, time.monotonic)
     async with ApiClient(access) as client, asyncio.TaskGroup() as writes:
-        watched, apply = _wire(settings, client)
+        watched, apply = _wire(settings, client, clock)
         async with asyncio.TaskGroup() as tasks:
             background = [
                 tasks.create_task(work)
                 for work in (
                     access.renew(),
                     watched.recorder.run(),
+                    watched.waker.run(watched.state),
                     _complete(watched),
                     *(reflector.run() for reflector in watched.reflectors),
                 )
             ]
-            extender = Extender(watched.state, apply, time.time, watched.obstacles, writes)
+            extender = Extender(watched.state, apply, clock, watched.obstacles, writes)
             routes = Routes(extender, Metrics(watched), watched.obstacles)
             try:
                 async with _listening(settings, routes) as url:
@@ -149,18 +152,19 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     task.cancel()
 
 
-def _wire(settings: Settings, client: ApiClient) -> tuple[Watched, Apply]:
-    state = State()
-    recorder = Recorder(client, time.time)
-    store = Store(state.ledger, time.time, recorder.report)
-    apply = Apply(client, time.time)
-    cleaner = Cleaner(store, apply, state.snapshot.has_node, time.time, settings.cleaner_interval_s)
+def _wire(settings: Settings, client: ApiClient, clock: SteadyClock) -> tuple[Watched, Apply]:
+    apply = Apply(client, clock)
+    waker = Waker(apply, clock)
+    state = State(waker.freed)
+    recorder = Recorder(client, clock)
+    store = Store(state.ledger, clock, recorder.report)
+    cleaner = Cleaner(store, apply, state.snapshot.has_node, clock, settings.cleaner_interval_s)
     reflectors = (
         Reflector(client, "/api/v1/nodes", node_view(state)),
         Reflector(client, "/api/v1/pods", pod_view(state)),
         *_store_reflectors(settings, client, store),
     )
-    return Watched(state, store, recorder, cleaner, reflectors), apply
+    return Watched(state, store, recorder, cleaner, waker, reflectors, clock), apply
 
 
 def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> Iterable[Reflector]:

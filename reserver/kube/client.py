@@ -1,12 +1,13 @@
 """A client of the Kubernetes API that hands over raw bytes.
 
-The models of the kubernetes package take two hundred times as long to decode as typed structs of
-the few fields that decisions need (docs/performance.md), so requests are made here.
+The models of the kubernetes package take many times as long to decode as typed structs of the few
+fields that decisions need (docs/performance.md), so requests are made here.
 """
 
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self
 
@@ -39,8 +40,9 @@ class ApiClient:
 
     async def __aenter__(self) -> Self:
         """Open the connection pool."""
-        tls = self._credentials.tls
-        connector = aiohttp.TCPConnector(ssl=tls or True, limit=_CONNECTIONS)
+        connector = aiohttp.TCPConnector(
+            ssl=self._credentials.tls or True, limit=_CONNECTIONS, socket_factory=_keep_alive
+        )
         # The API server would spend more on compressing than a cluster's network is worth.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         headers["User-Agent"] = "reserver"
@@ -79,7 +81,10 @@ class ApiClient:
     async def watch(
         self, path: str, params: Mapping[str, str], idle_limit_s: float
     ) -> AsyncIterator[bytes]:
-        """Yield the lines of a watch until the API server ends it.
+        """Yield the lines of a watch until the API server ends it; first an empty one.
+
+        The empty line says that the API server has accepted the watch: it may be a minute until
+        there is anything to tell.
 
         Args:
             path: of the collection.
@@ -94,6 +99,7 @@ class ApiClient:
         with _as_api_error():
             async with self._request("GET", path, query, timeout) as response:
                 await _raise_for_status(response)
+                yield b""
                 buffer = bytearray()
                 async for chunk in response.content.iter_any():
                     buffer += chunk
@@ -147,6 +153,16 @@ class ApiClient:
             **kwargs,
         ) as response:
             yield response
+
+
+def _keep_alive(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket that notices within half a minute that its peer's machine is gone."""
+    made = socket.socket(*address[:3])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, seconds in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):  # Not on every system.
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
+    return made
 
 
 @contextlib.contextmanager

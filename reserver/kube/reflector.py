@@ -21,11 +21,14 @@ from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
 
 log = structlog.get_logger(__name__)
 
-PAGE = 500
-"""Objects a page of a list: bounds memory, and how long decoding keeps the event loop (5 ms)."""
+PAGE = 250
+"""Objects a page of a list: bounds memory, and how long decoding keeps all calls waiting."""
 
 IDLE_LIMIT_S = 90.0
 """How long a watch may be silent, in seconds. The API server sends a bookmark every minute."""
+
+STALE_AFTER_S = 5.0
+"""How long changes may be missed before the view is not good enough to decide on, in seconds."""
 
 _WATCH_TIMEOUT_S = (240, 480)
 _SHORTEST_WATCH_S = 1.0
@@ -82,6 +85,7 @@ class Reflector:
         self._version = ""  # To resume from; empty to list.
         self._backoff_s = _FIRST_BACKOFF_S
         self._complaint = ""
+        self._lost_at: float | None = None  # Since when changes may have been missed.
         self.synced = asyncio.Event()
         self.lists = 0
         self.watches = 0
@@ -91,10 +95,14 @@ class Reflector:
         selector = ",".join(f"{key}={value}" for key, value in self._selector.items())
         return f"{self._path}?{selector}" if selector else self._path
 
-    @property
-    def complaint(self) -> str:
-        """Why the collection cannot be read at present; empty when it can."""
-        return self._complaint
+    def obstacle(self) -> str:
+        """Return why the view is not good enough to decide on; empty when it is."""
+        why = f": {self._complaint}" if self._complaint else ""
+        if not self.synced.is_set():
+            return f"{self} is not listed yet{why}"
+        if self._lost_at is not None and _now() - self._lost_at > STALE_AFTER_S:
+            return f"{self} is out of date{why}"
+        return ""
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -146,8 +154,11 @@ class Reflector:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
         }
-        began, version = asyncio.get_running_loop().time(), self._version
+        began, version = _now(), self._version
         async for line in self._client.watch(self._path, params, self._idle_limit_s):
+            if not line:
+                self._lost_at = None
+                continue
             event = decode(WatchEvent, line)
             if event.type == "ERROR":
                 status = decode(Status, event.object)
@@ -158,15 +169,23 @@ class Reflector:
                 self.view.changed(event.object)
             self._version = decode(PartialObject, event.object).metadata.resource_version
             self._recovered()
-        lasted_s = asyncio.get_running_loop().time() - began
-        if self._version == version and lasted_s < _SHORTEST_WATCH_S:
+        self._lost(_now())
+        if self._version == version and _now() - began < _SHORTEST_WATCH_S:
             raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
 
     def _recovered(self) -> None:
         self._backoff_s = _FIRST_BACKOFF_S
         self._complaint = ""
+        self._lost_at = None
+
+    def _lost(self, at: float) -> None:
+        if self._lost_at is None:
+            self._lost_at = at
 
     async def _back_off(self, error: ApiError) -> None:
+        # A connection that was silent for so long may have been dead for so long.
+        silent_s = self._idle_limit_s if error.reason == "Timeout" else 0.0
+        self._lost(_now() - silent_s)
         complaint = _advice(error)
         if complaint != self._complaint:  # One line for one fault, however often it is retried.
             log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)
@@ -174,6 +193,10 @@ class Reflector:
         pause = self._backoff_s * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load
         self._backoff_s = min(self._backoff_s * 2, _LAST_BACKOFF_S)
         await asyncio.sleep(pause)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _advice(error: ApiError) -> str:

@@ -8,7 +8,7 @@ so that a decision costs the same with ten reservations or ten thousand.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -27,13 +27,17 @@ class _Entry:
 
 
 class Ledger:
-    """What is held where, for whom, at this instant.
+    """What is held where, for whom, at this instant."""
 
-    Time only moves forward here: a clock that is set back revives nothing.
-    """
+    def __init__(self, snapshot: Snapshot, freed: Callable[[str], None] = lambda _: None) -> None:
+        """Keep a ledger.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+        Args:
+            snapshot: what is held is written into its matrix.
+            freed: is told of each node on which less is held than before.
+        """
         self._snapshot = snapshot
+        self._freed = freed
         self._now = 0.0
         self._entries: dict[Ref, _Entry] = {}
         self._by_owner: dict[PodName, dict[Ref, _Entry]] = {}
@@ -79,10 +83,7 @@ class Ledger:
         self._identities[reservation.identity] = reservation.ref
         for owner in reservation.owners:
             self._by_owner.setdefault(owner, {})[reservation.ref] = entry
-        for at in (reservation.starts_at, reservation.expires_at):
-            if at is not None and at > self._now:
-                turn = (at, next(self._sequence), reservation.ref, reservation.digest)
-                heapq.heappush(self._turns, turn)
+        self._expect_turns(reservation)
         self._settle(entry)
 
     def drop(self, ref: Ref) -> None:
@@ -135,18 +136,21 @@ class Ledger:
     def advance(self, now: float) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
 
-        Every decision calls this first; it costs nothing while nothing is due.
+        Every decision calls this first; it costs nothing while nothing is due. If time has gone
+        back, the clock was wrong before and is right now (`reserver.clock`): all is judged anew.
         """
-        self._now = max(self._now, now)
-        while self._turns and self._turns[0][0] <= self._now:
-            _, _, ref, digest = heapq.heappop(self._turns)
-            entry = self._entries.get(ref)
-            if entry is not None and entry.reservation.digest == digest:
+        if now < self._now:
+            self._now = now
+            self._turns.clear()
+            for entry in self._entries.values():
+                self._expect_turns(entry.reservation)
                 self._settle(entry)
-
-    def next_turn(self) -> float | None:
-        """Return when something starts or expires next, unix seconds."""
-        return self._turns[0][0] if self._turns else None
+        self._now = now
+        while self._turns and self._turns[0][0] <= now:
+            _, _, ref, digest = heapq.heappop(self._turns)
+            entry_due = self._entries.get(ref)
+            if entry_due is not None and entry_due.reservation.digest == digest:
+                self._settle(entry_due)
 
     def naming(self, owner: PodName) -> tuple[Reservation, ...]:
         """Return the reservations that name a pod and are not over, oldest first."""
@@ -192,6 +196,12 @@ class Ledger:
         ref = self._identities.get(identity)
         return None if ref is None else self._entries[ref]
 
+    def _expect_turns(self, reservation: Reservation) -> None:
+        for at in (reservation.starts_at, reservation.expires_at):
+            if at is not None and at > self._now:
+                turn = (at, next(self._sequence), reservation.ref, reservation.digest)
+                heapq.heappush(self._turns, turn)
+
     def _settle(self, entry: _Entry) -> None:
         """Make the entry hold what its phase and its claims leave of it."""
         reservation = entry.reservation
@@ -208,6 +218,7 @@ class Ledger:
             return
         ref, node = entry.reservation.ref, entry.reservation.node
         totals = self._held.setdefault(node, {})
+        is_less = any(amount > holding.get(name, 0) for name, amount in entry.holding.items())
         for name, amount in entry.holding.items():
             totals[name] -= amount
         for name, amount in holding.items():
@@ -223,3 +234,5 @@ class Ledger:
         if not totals:
             del self._held[node]
             self._by_node.pop(node, None)
+        if is_less:
+            self._freed(node)

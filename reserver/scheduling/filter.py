@@ -8,7 +8,7 @@ The messages are few and constant: one that varies makes kube-scheduler try agai
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -32,7 +32,7 @@ pkg/scheduler/schedule_one.go."""
 ANSWER_LIMIT = LEAST_SAMPLE
 """How many nodes are enough: answering more costs throughput and places no better."""
 
-_CHUNK = 128
+_FIRST_CHUNK = 128
 _MOST_NAMED = 3
 HELD = "capacity held by reservations"
 
@@ -45,11 +45,13 @@ class FilterVerdict:
         nodes: the nodes that the pod may have.
         refused: when there are none, the reason for each node of the call.
         effects: what to do after the answer is on its way.
+        waits: only what is held for others keeps the pod from these nodes.
     """
 
     nodes: Sequence[str] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
+    waits: bool = False
 
 
 def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> FilterVerdict:
@@ -71,7 +73,7 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
     if nodes:
         return FilterVerdict(nodes=nodes)
     refused = _name_holds(pod, names, state)
-    return FilterVerdict(refused=refused, effects=_retry(pod, names, state))
+    return FilterVerdict(refused=refused, effects=_retry(pod, names, state), waits=bool(names))
 
 
 def _for_owner(
@@ -81,8 +83,7 @@ def _for_owner(
     nodes = tuple(dict.fromkeys(seat.node for seat in seats))
     fits = fits_beside_holds(pod, state.snapshot, state.snapshot.rows(nodes), slots_by_node(seats))
     usable = list(compress(nodes, fits))
-    offered = set(names)
-    if here := [node for node in usable if node in offered]:
+    if here := [node for node in usable if node in names]:
         return FilterVerdict(nodes=here)
     # A seat that kube-scheduler was steered to and that is not among the names now was refused by
     # its own filters, and so were those before it: it tries the nominated node first.
@@ -99,29 +100,44 @@ def _open_nodes(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
 ) -> list[str]:
     """Return nodes where the pod takes nothing that is held for others, untouched ones first."""
-    own = slots_by_node(seats)
     # Soft constraints are scored over the whole sample.
     enough = len(names) if pod.has_preferences else ANSWER_LIMIT
-    untouched: list[str] = []
-    beside: list[str] = []
-    for start in range(0, len(names), _CHUNK):
-        chunk = names[start : start + _CHUNK]
+    nodes: list[str] = []
+    held: list[str] = []
+    for chunk in _chunks(names):
         rows = state.snapshot.rows(chunk)
-        held = (rows >= 0) & state.snapshot.has_holds[rows]
-        untouched += compress(chunk, ~held)
-        if len(untouched) >= enough:
+        has_holds = (rows >= 0) & state.snapshot.has_holds[rows]
+        nodes += compress(chunk, (~has_holds).tolist())
+        held += compress(chunk, has_holds.tolist())
+        if len(nodes) >= enough:
+            return nodes[:enough]
+    own = slots_by_node(seats)
+    for chunk in _chunks(held):
+        rows = state.snapshot.rows(chunk)
+        nodes += compress(chunk, fits_beside_holds(pod, state.snapshot, rows, own).tolist())
+        if len(nodes) >= enough:
             break
-        if held.any():
-            fits = fits_beside_holds(pod, state.snapshot, rows[held], own)
-            beside += compress(compress(chunk, held), fits)
-    return (untouched + beside)[:enough]
+    return nodes[:enough]
+
+
+def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the names in runs that double: few where the first will do, and not many in all."""
+    start, size = 0, _FIRST_CHUNK
+    while start < len(names):
+        yield names[start : start + size]
+        start, size = start + size, 2 * size
 
 
 def _name_holds(pod: Pod, names: Sequence[str], state: State) -> dict[str, str]:
     """Return the reservation in the way on each node, or constant words when they are many."""
-    first = {name: in_the_way(pod, name, state.ledger) for name in names}
-    if len({r.ref for r in first.values() if r is not None}) > _MOST_NAMED:
-        return dict.fromkeys(names, HELD)
+    first: dict[str, Reservation | None] = {}
+    refs = set()
+    for name in names:
+        other = first[name] = in_the_way(pod, name, state.ledger)
+        if other is not None:
+            refs.add(other.ref)
+        if len(refs) > _MOST_NAMED:
+            return dict.fromkeys(names, HELD)
     return {name: f"held by reservation {r.ref}" if r else HELD for name, r in first.items()}
 
 
@@ -133,10 +149,11 @@ def _retry(pod: Pod, names: Sequence[str], state: State) -> tuple[Effect, ...]:
     if len(names) < LEAST_SAMPLE:
         return ()
     snapshot = state.snapshot
-    rows = np.setdiff1d(snapshot.existing_rows(), snapshot.rows(names))
-    if not rows.size:
-        return ()
-    elsewhere = has_room(pod, snapshot, rows) & fits_beside_holds(pod, snapshot, rows, {})
-    if not elsewhere.any():
+    elsewhere = snapshot.exists.copy()
+    offered = snapshot.rows(names)
+    elsewhere[offered[offered >= 0]] = False
+    rows = np.flatnonzero(elsewhere)
+    rows = rows[has_room(pod, snapshot, rows)]
+    if not fits_beside_holds(pod, snapshot, rows, {}).any():
         return ()
     return (Retry(pod, attempts=-(-snapshot.node_count // len(names))),)

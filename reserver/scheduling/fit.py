@@ -65,27 +65,28 @@ def fits_beside_holds(
     """
     if is_exempt(pod):
         return np.ones(len(rows), dtype=np.bool_)
-    columns, wanted = _wanted(pod, snapshot)
+    columns, amounts = wanted(pod, snapshot)
     at = np.ix_(rows, columns)
     held = snapshot.held[at] - _own_cells(own, snapshot, rows, columns)
     free = snapshot.allocatable[at] - snapshot.requested[at] - held
-    fits = np.all((held <= 0) | (free >= wanted), axis=1)
+    fits = np.all((held <= 0) | (free >= amounts), axis=1)
     judged: Bools = fits & (snapshot.exists[rows] | ~snapshot.has_holds[rows])
     return judged
 
 
 def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:
     """Return, for each row, whether all that the pod requests is unused there, holds aside."""
-    columns, wanted = _wanted(pod, snapshot)
+    columns, amounts = wanted(pod, snapshot)
     if any(amount and name not in snapshot.columns for name, amount in pod.requests.items()):
         return np.zeros(len(rows), dtype=np.bool_)  # No node offers it.
     at = np.ix_(rows, columns)
     free = snapshot.allocatable[at] - snapshot.requested[at]
-    room: Bools = np.all(free >= wanted, axis=1)
+    room: Bools = np.all(free >= amounts, axis=1)
     return room
 
 
-def _wanted(pod: Pod, snapshot: Snapshot) -> tuple[Rows, Int64s]:
+def wanted(pod: Pod, snapshot: Snapshot) -> tuple[Rows, Int64s]:
+    """Return the columns of what a pod requests of resources that nodes offer, and the amounts."""
     known = {
         snapshot.columns[name]: amount
         for name, amount in pod.requests.items()

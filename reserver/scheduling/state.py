@@ -7,7 +7,7 @@ The words (assume, forget) and the rules are those of kube-scheduler's backend/c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -32,6 +32,19 @@ class Assumption:
     is_written: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A pod that was refused only because of what is held for others.
+
+    Attributes:
+        pod: the pod as kube-scheduler sent it.
+        names: the nodes that kube-scheduler would have taken.
+    """
+
+    pod: Pod
+    names: frozenset[str]
+
+
 class State:
     """Capacity, pods and the ledger, kept consistent with each other.
 
@@ -40,12 +53,16 @@ class State:
         ledger: what is held.
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
             ends no reservation but those that its binding names: it may be older than they are.
+        waiting: the pods that were refused only because of holds, by UID, in the order in which
+            they were first refused.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, freed: Callable[[str], None] = lambda _: None) -> None:
+        """Begin with nothing known; `freed` is told of each node on which less is held."""
         self.snapshot = Snapshot()
-        self.ledger = Ledger(self.snapshot)
+        self.ledger = Ledger(self.snapshot, freed)
         self.is_complete = False
+        self.waiting: dict[str, Waiting] = {}
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, Assumption] = {}
 
@@ -76,6 +93,7 @@ class State:
         if not pod.node:
             return  # An event from before a binding under way; the assumption knows better.
         self._assumed.pop(pod.uid, None)
+        self.waiting.pop(pod.uid, None)
         self.ledger.written(pod.uid)
         if pod.finished:
             self.snapshot.displace(pod.uid)
@@ -91,12 +109,20 @@ class State:
         pod = self._pods.pop(name, None)
         if pod is None:
             return
+        self.waiting.pop(pod.uid, None)
         assumption = self._assumed.get(pod.uid)
         if assumption is not None and not assumption.is_written:
             return  # Its binding is still under way, and decides what becomes of the claims.
         self._assumed.pop(pod.uid, None)
         self.snapshot.displace(pod.uid)
         self.ledger.pod_gone(pod.uid)
+
+    def judged(self, pod: Pod, names: Iterable[str], *, waits: bool) -> None:
+        """Take note of whether a pod waits for what is held, after a Filter call with `names`."""
+        if waits:
+            self.waiting[pod.uid] = Waiting(pod, frozenset(names))
+        else:
+            self.waiting.pop(pod.uid, None)
 
     def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
         """Count a pod as bound, and its slots as claimed, before the API server is asked."""

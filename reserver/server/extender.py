@@ -91,6 +91,7 @@ class Extender:
         self._require_ready()
         now = self._clock()
         verdict = filter_nodes(pod, names, self._state, now)
+        self._state.judged(pod, names, waits=verdict.waits)
         if not verdict.nodes and log.is_enabled_for(logging.DEBUG):
             accounts = explain(pod, self._state, now).nodes_with_holds[:_MOST_LOGGED]
             log.debug(

@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from reserver.reservations.ledger import Ledger
+from reserver.scheduling.state import State
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -24,8 +25,12 @@ class Watched(Protocol):
     """What is known of the watches and the store (`app.Watched`)."""
 
     @property
+    def state(self) -> State:
+        """What decisions are made on."""
+
+    @property
     def ledger(self) -> Ledger:
-        """The ledger of reservations."""
+        """The ledger of reservations, at this moment."""
 
     @property
     def is_ready(self) -> bool:
@@ -96,6 +101,10 @@ class _StateCollector(Collector):
         homeless = "Reservations that name a node that does not exist."
         yield GaugeMetricFamily(
             "reserver_unknown_nodes", homeless, value=self._watched.unknown_nodes
+        )
+        waiting = "Pods that were refused only because of what is held for others."
+        yield GaugeMetricFamily(
+            "reserver_waiting_pods", waiting, value=len(self._watched.state.waiting)
         )
         for name, documentation, value in self._watched.counters():
             yield CounterMetricFamily(name, documentation, value=value)

@@ -84,6 +84,7 @@ def test_a_mebibyte_of_entries_is_enforced_to_the_last_one(corner: Corner) -> No
     try:
         # One millicore each for the ghosts: more than the node has, all of it.
         corner.patch_store(SHORT.store, {node: text})
+        corner.wait_held(node)
         corner.create_pod("stranger", {"cpu": "1m"})
         corner.wait_refused("stranger", "held by reservation")
     finally:

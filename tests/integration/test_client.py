@@ -52,6 +52,7 @@ async def test_a_watch_that_falls_silent_is_taken_for_broken(tmp_path: Path) -> 
 
     async with client_of(silent, tmp_path) as client:
         watch = aiter(client.watch("/api/v1/pods", {}, 0.2))
+        assert await anext(watch) == b""
         assert await anext(watch) == b'{"type":"BOOKMARK"}'
         with pytest.raises(ApiError, match="did not answer in time"):
             await anext(watch)
@@ -69,7 +70,7 @@ async def test_events_are_whole_lines_however_they_arrive(tmp_path: Path) -> Non
         return response
 
     async with client_of(dribble, tmp_path) as client:
-        assert await lines_of(client) == [b"one", b"two", big, b"last"]
+        assert await lines_of(client) == [b"", b"one", b"two", big, b"last"]
 
 
 async def test_an_answer_that_breaks_off_is_an_error_and_no_event(tmp_path: Path) -> None:

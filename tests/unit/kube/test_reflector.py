@@ -236,5 +236,5 @@ async def test_what_only_a_list_that_broke_off_has_shown_is_gone() -> None:
 async def test_why_a_collection_cannot_be_read_is_told_until_it_can(
     error: Exception, says: str
 ) -> None:
-    assert says in (await play(error)).reflector.complaint
-    assert (await play(error, page())).reflector.complaint == ""
+    assert says in (await play(error)).reflector.obstacle()
+    assert (await play(error, page())).reflector.obstacle() == ""

@@ -67,14 +67,19 @@ def test_time_may_jump_over_a_whole_reservation(ledger: Ledger) -> None:
     assert ledger.phase(ref("r")) is Phase.EXPIRED
 
 
-def test_a_clock_that_is_set_back_revives_nothing(ledger: Ledger) -> None:
+def test_a_clock_that_was_wrong_and_is_corrected_has_all_judged_anew(ledger: Ledger) -> None:
     ledger.put(reservation("r", expires=200.0, cpu="2"))
-    ledger.advance(200.0)
+    ledger.advance(300.0)
+    assert held(ledger) == 0
     ledger.advance(100.0)
-    assert held(ledger) == 0
+    assert held(ledger) == 2000
+    ledger.put(reservation("later", starts=150.0, expires=160.0, cpu="1"))
+    ledger.advance(150.0)
+    assert held(ledger) == 3000
+    ledger.advance(160.0)
+    assert held(ledger) == 2000
+    ledger.advance(200.0)
     assert ledger.phase(ref("r")) is Phase.EXPIRED
-    ledger.put(reservation("late", expires=150.0, cpu="2"))
-    assert held(ledger) == 0
 
 
 def test_a_reservation_that_was_over_when_it_was_written_holds_nothing(ledger: Ledger) -> None:

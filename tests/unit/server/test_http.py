@@ -10,6 +10,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Steer
+from reserver.scheduling.state import State
 from reserver.server.http import MAX_BODY_BYTES, Routes
 from reserver.server.metrics import Metrics
 from tests.builders import pod, reservation
@@ -24,6 +25,10 @@ class Watched:
 
     def __init__(self, served: Served) -> None:
         self._served = served
+
+    @property
+    def state(self) -> State:
+        return self._served.state
 
     @property
     def ledger(self) -> Ledger:

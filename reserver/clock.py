@@ -1,0 +1,46 @@
+"""Time that a wall clock's jumps do not disturb.
+
+Reservations expire at moments of the wall clock, and wall clocks jump: a virtual machine is
+resumed, NTP corrects what was wrong for days. Believing a jump at once would let go of everything
+that is held, or hold on to what is long over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+PROBATION_S = 60.0
+"""How long a jump has to last before it is believed, in seconds."""
+
+TOLERANCE_S = 1.0
+"""Differences below this, in seconds, are drift: they are followed at once, but never backwards."""
+
+
+class SteadyClock:
+    """Unix seconds that run on evenly and follow the wall clock.
+
+    What it guarantees: a jump of the wall clock by more than `TOLERANCE_S` changes nothing for
+    `PROBATION_S`; if the wall clock has jumped back by then, it never changes anything. After that
+    the wall clock is believed, in either direction. Between two such moments time never goes back.
+    """
+
+    def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
+        """Start from what the wall clock says; `monotonic` is never set back, in seconds."""
+        self._wall = wall
+        self._monotonic = monotonic
+        self._offset_s = wall() - monotonic()
+        self._doubted_since: float | None = None
+
+    def __call__(self) -> float:
+        """Return unix seconds."""
+        tick = self._monotonic()
+        ahead_s = self._wall() - tick - self._offset_s
+        if abs(ahead_s) <= TOLERANCE_S:
+            self._doubted_since = None
+            self._offset_s += max(ahead_s, 0.0)
+        elif self._doubted_since is None:
+            self._doubted_since = tick
+        elif tick - self._doubted_since >= PROBATION_S:
+            self._doubted_since = None
+            self._offset_s += ahead_s
+        return tick + self._offset_s

@@ -1,0 +1,64 @@
+"""Which waiting pods to send back to kube-scheduler when less is held than before.
+
+kube-scheduler does not watch the store: left alone, it may take five minutes to try a pod again
+that was refused because of a hold. But each try costs it a scheduling cycle, so only as many pods
+are woken as fit into what became free, the most important first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Int64s, Snapshot
+from reserver.scheduling.effects import Effect, Retry, Steer
+from reserver.scheduling.filter import LEAST_SAMPLE
+from reserver.scheduling.fit import wanted
+from reserver.scheduling.state import State, Waiting
+
+
+def wake(freed: Collection[str], state: State, now: float) -> tuple[Effect, ...]:
+    """Return what sends back those waiting pods that fit now on nodes where less is held.
+
+    Args:
+        freed: the nodes on which less is held than before.
+        state: the cluster.
+        now: unix seconds.
+    """
+    state.ledger.advance(now)
+    nodes = [name for name in freed if state.snapshot.has_node(name)]
+    if not nodes or not state.waiting:
+        return ()
+    return tuple(_fitting(nodes, state))
+
+
+def _fitting(nodes: list[str], state: State) -> Iterator[Effect]:
+    snapshot = state.snapshot
+    rows = snapshot.rows(nodes)
+    free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
+    # Sorting keeps the order of arrival among equals.
+    for waiting in sorted(state.waiting.values(), key=lambda w: -w.pod.priority):
+        index = _take(waiting, nodes, free, snapshot)
+        if index is not None:
+            yield _send_back(waiting.pod, nodes[index])
+
+
+def _take(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snapshot) -> int | None:
+    """Take a pod's request out of the first node that has it; return which one."""
+    columns, amounts = wanted(waiting.pod, snapshot)
+    fits = np.all(free[:, columns] >= amounts, axis=1)
+    # A whole sample was refused: a node outside it may do as well. Otherwise kube-scheduler has
+    # refused by itself all that it did not name.
+    may_be_any = len(waiting.names) >= LEAST_SAMPLE
+    for index in np.flatnonzero(fits):
+        if may_be_any or nodes[index] in waiting.names:
+            free[index, columns] -= amounts
+            return int(index)
+    return None
+
+
+def _send_back(pod: Pod, node: str) -> Effect:
+    """Steer a pod to a node; a nomination that somebody else made (preemption) is left alone."""
+    return Retry(pod, attempts=1) if pod.nominated_node else Steer(pod, node)

@@ -1,0 +1,99 @@
+"""Which waiting pods are sent back when less is held, and how."""
+
+import dataclasses
+
+from reserver.cluster.pod import Pod
+from reserver.scheduling.effects import Effect, Retry, Steer
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.state import State
+from reserver.scheduling.wake import wake
+from tests.builders import NOW, node, pod, ref, reservation, state_of
+
+NAMES = ["worker-1", "worker-2"]
+HOLDS = [reservation(f"r{n}", node=f"worker-{n}", cpu="4") for n in (1, 2)]
+
+
+def waiting(*pods: Pod, names: list[str] | None = None) -> State:
+    """Return two workers that are held whole, and pods that were refused because of it."""
+    state = state_of(*(node(name, cpu="4") for name in NAMES), *HOLDS)
+    for asking in pods:
+        ask(state, asking, names)
+    return state
+
+
+def ask(state: State, asking: Pod, names: list[str] | None = None) -> None:
+    offered = NAMES if names is None else names
+    verdict = filter_nodes(asking, offered, state, NOW)
+    state.judged(asking, offered, waits=verdict.waits)
+
+
+def release(state: State, *numbers: int) -> tuple[Effect, ...]:
+    for number in numbers:
+        state.ledger.drop(ref(f"r{number}"))
+    return wake([f"worker-{number}" for number in numbers], state, NOW)
+
+
+def test_a_pod_that_fits_now_is_steered_to_what_became_free() -> None:
+    asking = pod("a", cpu="2")
+    assert release(waiting(asking), 2) == (Steer(asking, "worker-2"),)
+
+
+def test_a_pod_that_still_does_not_fit_is_left_alone() -> None:
+    assert release(waiting(pod("a", cpu="5")), 1) == ()
+
+
+def test_only_as_many_are_woken_as_fit() -> None:
+    pods = [pod(f"p{number}", cpu="2") for number in range(5)]
+    assert release(waiting(*pods), 1) == tuple(Steer(p, "worker-1") for p in pods[:2])
+
+
+def test_the_most_important_come_first_and_then_those_that_waited_longest() -> None:
+    low, early, late = pod("low", cpu="4"), pod("early", cpu="2"), pod("late", cpu="2")
+    low = dataclasses.replace(low, priority=-1)
+    effects = release(waiting(low, early, late), 1)
+    assert [effect.pod for effect in effects] == [early, late]
+
+
+def test_what_many_nodes_give_is_handed_out_node_by_node() -> None:
+    pods = [pod(f"p{number}", cpu="3") for number in range(3)]
+    effects = release(waiting(*pods), 1, 2)
+    assert effects == (Steer(pods[0], "worker-1"), Steer(pods[1], "worker-2"))
+
+
+def test_a_node_that_kube_scheduler_did_not_offer_is_of_no_use() -> None:
+    assert release(waiting(pod("a", cpu="2"), names=["worker-1"]), 2) == ()
+
+
+def test_a_nomination_that_somebody_else_made_is_left_alone() -> None:
+    asking = dataclasses.replace(pod("a", cpu="2"), nominated_node="worker-9")
+    assert release(waiting(asking), 1) == (Retry(asking, attempts=1),)
+
+
+def test_a_pod_that_was_bound_or_deleted_or_passed_waits_no_more() -> None:
+    bound, gone, passed = pod("bound", cpu="1"), pod("gone", cpu="1"), pod("passed", cpu="1")
+    state = waiting(bound, gone, passed)
+    state.pod_seen(dataclasses.replace(bound, node="elsewhere"))
+    state.pod_seen(gone)
+    state.pod_gone(gone.name)
+    state.ledger.drop(ref("r1"))
+    ask(state, passed)
+    assert wake(["worker-1"], state, NOW) == ()
+
+
+def test_a_node_that_is_gone_wakes_nobody() -> None:
+    state = waiting(pod("a", cpu="1"))
+    state.node_gone("worker-1")
+    assert release(state, 1) == ()
+
+
+def test_the_ledger_tells_of_every_node_on_which_less_is_held() -> None:
+    freed: list[str] = []
+    state = State(freed.append)
+    state.node_seen(node("worker-1", cpu="4"))
+    state.ledger.put(reservation("r", cpu="4", expires=NOW + 10))
+    state.ledger.put(reservation("r", cpu="5", expires=NOW + 10))
+    freed.clear()  # An edit is a removal and an addition.
+    state.ledger.put(reservation("r", cpu="3", expires=NOW + 10))
+    assert freed == ["worker-1"]
+    state.ledger.advance(NOW + 10)
+    assert freed == ["worker-1", "worker-1"]
