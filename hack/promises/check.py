@@ -1,0 +1,74 @@
+"""Judges a recorded history: which promises of the design were broken, when and by how much."""
+
+from __future__ import annotations
+
+from hack.promises import claims, holds, store, waiting
+from hack.promises.case import Case, Rules
+from hack.promises.history import History, read_history
+from hack.promises.replay import replay
+from hack.promises.report import Kind, Report, Violation
+
+__all__ = ["Kind", "Report", "Rules", "Violation", "check", "judge", "read_history"]
+
+
+def check(history: History, *, schedulers: frozenset[str], grace_s: float = 1.0) -> Report:
+    """Return what a history shows.
+
+    Args:
+        history: as recorded (`read_history`).
+        schedulers: names of those that have Reserver as their extender; others are not judged.
+        grace_s: seconds that Reserver may take to see a write, and a binding to be written.
+    """
+    return judge(history, Rules(schedulers=schedulers, grace_s=grace_s))
+
+
+def judge(history: History, rules: Rules) -> Report:
+    """Return what a history shows, by rules of one's own."""
+    case = Case(replay(history), rules)
+    seats = tuple(holds.off_seat(case))
+    violations = (
+        *holds.given_away(case),
+        *(violation for forbidden, violation in seats if forbidden),
+        *claims.claimed_twice(case),
+        *claims.not_recorded(case),
+        *claims.left_over(case),
+        *store.reservation_lost(case),
+        *store.edit_vanished(case),
+        *waiting.stale_refusals(case),
+    )
+    return Report(
+        _counts(case),
+        tuple(sorted(violations, key=lambda violation: violation.revision)),
+        tuple(warning for forbidden, warning in seats if not forbidden),
+        tuple(_notes(history)),
+    )
+
+
+def _counts(case: Case) -> dict[str, int]:
+    world, history = case.world, case.world.history
+    bound = [pod for pod in world.pods if pod.binding is not None]
+    judged = [pod for pod in bound if case.is_judged(pod)]
+    exempt = [pod for pod in bound if case.decides(pod) and not case.is_judged(pod)]
+    owners = {claim.pod.uid for found in case.claims.values() for claim in found if claim.sure}
+    return {
+        "writes": len(history.lines),
+        "pods bound": len(bound),
+        "judged": len(judged),
+        "exempt": len(exempt),
+        "bound by others": len(bound) - len(judged) - len(exempt),
+        "owners": len(owners),
+        "reservations": sum(1 for life in world.lives if not life.entry.broken),
+        "broken entries": sum(1 for life in world.lives if life.entry.broken),
+        "gaps": len(history.gaps),
+        "outages": len(history.outages),
+    }
+
+
+def _notes(history: History) -> list[str]:
+    notes = [
+        f"not seen: {gap.collection}, revisions {gap.since.revision} to {gap.until.revision}"
+        for gap in history.gaps
+    ]
+    if history.manager is None:
+        notes.append("no manager.jsonl: lost reservations and vanished edits are not judged")
+    return notes

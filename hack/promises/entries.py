@@ -1,0 +1,157 @@
+"""What a store ConfigMap says, in the three forms that docs/reservations.md describes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import yaml
+
+from hack.promises.amounts import Amounts, amounts, duration, moment
+
+DEFAULT_TTL_S = 24 * 3600.0
+_SHORT = ("pod", "namespace", "cpu", "mem", "expire")
+_LONG = ("reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli", "expireAt")
+_SPEC_FIELDS = frozenset(
+    ("owners", "resources", "slots", "node", "startsAt", "expiresAt", "ttl", "policy", "reusable")
+)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without times: 2030-01-31T10:00:00Z stays the text that was written."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+class Place(NamedTuple):
+    """Where an entry stands.
+
+    Attributes:
+        configmap: as ``namespace/name``.
+        key: the data key.
+        item: in a list, the owner as ``namespace/name``; what is written there if it is broken.
+    """
+
+    configmap: str
+    key: str
+    item: str = ""
+
+    def __str__(self) -> str:
+        """Return the name that claims and messages use."""
+        item = f"[{self.item}]" if self.item else ""
+        return f"{self.configmap}/{self.key}{item}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What an entry says; equal ones are the same reservation.
+
+    Attributes:
+        node: whose capacity it holds; empty for an entry that cannot be read and holds nothing.
+        owners: as ``namespace/name``.
+        resources: what one slot holds.
+        slots: how many pods may claim it.
+        starts: unix seconds, 0 for at once.
+        expires: unix seconds, None if it does not say.
+        ttl_s: how long it lives from when it is seen; None for ever, or if it says `expires`.
+        require: owners may land nowhere else.
+        broken: what is written there, if it cannot be read.
+    """
+
+    node: str = ""
+    owners: frozenset[str] = frozenset()
+    resources: Amounts = field(default_factory=dict, hash=False)
+    slots: int = 1
+    starts: float = 0.0
+    expires: float | None = None
+    ttl_s: float | None = None
+    require: bool = False
+    broken: str = ""
+
+
+@lru_cache(maxsize=100_000)
+def read_key(configmap: str, key: str, text: str) -> dict[Place, Entry]:
+    """Return what one data key says; what cannot be read is there as a broken entry."""
+    place = Place(configmap, key)
+    try:
+        document = _parse(text)
+    except yaml.YAMLError:
+        return {place: Entry(broken=text)}
+    if document is None:
+        return {}
+    if isinstance(document, list):
+        return dict(_read_list(place, document))
+    try:
+        return {place: _spec(document, configmap.partition("/")[0])}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {place: Entry(broken=text)}
+
+
+def _parse(text: str) -> Any:  # noqa: ANN401 - whatever YAML can hold
+    try:
+        return json.loads(text)
+    except ValueError:
+        return yaml.load(text, _Loader)  # noqa: S506 - derived from SafeLoader
+
+
+def _read_list(place: Place, items: list[Any]) -> Iterator[tuple[Place, Entry]]:
+    seen = set()
+    for item in items:
+        text = json.dumps(item, sort_keys=True, default=str)
+        try:
+            entry = _item(item, place.key)
+        except (ValueError, TypeError, KeyError):
+            entry = Entry(broken=text)
+        owner = "".join(entry.owners)
+        if owner in seen:  # Only the first of those for one pod counts.
+            entry, owner = Entry(broken=text), ""
+        seen.add(owner)
+        yield place._replace(item=owner or text), entry
+
+
+def _item(item: dict[str, Any], node: str) -> Entry:
+    pod, namespace, cpu, memory, expiry = _LONG if "reservingPod" in item else _SHORT
+    held = {"cpu": _whole(item[cpu]), "memory": _whole(item[memory])}
+    if not any(held.values()):
+        raise ValueError("holds nothing")
+    return Entry(
+        node=node,
+        owners=frozenset({f"{item[namespace]}/{item[pod]}"}),
+        resources={**held, "pods": 1},
+        expires=moment(item[expiry]),
+    )
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is not an amount")
+    return value
+
+
+def _spec(document: dict[str, Any], namespace: str) -> Entry:
+    if set(document) - _SPEC_FIELDS or document.get("reusable"):
+        raise ValueError("says what is not read yet")
+    owners = [owner["pod"] for owner in document["owners"]]
+    expires, ttl_s = document.get("expiresAt"), DEFAULT_TTL_S
+    if "ttl" in document:
+        ttl_s = duration(str(document["ttl"]))
+    resources = {"pods": 1, **amounts(document["resources"])}
+    if not owners or not document["node"] or min(resources.values()) < 0:
+        raise ValueError("names no owner or no node, or holds less than nothing")
+    return Entry(
+        node=document["node"],
+        owners=frozenset(f"{o.get('namespace') or namespace}/{o['name']}" for o in owners),
+        resources=resources,
+        slots=int(document.get("slots", 1)),
+        starts=moment(document["startsAt"]) if document.get("startsAt") else 0.0,
+        expires=None if expires is None else moment(expires),
+        ttl_s=None if expires is not None else ttl_s or None,
+        require=document.get("policy") == "Require",
+    )

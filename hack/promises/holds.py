@@ -1,0 +1,89 @@
+"""Was held capacity given away, and did owners land on their seats?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hack.promises.amounts import total
+from hack.promises.case import Case, Span
+from hack.promises.report import Kind, Violation
+from hack.promises.world import Binding, Life, Pod
+
+
+def given_away(case: Case) -> Iterator[Violation]:
+    """Yield the bindings that took what a reservation of others held."""
+    for pod in case.world.pods:
+        if pod.binding is not None and case.is_judged(pod):
+            yield from _taken_by(case, pod, pod.binding)
+
+
+def _taken_by(case: Case, pod: Pod, binding: Binding) -> Iterator[Violation]:
+    span = case.span(binding)
+    state = pod.at(binding.moment.revision) or pod.states[-1]
+    held = case.held(binding.node, span, pod)
+    offered = case.world.allocatable(binding.node, span.since, span.revision)
+    if not held or offered is None:
+        return
+    taken, all_held = case.taken(binding.node, span, pod), total(held.values())
+    for resource, wanted in state.requests.items():
+        free = offered.get(resource, 0) - taken.get(resource, 0) - all_held.get(resource, 0)
+        if wanted > 0 and all_held.get(resource, 0) > 0 and free < wanted:
+            yield Violation(
+                kind=Kind.GIVEN_AWAY,
+                revision=span.revision,
+                at=binding.moment.at,
+                node=binding.node,
+                pod=pod.name,
+                entry=" ".join(place for place in held if held[place].get(resource)),
+                sums={
+                    "resource": resource,
+                    "allocatable": offered.get(resource, 0),
+                    "taken": taken.get(resource, 0),
+                    "held": all_held[resource],
+                    "requested": wanted,
+                },
+                text="bound into capacity that is held for others",
+            )
+
+
+def off_seat(case: Case) -> Iterator[tuple[bool, Violation]]:
+    """Yield owners that landed beside their only seat, and whether its policy forbids that."""
+    for pod in case.world.pods:
+        if pod.binding is None or not case.is_judged(pod):
+            continue
+        seats = case.seats(pod, case.span(pod.binding))
+        if len(seats) == 1 and seats[0].entry.node != pod.binding.node:
+            yield from _judge_seat(case, pod, pod.binding, seats[0])
+
+
+def _judge_seat(
+    case: Case, pod: Pod, binding: Binding, seat: Life
+) -> Iterator[tuple[bool, Violation]]:
+    span, node = case.span(binding), seat.entry.node
+    forbidden = seat.entry.require
+    if not forbidden and not _has_room(case, pod, node, span):
+        return
+    yield (
+        forbidden,
+        Violation(
+            kind=Kind.OFF_SEAT,
+            revision=span.revision,
+            at=binding.moment.at,
+            node=binding.node,
+            pod=pod.name,
+            entry=str(seat.place),
+            sums={"seat": node},
+            text="its policy is Require" if forbidden else "its seat had room for it",
+        ),
+    )
+
+
+def _has_room(case: Case, pod: Pod, node: str, span: Span) -> bool:
+    state = pod.at(span.revision) or pod.states[-1]
+    offered = case.world.allocatable(node, span.since, span.revision) or {}
+    used = total([case.taken(node, span, pod), *case.held(node, span, pod).values()])
+    return all(
+        offered.get(resource, 0) - used.get(resource, 0) >= wanted
+        for resource, wanted in state.requests.items()
+        if wanted
+    )

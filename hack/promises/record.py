@@ -1,0 +1,148 @@
+"""Records every write to pods, nodes and the store's ConfigMaps, for `hack.promises` to judge.
+
+`history.jsonl` has one line a write: ``{"at", "collection", "type", "object"}``; `at` is when the
+recorder received it, in unix seconds. Besides ADDED, MODIFIED, DELETED and LISTED there are GAP
+(``object.since`` to ``object.metadata.resourceVersion``: revisions that nobody showed us; what was
+deleted meanwhile is in ``object.gone``), OUTAGE (the API server was away from ``object.since`` to
+`at`) and END.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+from kubernetes import client, config
+
+from hack.promises.watch import Watch
+
+HISTORY = "history.jsonl"
+_LABEL = "reserver.io/store=true"
+_READY = "recording"
+_START_S = 60.0
+_LINGER_S = 1.0
+"""How long after it is told to stop the recorder waits for the last writes, in seconds."""
+
+
+class Recorder:
+    """Records in a process of its own, so that a busy test does not delay the moments it notes.
+
+    Args:
+        kubeconfig: of somebody who may list and watch pods, nodes and the ConfigMaps.
+        folder: where `history.jsonl` is written.
+        configmaps: (namespace, name) of stores without the label.
+        label_namespace: where ConfigMaps labelled as stores are recorded.
+    """
+
+    def __init__(
+        self,
+        kubeconfig: Path,
+        folder: Path,
+        configmaps: Sequence[tuple[str, str]] = (),
+        label_namespace: str = "reserver-system",
+    ) -> None:
+        self._folder = folder
+        self._command = [sys.executable, "-m", "hack.promises.record", str(folder)]
+        self._command += ["--kubeconfig", str(kubeconfig), "--label-namespace", label_namespace]
+        for namespace, name in configmaps:
+            self._command += ["--configmap", f"{namespace}/{name}"]
+
+    def __enter__(self) -> Self:
+        """Return once all is listed and watched.
+
+        Raises:
+            RuntimeError: the recorder did not start.
+        """
+        root = Path(__file__).parents[2]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=pipe,
+            stdout=pipe,
+            cwd=root,
+            start_new_session=True,  # A Ctrl-C in the terminal is not meant for it.
+        )
+        assert self._process.stdout is not None  # noqa: S101 - for mypy
+        if self._process.stdout.readline().strip() != _READY.encode():
+            raise RuntimeError(f"the recorder ended with {self._process.wait()}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Return once the last write is on disk."""
+        # The end of its input ends it, which the end of this process brings about as well.
+        self._process.communicate(timeout=_START_S)
+
+    @property
+    def history(self) -> Path:
+        """The file that is written."""
+        return self._folder / HISTORY
+
+
+class Journal:
+    """A file of lines that several threads write to."""
+
+    def __init__(self, path: Path) -> None:
+        """Append to `path`."""
+        self._file = path.open("ab")
+        self._lock = threading.Lock()
+
+    def write(self, collection: str, kind: str, item: dict[str, Any]) -> None:
+        """Write one line, at once."""
+        item.get("metadata", {}).pop("managedFields", None)
+        line = {"at": time.time(), "collection": collection, "type": kind, "object": item}
+        with self._lock:
+            self._file.write(msgspec.json.encode(line) + b"\n")
+            self._file.flush()
+
+
+def record(core: Any, folder: Path, configmaps: Sequence[str], label_namespace: str) -> None:  # noqa: ANN401 - the client's types do not know _preload_content
+    """Record until standard input ends; print a line once all is listed."""
+    stopping = threading.Event()
+    journal = Journal(folder / HISTORY)
+    labelled = partial(core.list_namespaced_config_map, label_namespace, label_selector=_LABEL)
+    requests = [
+        ("pods", core.list_pod_for_all_namespaces),
+        ("nodes", core.list_node),
+        ("configmaps", labelled),
+    ]
+    for configmap in configmaps:
+        namespace, name = configmap.split("/")
+        selector = f"metadata.name={name}"
+        named = partial(core.list_namespaced_config_map, namespace, field_selector=selector)
+        requests.append(("configmaps", named))
+    watches = [Watch(name, request, journal.write, stopping) for name, request in requests]
+    for watch in watches:
+        watch.start()
+    if all(watch.listed.wait(_START_S) for watch in watches):
+        print(_READY, flush=True)
+        sys.stdin.read()
+        time.sleep(_LINGER_S)
+    stopping.set()
+    for watch in watches:
+        watch.found()
+    journal.write("", "END", {})
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m hack.promises.record", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kubeconfig", type=Path, required=True)
+    parser.add_argument("--configmap", action="append", default=[], metavar="NAMESPACE/NAME")
+    parser.add_argument("--label-namespace", default="reserver-system")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    core = client.CoreV1Api(config.new_client_from_config(str(options.kubeconfig)))
+    record(core, options.folder, options.configmap, options.label_namespace)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Does the store keep what the manager wrote until it is over?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hack.promises.case import Case
+from hack.promises.entries import read_key
+from hack.promises.history import Write
+from hack.promises.report import Kind, Violation
+from hack.promises.world import Life
+
+
+def reservation_lost(case: Case) -> Iterator[Violation]:
+    """Yield the entries that vanished, though nobody removed them and they were not over."""
+    manager = case.world.history.manager
+    if manager is None:
+        return
+    for life in case.world.lives:
+        # Whoever deletes a whole ConfigMap is not Reserver.
+        if life.gone is None or life.deleted or life.in_gap:
+            continue
+        if _is_over(case, life) or any(_explains(case, write, life) for write in manager):
+            continue
+        broken = bool(life.entry.broken)
+        yield Violation(
+            kind=Kind.EDIT_VANISHED if broken else Kind.RESERVATION_LOST,
+            revision=life.gone.revision,
+            at=life.gone.at,
+            node=life.entry.node,
+            entry=str(life.place),
+            sums={"owners": " ".join(sorted(life.entry.owners)), "expires": life.expires or ""},
+            text="gone from the store, not expired, claimed or removed by the manager",
+        )
+
+
+def _is_over(case: Case, life: Life) -> bool:
+    assert life.gone is not None  # noqa: S101 - for mypy
+    if life.expires is not None and life.expires <= life.gone.at + case.rules.grace_s:
+        return True
+    claims = case.claims.get(life, ())
+    before = {c.pod.uid for c in claims if c.moment.revision < life.gone.revision}
+    return bool(life.entry.owners) and len(before) >= life.entry.slots
+
+
+def _explains(case: Case, write: Write, life: Life) -> bool:
+    """Return whether the manager did something to an entry about when it went."""
+    assert life.gone is not None  # noqa: S101 - for mypy
+    slack = case.rules.manager_s
+    return (
+        (write.configmap, write.key) == life.place[:2]
+        and write.item in {"", life.place.item}
+        and life.gone.at - slack <= write.at <= life.gone.at + slack
+        and write.at >= life.written.at - slack
+        and not _puts(write, life)
+    )
+
+
+def _puts(write: Write, life: Life) -> bool:
+    return write.op == "put" and life in _said(write, life)
+
+
+def _said(write: Write, life: Life) -> list[Life]:
+    """Return the life itself if the write puts what it says."""
+    value = f"[{write.value}]" if write.item and not write.value.startswith("[") else write.value
+    entries = read_key(write.configmap, write.key, value)
+    return [life] if entries.get(life.place) == life.entry else []
+
+
+def edit_vanished(case: Case) -> Iterator[Violation]:
+    """Yield what the manager put and the store never showed."""
+    history = case.world.history
+    for write in history.manager or ():
+        if write.op != "put" or not write.value or _cannot_tell(case, write):
+            continue
+        value = write.value
+        if write.item and not value.startswith("["):
+            value = f"[{value}]"
+        for place, entry in read_key(write.configmap, write.key, value).items():
+            lives = case.world.lives_at.get(str(place), ())
+            slack = case.rules.manager_s
+            if any(
+                life.written.at <= write.at + slack
+                and (life.gone is None or life.gone.at >= write.at - slack)
+                and (life.entry == entry or life.entry.expires != entry.expires)
+                for life in lives
+            ):
+                continue
+            yield Violation(
+                kind=Kind.EDIT_VANISHED,
+                revision=history.revision_at(write.at),
+                at=write.at,
+                node=entry.node,
+                entry=str(place),
+                text="the manager put it, and the store never showed it",
+            )
+
+
+def _cannot_tell(case: Case, write: Write) -> bool:
+    """Return whether the revision with a write may have been missed, or not have come yet."""
+    history, slack = case.world.history, case.rules.manager_s
+    gaps = [(g.since.at, g.until.at) for g in history.gaps if g.collection == "configmaps"]
+    blind = [*gaps, *((o.since, o.until) for o in history.outages), (history.end, float("inf"))]
+    return any(since - slack <= write.at <= until + slack for since, until in blind)

@@ -1,0 +1,219 @@
+"""The cluster over time, as values: what each pod, node and entry was at each revision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+from hack.promises.amounts import Amounts
+from hack.promises.entries import Entry, Place
+from hack.promises.history import History, Moment
+
+ENDLESS = 2**63
+"""After every revision."""
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class PodState(NamedTuple):
+    """A pod from one write to the next.
+
+    Attributes:
+        moment: when it became so.
+        node: where it is bound, empty if nowhere.
+        done: it takes nothing from its node any more.
+        requests: what it takes.
+        refusal: why kube-scheduler could not place it.
+        nominated: the node that it is nominated for.
+    """
+
+    moment: Moment
+    node: str
+    done: bool
+    requests: Amounts
+    refusal: str
+    nominated: str
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A pod's binding to a node.
+
+    Attributes:
+        moment: of the write; of the next list, if the write was missed.
+        after: a moment at which it certainly had not happened.
+        node: where to.
+        claims: what the pod says it claimed: the places, as text, without what follows the ``@``.
+        created: the pod was created with its node: no scheduler decided.
+        late: the write itself was missed.
+    """
+
+    moment: Moment
+    after: Moment
+    node: str
+    claims: frozenset[str]
+    created: bool = False
+    late: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pod:
+    """A pod from its first write to its last.
+
+    Attributes:
+        uid: of this pod.
+        name: as ``namespace/name``.
+        scheduler: who is to bind it.
+        priority: its number.
+        only_capacity: nothing it asks of its node depends on other pods (spread, affinity, ports).
+        states: what it was, in order; never empty.
+        binding: how it got its node; None if it has none, or had it when it was first seen.
+        gone: when it was deleted.
+    """
+
+    uid: str
+    name: str
+    scheduler: str
+    priority: int
+    only_capacity: bool
+    states: tuple[PodState, ...]
+    binding: Binding | None
+    gone: Moment | None
+
+    def at(self, revision: int) -> PodState | None:
+        """Return what it was at a revision, None if it was not."""
+        if self.gone and self.gone.revision <= revision:
+            return None
+        states = (s for s in reversed(self.states) if s.moment.revision <= revision)
+        return next(states, None)
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """A node from one write to the next.
+
+    Attributes:
+        moment: when it became so.
+        allocatable: what it offers.
+        rest: whatever else kube-scheduler looks at: labels, taints, conditions.
+    """
+
+    moment: Moment
+    allocatable: Amounts
+    rest: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node from its first write to its last."""
+
+    states: tuple[NodeState, ...]
+    gone: Moment | None
+
+
+@dataclass(frozen=True)
+class Life:
+    """An entry of the store from the write that put it there to the write that removed it.
+
+    Attributes:
+        place: where.
+        entry: what it says.
+        written: when it was there for the first time.
+        gone: when it may have gone at the earliest; None while it stands.
+        after_gap: it may have stood before `written`, but nobody showed us.
+        in_gap: it went while nobody showed us.
+        deleted: the whole ConfigMap went.
+    """
+
+    place: Place
+    entry: Entry
+    written: Moment
+    gone: Moment | None = None
+    after_gap: bool = False
+    in_gap: bool = False
+    deleted: bool = False
+
+    @property
+    def expires(self) -> float | None:
+        """Return when it stops holding, unix seconds; None for never."""
+        if self.entry.expires is not None or self.entry.ttl_s is None:
+            return self.entry.expires
+        return self.written.at + self.entry.ttl_s
+
+    def stands(self, revision: int) -> bool:
+        """Return whether it is in the store at a revision."""
+        return self.written.revision <= revision < (self.gone.revision if self.gone else ENDLESS)
+
+    def touches(self, since: float, revision: int) -> bool:
+        """Return whether it stood at some time from `since` (unix seconds) to a revision."""
+        return self.written.revision <= revision and (self.gone is None or self.gone.at >= since)
+
+
+@dataclass(frozen=True)
+class World:
+    """The cluster over time.
+
+    Attributes:
+        history: what all of this follows from.
+        pods: all that ever were.
+        nodes: by name; one that is deleted and made again has several.
+        lives: of all entries, in the order in which they were written.
+    """
+
+    history: History
+    pods: tuple[Pod, ...]
+    nodes: Mapping[str, tuple[Node, ...]]
+    lives: tuple[Life, ...]
+
+    @cached_property
+    def bound_to(self) -> Mapping[str, tuple[Pod, ...]]:
+        """Return the pods that were ever bound to a node, by its name."""
+        by_node: dict[str, list[Pod]] = {}
+        for pod in self.pods:
+            for node in {state.node for state in pod.states if state.node}:
+                by_node.setdefault(node, []).append(pod)
+        return {node: tuple(pods) for node, pods in by_node.items()}
+
+    @cached_property
+    def lives_at(self) -> Mapping[str, tuple[Life, ...]]:
+        """Return the lives of a place, by its text."""
+        return _grouped((str(life.place), life) for life in self.lives)
+
+    @cached_property
+    def places_on(self) -> Mapping[str, frozenset[str]]:
+        """Return the places that ever held something on a node, by its name."""
+        pairs = _grouped((life.entry.node, str(life.place)) for life in self.lives)
+        return {node: frozenset(places) for node, places in pairs.items()}
+
+    @cached_property
+    def naming(self) -> Mapping[str, tuple[Life, ...]]:
+        """Return the lives that name a pod, by its ``namespace/name``."""
+        return _grouped((owner, life) for life in self.lives for owner in life.entry.owners)
+
+    def allocatable(self, node: str, since: float, revision: int) -> Amounts | None:
+        """Return the most that a node offered from a time to a revision, None if it was unknown."""
+        states = tuple(self.node_states(node, since, revision))
+        if not states:
+            return None
+        names = {name for state in states for name in state.allocatable}
+        return {name: max(s.allocatable.get(name, 0) for s in states) for name in names}
+
+    def node_states(self, node: str, since: float, revision: int) -> Iterator[NodeState]:
+        """Yield what a node was from a time (unix seconds) to a revision."""
+        for life in self.nodes.get(node, ()):
+            if life.gone and life.gone.at < since:
+                continue
+            ends = [*(s.moment.at for s in life.states[1:]), float("inf")]
+            for state, end in zip(life.states, ends, strict=True):
+                if state.moment.revision <= revision and end >= since:
+                    yield state
+
+
+def _grouped(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, tuple[_V, ...]]:
+    groups: dict[_K, list[_V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in groups.items()}
