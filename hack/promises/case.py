@@ -166,7 +166,7 @@ class Case:
     def held(self, node: str, span: Span, for_pod: Pod) -> dict[str, dict[str, int]]:
         """Return what was certainly held on a node for others than a pod, by place."""
         held = {}
-        for place in sorted(self.world.places_on.get(node, ())):
+        for place in {str(life.place): life for life in self.world.lives_on.get(node, ())}:
             lives = [x for x in self.world.lives_at[place] if x.touches(span.since, span.revision)]
             if not lives or lives[0].written.at > span.since or not _unbroken(lives, span):
                 continue
@@ -194,24 +194,16 @@ class Case:
         for owner in life.entry.owners:
             claimants |= {
                 pod.uid
-                for pod in self.pods_named.get(owner, ())
+                for pod in self.world.pods_named.get(owner, ())
                 # Deleted just now without a node: its binding may have been under way.
                 if pod.binding is None and pod.gone and span.since <= pod.gone.at <= span.until
             }
         return claimants
 
-    @cached_property
-    def pods_named(self) -> Mapping[str, tuple[Pod, ...]]:
-        """Return the pods that ever had a name, by ``namespace/name``."""
-        pods: dict[str, list[Pod]] = {}
-        for pod in self.world.pods:
-            pods.setdefault(pod.name, []).append(pod)
-        return {name: tuple(found) for name, found in pods.items()}
-
     def taken(self, node: str, span: Span, but: Pod) -> dict[str, int]:
         """Return what all other pods of a node took, as far as Reserver must have known."""
         parts = []
-        for pod in self.world.bound_to.get(node, ()):
+        for pod in self.world.pods_near.get(node, ()):
             state = pod.at(span.revision)
             if state is None or state.node != node or state.done or pod.uid == but.uid:
                 continue

@@ -174,10 +174,22 @@ def history_of(
     return History(
         tuple(sorted(lines.values(), key=lambda line: line.moment.revision)),
         tuple(gaps),
-        tuple(sorted(outages, key=lambda outage: outage.since)),
+        _merged(outages),
         None if manager is None else tuple(_write(record) for record in manager),
         end,
     )
+
+
+def _merged(outages: Iterable[Outage]) -> tuple[Outage, ...]:
+    """Return outages in order, one for those that overlap: each watch notes its own."""
+    merged: list[Outage] = []
+    for outage in sorted(outages, key=lambda outage: outage.since):
+        if merged and outage.since <= merged[-1].until:
+            last = merged.pop()
+            merged.append(Outage(last.since, max(last.until, outage.until)))
+        else:
+            merged.append(outage)
+    return tuple(merged)
 
 
 def _write(record: Mapping[str, Any]) -> Write:

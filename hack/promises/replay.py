@@ -139,8 +139,12 @@ def _gone(lines: list[Line], gaps: tuple[Gap, ...]) -> Moment | None:
     last = lines[-1].moment.revision
     gone = (g for g in gaps if lines[-1].name in g.gone and g.since.revision >= last)
     gap = next(gone, None)
-    # At its beginning at the earliest: a pod that may be gone is not counted on.
-    return Moment(gap.since.revision + 1, gap.since.at) if gap else None
+    return _beginning(gap) if gap else None
+
+
+def _beginning(gap: Gap) -> Moment:
+    """Return when what went in a gap may have gone at the earliest: it is not counted on."""
+    return Moment(gap.since.revision + 1, gap.since.at)
 
 
 # Nodes
@@ -187,20 +191,17 @@ class _Store:
         for line in lines:
             gap = _gap_over(line.moment, self.gaps) if line.kind == "LISTED" else None
             now = {} if line.kind == "DELETED" else self._entries(line.item)
-            if gap:  # What was removed and written again meanwhile looks as if it had stayed.
-                end = Moment(gap.since.revision + 1, gap.since.at)
-                yield from (replace(life, gone=end, in_gap=True) for life in living.values())
-                living = {}
+            gone = _beginning(gap) if gap else line.moment
             for place in [place for place in living if not _goes_on(living[place], now)]:
-                ended = living.pop(place)
-                yield replace(ended, gone=line.moment, deleted=line.kind == "DELETED")
+                deleted = line.kind == "DELETED"
+                yield replace(living.pop(place), gone=gone, deleted=deleted, in_gap=gap is not None)
             for place, entry in now.items():
                 if place in living:
                     living[place] = replace(living[place], entry=entry)
                 else:
-                    living[place] = Life(place, entry, line.moment, after_gap=gap is not None)
-        gone = _gone(lines, self.gaps)
-        yield from (replace(life, gone=gone, in_gap=gone is not None) for life in living.values())
+                    living[place] = Life(place, entry, line.moment)
+        end = _gone(lines, self.gaps)
+        yield from (replace(life, gone=end, in_gap=end is not None) for life in living.values())
 
     def _entries(self, item: Mapping[str, Any]) -> dict[Place, Entry]:
         entries: dict[Place, Entry] = {}

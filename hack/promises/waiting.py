@@ -2,13 +2,168 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from hack.promises.amounts import total
 from hack.promises.case import Case
-from hack.promises.report import Violation
+from hack.promises.history import Moment
+from hack.promises.report import Kind, Violation
+from hack.promises.world import ENDLESS, Life, Pod
+
+_NAMED = re.compile(r"held by reservation ([^\s,]+)")
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A pod that is told, for a time, that a reservation is in its way.
+
+    Attributes:
+        pod: which.
+        place: of the reservation, as text.
+        said: the moments at which kube-scheduler said so in new words.
+        end: when it did not say so any more, unix seconds.
+    """
+
+    pod: Pod
+    place: str
+    said: tuple[Moment, ...]
+    end: float
 
 
 def stale_refusals(case: Case) -> Iterator[Violation]:
-    """Yield pods that were kept waiting by a hold that was over."""
-    del case
-    yield from ()
+    """Yield pods that were refused, or kept waiting, by a hold that was over."""
+    for pod in case.world.pods:
+        if pod.scheduler not in case.rules.schedulers:
+            continue
+        for wait in _waits(pod, case.world.history.end):
+            yield from _said_too_late(case, wait)
+            yield from _waited_too_long(case, wait)
+
+
+def _waits(pod: Pod, end: float) -> Iterator[Wait]:
+    said: dict[str, list[Moment]] = {}
+    before = ""
+    for state in pod.states:
+        named = set() if state.node else _named(state.refusal)
+        for place in said.keys() - named:
+            yield Wait(pod, place, tuple(said.pop(place)), state.moment.at)
+        for place in named:
+            moments = said.setdefault(place, [])
+            if state.refusal != before:
+                moments.append(state.moment)
+        before = state.refusal
+    for place, moments in said.items():
+        yield Wait(pod, place, tuple(moments), pod.gone.at if pod.gone else end)
+
+
+def _named(refusal: str) -> set[str]:
+    return {place.rstrip(".") for place in _NAMED.findall(refusal)}
+
+
+def _ended(case: Case, life: Life) -> float:
+    """Return when an entry certainly stopped holding, unix seconds; infinite if it did not."""
+    ends = [life.gone.at if life.gone else float("inf")]
+    if life.expires is not None:
+        ends.append(life.expires)
+    claims = sorted(c.moment.at for c in case.claims.get(life, ()) if c.sure)
+    if len(claims) >= life.entry.slots:
+        ends.append(claims[life.entry.slots - 1])
+    return min(ends)
+
+
+def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
+    """Yield the refusals that were decided when the hold was over."""
+    for moment in wait.said:
+        lives = [
+            life
+            for life in case.world.lives_at.get(wait.place, ())
+            if life.written.revision <= moment.revision
+        ]
+        ended = max((_ended(case, life) for life in lives), default=float("inf"))
+        # The refusal took its time to be written, as the end of the hold did to be seen.
+        if ended < case.earliest(moment.at) - case.rules.grace_s:
+            late = {"seconds": round(moment.at - ended, 1)}
+            text = "refused because of a reservation that was over"
+            yield _stale(wait, moment, lives[-1].entry.node, late, text)
+
+
+def _waited_too_long(case: Case, wait: Wait) -> Iterator[Violation]:
+    """Yield the wait if the hold was over and there was room for longer than the patience."""
+    lives = [x for x in case.world.lives_at.get(wait.place, ()) if x.written.at <= wait.end]
+    if not lives or not wait.said or not wait.pod.only_capacity:
+        return
+    outages = [o.until for o in case.world.history.outages if o.since <= wait.end]
+    start = max([wait.said[0].at, *outages, *(_ended(case, life) for life in lives)])
+    node = lives[-1].entry.node
+    if wait.end - start > case.rules.patience_s and _fits(case, wait.pod, node, start, wait.end):
+        waited = {"seconds": round(wait.end - start, 1)}
+        text = "kept waiting though the hold was over and there was room"
+        yield _stale(wait, wait.said[-1], node, waited, text)
+
+
+def _fits(case: Case, pod: Pod, node: str, start: float, end: float) -> bool:
+    """Return whether a pod certainly would have fitted on a node at every moment of a time."""
+    world, history = case.world, case.world.history
+    first, last = history.revision_at(start), history.revision_at(end)
+    if any(life.stands(first) for life in world.naming.get(pod.name, ())):
+        return False  # It waits for a seat of its own.
+    before = pod.states[0].moment.at
+    rests = [repr(state.rest) for state in world.node_states(node, before, last)]
+    if len(set(rests)) != 1:
+        return False  # kube-scheduler may have refused the node for another reason by then.
+    writes = (m for m in _writes_about(case, node) if first < m.revision <= last)
+    moments = [Moment(first, start), *(Moment(m.revision, max(start, m.at)) for m in writes)]
+    return all(_has_room(case, pod, node, moment) for moment in moments)
+
+
+def _writes_about(case: Case, node: str) -> Iterator[Moment]:
+    """Yield the moments at which what is free on a node may have changed."""
+    for state in case.world.node_states(node, 0.0, ENDLESS):
+        yield state.moment
+    for pod in case.world.pods_near.get(node, ()):
+        yield from (state.moment for state in pod.states)
+    for life in case.world.lives_on.get(node, ()):
+        yield life.written
+
+
+def _has_room(case: Case, pod: Pod, node: str, moment: Moment) -> bool:
+    """Return whether a pod fits on a node beside all that may be there or may be held."""
+    world, revision = case.world, moment.revision
+    state = pod.at(revision)
+    offered = world.allocatable(node, moment.at, revision)
+    if state is None or offered is None:
+        return False
+    others = (
+        now.requests
+        for other in world.pods_near.get(node, ())
+        if other.uid != pod.uid
+        and (now := other.at(revision)) is not None
+        and not now.done
+        and node in {now.node, now.nominated}
+    )
+    holds = (
+        {name: amount * life.entry.slots for name, amount in life.entry.resources.items()}
+        for life in world.lives_on.get(node, ())
+        if life.stands(revision) and _ended(case, life) > moment.at
+    )
+    sums = total([*others, *holds])
+    return all(
+        offered.get(resource, 0) - sums.get(resource, 0) >= wanted
+        for resource, wanted in state.requests.items()
+        if wanted
+    )
+
+
+def _stale(wait: Wait, moment: Moment, node: str, sums: dict[str, float], text: str) -> Violation:
+    return Violation(
+        kind=Kind.STALE_REFUSAL,
+        revision=moment.revision,
+        at=moment.at,
+        node=node,
+        pod=wait.pod.name,
+        entry=wait.place,
+        sums=sums,
+        text=text,
+    )

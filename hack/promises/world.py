@@ -123,7 +123,6 @@ class Life:
         entry: what it says.
         written: when it was there for the first time.
         gone: when it may have gone at the earliest; None while it stands.
-        after_gap: it may have stood before `written`, but nobody showed us.
         in_gap: it went while nobody showed us.
         deleted: the whole ConfigMap went.
     """
@@ -132,7 +131,6 @@ class Life:
     entry: Entry
     written: Moment
     gone: Moment | None = None
-    after_gap: bool = False
     in_gap: bool = False
     deleted: bool = False
 
@@ -169,13 +167,17 @@ class World:
     lives: tuple[Life, ...]
 
     @cached_property
-    def bound_to(self) -> Mapping[str, tuple[Pod, ...]]:
-        """Return the pods that were ever bound to a node, by its name."""
-        by_node: dict[str, list[Pod]] = {}
-        for pod in self.pods:
-            for node in {state.node for state in pod.states if state.node}:
-                by_node.setdefault(node, []).append(pod)
-        return {node: tuple(pods) for node, pods in by_node.items()}
+    def pods_near(self) -> Mapping[str, tuple[Pod, ...]]:
+        """Return the pods that were ever bound to a node, or nominated for it, by its name."""
+        near = {
+            pod.uid: {n for s in pod.states for n in (s.node, s.nominated)} for pod in self.pods
+        }
+        return _grouped((node, pod) for pod in self.pods for node in near[pod.uid])
+
+    @cached_property
+    def pods_named(self) -> Mapping[str, tuple[Pod, ...]]:
+        """Return the pods that ever had a name, by ``namespace/name``."""
+        return _grouped((pod.name, pod) for pod in self.pods)
 
     @cached_property
     def lives_at(self) -> Mapping[str, tuple[Life, ...]]:
@@ -183,10 +185,9 @@ class World:
         return _grouped((str(life.place), life) for life in self.lives)
 
     @cached_property
-    def places_on(self) -> Mapping[str, frozenset[str]]:
-        """Return the places that ever held something on a node, by its name."""
-        pairs = _grouped((life.entry.node, str(life.place)) for life in self.lives)
-        return {node: frozenset(places) for node, places in pairs.items()}
+    def lives_on(self) -> Mapping[str, tuple[Life, ...]]:
+        """Return the lives that held something on a node, by its name."""
+        return _grouped((life.entry.node, life) for life in self.lives)
 
     @cached_property
     def naming(self) -> Mapping[str, tuple[Life, ...]]:
