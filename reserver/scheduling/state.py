@@ -118,8 +118,12 @@ class State:
         self.ledger.pod_gone(pod.uid)
 
     def judged(self, pod: Pod, names: Iterable[str], *, waits: bool) -> None:
-        """Take note of whether a pod waits for what is held, after a Filter call with `names`."""
-        if waits:
+        """Take note of whether a pod waits for what is held, after a Filter call with `names`.
+
+        kube-scheduler may ask for a pod that is gone already; only those that the watch shows wait.
+        """
+        known = self._pods.get(pod.name)
+        if waits and known is not None and known.uid == pod.uid and not known.node:
             self.waiting[pod.uid] = Waiting(pod, frozenset(names))
         else:
             self.waiting.pop(pod.uid, None)

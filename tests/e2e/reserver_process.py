@@ -39,6 +39,11 @@ class ReserverProcess:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    def prepare(self, code: str) -> None:
+        """Have Python code run before reserver, to measure it with something changed."""
+        code += "\nimport sys\nfrom reserver.cli.main import main\nsys.exit(main())"
+        self._command[1:3] = ["-c", code]
+
     @property
     def port(self) -> int:
         return int(self.url.rsplit(":", 1)[1])

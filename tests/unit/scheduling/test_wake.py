@@ -17,6 +17,7 @@ def waiting(*pods: Pod, names: list[str] | None = None) -> State:
     """Return two workers that are held whole, and pods that were refused because of it."""
     state = state_of(*(node(name, cpu="4") for name in NAMES), *HOLDS)
     for asking in pods:
+        state.pod_seen(asking)
         ask(state, asking, names)
     return state
 
@@ -73,11 +74,19 @@ def test_a_pod_that_was_bound_or_deleted_or_passed_waits_no_more() -> None:
     bound, gone, passed = pod("bound", cpu="1"), pod("gone", cpu="1"), pod("passed", cpu="1")
     state = waiting(bound, gone, passed)
     state.pod_seen(dataclasses.replace(bound, node="elsewhere"))
-    state.pod_seen(gone)
     state.pod_gone(gone.name)
     state.ledger.drop(ref("r1"))
     ask(state, passed)
     assert wake(["worker-1"], state, NOW) == ()
+
+
+def test_a_pod_that_was_gone_before_it_was_asked_for_does_not_wait() -> None:
+    gone, replaced = pod("gone", cpu="1"), pod("replaced", cpu="1")
+    state = waiting()
+    state.pod_seen(pod("replaced", uid="a-new-one", cpu="1"))
+    for asking in (gone, replaced):
+        ask(state, asking)
+    assert state.waiting == {}
 
 
 def test_a_node_that_is_gone_wakes_nobody() -> None:
