@@ -199,7 +199,7 @@ class _Store:
                 if place in living:
                     living[place] = replace(living[place], entry=entry)
                 else:
-                    living[place] = Life(place, entry, line.moment)
+                    living[place] = Life(place, entry, entry, line.moment)
         end = _gone(lines, self.gaps)
         yield from (replace(life, gone=end, in_gap=end is not None) for life in living.values())
 

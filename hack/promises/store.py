@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hack.promises.case import Case
-from hack.promises.entries import read_key
+from hack.promises.entries import Entry, Place, read_key
 from hack.promises.history import Write
 from hack.promises.report import Kind, Violation
 from hack.promises.world import Life
@@ -50,21 +50,16 @@ def _explains(case: Case, write: Write, life: Life) -> bool:
     return (
         (write.configmap, write.key) == life.place[:2]
         and write.item in {"", life.place.item}
-        and life.gone.at - slack <= write.at <= life.gone.at + slack
+        and life.gone.at - slack <= write.at <= case.latest(life.gone.at) + slack
         and write.at >= life.written.at - slack
-        and not _puts(write, life)
+        and not (write.op == "put" and _entries(write).get(life.place) in {life.entry, life.put})
     )
 
 
-def _puts(write: Write, life: Life) -> bool:
-    return write.op == "put" and life in _said(write, life)
-
-
-def _said(write: Write, life: Life) -> list[Life]:
-    """Return the life itself if the write puts what it says."""
-    value = f"[{write.value}]" if write.item and not write.value.startswith("[") else write.value
-    entries = read_key(write.configmap, write.key, value)
-    return [life] if entries.get(life.place) == life.entry else []
+def _entries(write: Write) -> dict[Place, Entry]:
+    """Return what the manager put."""
+    is_item = write.item and not write.value.startswith("[")
+    return read_key(write.configmap, write.key, f"[{write.value}]" if is_item else write.value)
 
 
 def edit_vanished(case: Case) -> Iterator[Violation]:
@@ -73,27 +68,28 @@ def edit_vanished(case: Case) -> Iterator[Violation]:
     for write in history.manager or ():
         if write.op != "put" or not write.value or _cannot_tell(case, write):
             continue
-        value = write.value
-        if write.item and not value.startswith("["):
-            value = f"[{value}]"
-        for place, entry in read_key(write.configmap, write.key, value).items():
-            lives = case.world.lives_at.get(str(place), ())
-            slack = case.rules.manager_s
-            if any(
-                life.written.at <= write.at + slack
-                and (life.gone is None or life.gone.at >= write.at - slack)
-                and (life.entry == entry or life.entry.expires != entry.expires)
-                for life in lives
-            ):
-                continue
-            yield Violation(
-                kind=Kind.EDIT_VANISHED,
-                revision=history.revision_at(write.at),
-                at=write.at,
-                node=entry.node,
-                entry=str(place),
-                text="the manager put it, and the store never showed it",
-            )
+        for place, entry in _entries(write).items():
+            if not any(_shows(case, life, write, entry) for life in _lives(case, place)):
+                yield Violation(
+                    kind=Kind.EDIT_VANISHED,
+                    revision=history.revision_at(write.at),
+                    at=write.at,
+                    node=entry.node,
+                    entry=str(place),
+                    text="the manager put it, and the store never showed it",
+                )
+
+
+def _lives(case: Case, place: Place) -> tuple[Life, ...]:
+    return case.world.lives_at.get(str(place), ())
+
+
+def _shows(case: Case, life: Life, write: Write, entry: Entry) -> bool:
+    """Return whether an entry stood about when the manager put it."""
+    slack = case.rules.manager_s
+    since, until = write.at - slack, write.at + slack
+    stood = life.written.at <= until and (life.gone is None or life.gone.at >= since)
+    return stood and entry in {life.entry, life.put}
 
 
 def _cannot_tell(case: Case, write: Write) -> bool:

@@ -121,6 +121,7 @@ class Life:
     Attributes:
         place: where.
         entry: what it says.
+        put: what was written; differs from `entry` once its ttl is resolved.
         written: when it was there for the first time.
         gone: when it may have gone at the earliest; None while it stands.
         in_gap: it went while nobody showed us.
@@ -129,6 +130,7 @@ class Life:
 
     place: Place
     entry: Entry
+    put: Entry
     written: Moment
     gone: Moment | None = None
     in_gap: bool = False
