@@ -100,6 +100,21 @@ def test_calls_are_answered_with_errors_until_all_is_listed(
             control_plane.start_apiserver()
 
 
+def test_what_may_be_out_of_date_is_not_decided_on(
+    control_plane: ControlPlane, reserver_kubeconfig: Path, tmp_path: Path
+) -> None:
+    with ReserverProcess(reserver_kubeconfig, tmp_path / "log") as reserver:
+        control_plane.stop_apiserver()
+        try:
+            wait_for(lambda: reserver.get("/readyz")[0] == 503, "it is not ready any more")
+            assert "is out of date: the API server" in reserver.get("/readyz")[1]
+            assert "out of date" in reserver.post("/filter", CALL)[1]["Error"]
+        finally:
+            control_plane.start_apiserver()
+        reserver.wait_ready()
+        assert reserver.post("/filter", CALL)[1]["NodeNames"] == ["a", "b"]
+
+
 def test_sigterm_ends_it_cleanly(reserver_kubeconfig: Path, tmp_path: Path) -> None:
     reserver = ReserverProcess(reserver_kubeconfig, tmp_path / "log")
     reserver.start()
