@@ -1,0 +1,91 @@
+"""`python -m hack.chaos` storms the real control plane and says which promises were broken."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from hack.chaos.scale import FAULTS, RUNS, Scale
+from hack.chaos.storm import Storm
+from hack.chaos.view import Outcome, Progress, details, table
+from hack.chaos.world import install
+from hack.controlplane.cluster import ControlPlane, StartError
+
+_STRIKES = {"kill-reserver": 20, "restart-scheduler": 5, "restart-apiserver": 3, "cut-watch": 12}
+_STRIKES_OF_ALL = {
+    "kill-reserver": 8,
+    "restart-scheduler": 3,
+    "restart-apiserver": 2,
+    "cut-watch": 6,
+}
+
+
+def main() -> None:
+    """The command line."""
+    options = _options()
+    console = Console()
+    console.print(f"seed {options.seed}", highlight=False)
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="reserver-chaos-"))
+    outcomes = []
+    try:
+        for run in options.faults.split(","):
+            outcomes.append(_run(run, options, folder / run, console))
+            console.print(details(outcomes[-1]), highlight=False, soft_wrap=True)
+    except StartError as error:
+        sys.exit(str(error))
+    console.print(table(outcomes))
+    if all(outcome.is_good for outcome in outcomes):
+        if not options.keep:
+            shutil.rmtree(folder)
+        return
+    sys.exit(1)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m hack.chaos", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=100, help="of 8 CPUs each")
+    parser.add_argument("--pods", type=int, default=2000, help="created during a storm")
+    parser.add_argument("--reservations", type=int, default=300, help="written during a storm")
+    parser.add_argument("--minutes", type=float, default=1.6, help="that each storm lasts")
+    parser.add_argument("--seed", type=int, default=random.randrange(10_000))  # noqa: S311
+    parser.add_argument("--faults", default=",".join(RUNS), help="the runs (default: all of them)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep histories and logs there")
+    options = parser.parse_args()
+    if unknown := set(options.faults.split(",")) - set(RUNS):
+        parser.error(f"no such runs: {', '.join(sorted(unknown))}; there are {', '.join(RUNS)}")
+    return options
+
+
+def _run(run: str, options: argparse.Namespace, folder: Path, console: Console) -> Outcome:
+    names = {"none": frozenset[str](), "all": frozenset(FAULTS)}.get(run, frozenset({run}))
+    scale = Scale(
+        nodes=options.nodes,
+        pods=options.pods,
+        reservations=options.reservations,
+        seconds=options.minutes * 60,
+        strikes=_STRIKES_OF_ALL if run == "all" else _STRIKES,
+    )
+    with Progress(console, run) as show:
+        show("starting the control plane")
+        with ControlPlane() as plane:
+            storm = Storm(
+                run=run,
+                faults=names,
+                scale=scale,
+                seed=options.seed,
+                plane=plane,
+                reserver_kubeconfig=install(plane.kubeconfig, plane.folder),
+                folder=folder,
+                show=show,
+            )
+            return storm.rage()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""The manager's picture: what pods use, what it holds for whom, and what became of it."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hack.chaos.forms import Form, Terms
+from hack.chaos.scale import NODE_CPU
+
+
+@dataclass(kw_only=True)
+class Hold:
+    """A reservation as the manager thinks of it.
+
+    Attributes:
+        form: how it is written.
+        terms: what it says now.
+        is_over: removed, given up, or its owner has landed.
+        owner_came: its owner was created.
+        was_awaited: at that moment it held, and had its room.
+        landed_on: the node that its owner was bound to.
+        had_room: from then until it landed, its node had room for all that was held there.
+    """
+
+    form: Form
+    terms: Terms
+    is_over: bool = False
+    owner_came: bool = False
+    was_awaited: bool = False
+    landed_on: str = ""
+    had_room: bool = True
+
+    def holds(self, now: float) -> bool:
+        """Whether it counts at `now`, unix seconds."""
+        return not self.is_over and now < self.terms.expires
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenPod:
+    """A pod as the watch showed it last; `node` is empty until it is bound, `cpu` in millicores."""
+
+    name: str
+    uid: str
+    node: str
+    cpu: int
+
+
+class Book:
+    """The manager's picture; all methods may be called from any thread.
+
+    Attributes:
+        bound: how many pods were seen being bound.
+        written: all reservations, in the order of their writing.
+    """
+
+    def __init__(self, nodes: Iterable[str]) -> None:
+        self._lock = threading.RLock()
+        self._pods: dict[str, SeenPod] = {}
+        self._used: Counter[str] = Counter(dict.fromkeys(nodes, 0))
+        self._live: dict[str, Hold] = {}  # by owner
+        self.bound = 0
+        self.written: list[Hold] = []
+
+    # Pods
+
+    def pod_seen(self, pod: SeenPod) -> None:
+        """Takes a pod as it is now."""
+        with self._lock:
+            before = self._pods.get(pod.name)
+            if before is not None and before.uid != pod.uid:
+                self.pod_gone(pod.name)
+                before = None
+            if pod.node and (before is None or not before.node):
+                self._landed(pod)
+                self._used[pod.node] += pod.cpu
+                if self._room(pod.node) < 0:
+                    self._overtaken(pod.node)
+            self._pods[pod.name] = pod
+
+    def pod_gone(self, name: str) -> None:
+        """Takes note that a pod does not exist any more."""
+        with self._lock:
+            pod = self._pods.pop(name, None)
+            if pod is not None and pod.node:
+                self._used[pod.node] -= pod.cpu
+
+    def pods(self) -> list[SeenPod]:
+        """All pods that exist."""
+        with self._lock:
+            return list(self._pods.values())
+
+    def pod(self, name: str) -> SeenPod | None:
+        """A pod, if it exists."""
+        return self._pods.get(name)
+
+    def taken(self) -> int:
+        """What pods, waiting ones included, and reservations take, in millicores."""
+        with self._lock:
+            now = time.time()
+            held = sum(hold.terms.cpu for hold in self._live.values() if hold.holds(now))
+            return held + sum(pod.cpu for pod in self._pods.values())
+
+    # Reservations
+
+    def live(self) -> list[Hold]:
+        """The reservations that hold something now."""
+        with self._lock:
+            now = time.time()
+            return [hold for hold in self._live.values() if hold.holds(now)]
+
+    def find_room(self, rng: random.Random, cpu: int) -> str | None:
+        """A node with so much room, in millicores, as far as the manager can see."""
+        with self._lock:
+            held: Counter[str] = Counter()
+            for hold in self.live():
+                held[hold.terms.node] += hold.terms.cpu
+            fits = [n for n, used in self._used.items() if NODE_CPU - used - held[n] >= cpu]
+            return rng.choice(fits) if fits else None
+
+    def add(self, hold: Hold) -> bool:
+        """Counts a reservation that is about to be written; False if its room is gone."""
+        with self._lock:
+            if self._room(hold.terms.node) < hold.terms.cpu:
+                return False
+            self._live[hold.terms.owner] = hold
+            self.written.append(hold)
+            return True
+
+    def amend(self, hold: Hold, terms: Terms) -> bool:
+        """Counts other terms; False if there is no room for more, or its owner came."""
+        with self._lock:
+            more = terms.cpu - hold.terms.cpu
+            if hold.is_over or hold.owner_came or (more > 0 and self._room(terms.node) < more):
+                return False
+            hold.terms = terms
+            return True
+
+    def end(self, hold: Hold) -> None:
+        """Counts a reservation no longer: it was removed, or found gone."""
+        with self._lock:
+            hold.is_over = True
+            if self._live.get(hold.terms.owner) is hold:
+                del self._live[hold.terms.owner]
+
+    def await_owner(self, hold: Hold) -> None:
+        """Takes note that the owner is about to be created."""
+        with self._lock:
+            hold.owner_came = True
+            hold.was_awaited = hold.holds(time.time()) and self._room(hold.terms.node) >= 0
+            hold.had_room = True
+
+    def _room(self, node: str) -> int:
+        now = time.time()
+        live = self._live.values()
+        held = sum(h.terms.cpu for h in live if h.terms.node == node and h.holds(now))
+        return NODE_CPU - self._used[node] - held
+
+    def _landed(self, pod: SeenPod) -> None:
+        self.bound += 1
+        hold = self._live.get(pod.name)
+        if hold is not None and hold.owner_came:
+            hold.landed_on = pod.node
+            self.end(hold)
+
+    def _overtaken(self, node: str) -> None:
+        """A pod took room at the moment it was reserved: nobody can promise who comes too late."""
+        for hold in self._live.values():
+            if hold.terms.node == node:
+                hold.had_room = False
+
+
+@dataclass(frozen=True)
+class Landings:
+    """What became of owners whose reservation lived until they were bound, or to the end.
+
+    Attributes:
+        lived: how many there were.
+        missed: one line for each that is not on its seat.
+        waiting: how many of these are bound nowhere.
+    """
+
+    lived: int
+    missed: tuple[str, ...]
+    waiting: int
+
+    @classmethod
+    def of(cls, book: Book) -> Landings:
+        """Counts them; call it when nothing moves any more."""
+        now = time.time()
+        lived = [
+            hold
+            for hold in book.written
+            if hold.was_awaited and hold.had_room and (hold.landed_on or hold.holds(now))
+        ]
+        missed = [hold for hold in lived if hold.landed_on != hold.terms.node]
+        waiting = sum(not hold.landed_on for hold in missed)
+        return cls(len(lived), tuple(_tell(hold) for hold in missed), waiting)
+
+
+def _tell(hold: Hold) -> str:
+    terms = hold.terms
+    what = f"{terms.item} ({terms.cpu}m, {hold.form.name}, {terms.policy})"
+    return f"{what}: seat on {terms.node}, {hold.landed_on or 'still pending'}"

@@ -1,0 +1,61 @@
+"""The manager's eye: follows the storm's pods, straight from the API server."""
+
+from __future__ import annotations
+
+import threading
+from http import HTTPStatus
+from typing import Any
+
+from hack.chaos.api import Api, ApiFault
+from hack.chaos.book import Book, SeenPod
+
+_PAUSE = 0.2  # seconds, after the API server went away
+
+
+class Eye:
+    """Keeps a book up to date with the pods of a namespace."""
+
+    def __init__(self, api: Api, namespace: str, book: Book) -> None:
+        self._api = api
+        self._path = f"/api/v1/namespaces/{namespace}/pods"
+        self._book = book
+        self._version = ""
+        self.looked = threading.Event()  # all pods have been listed once
+
+    def follow(self, stop: threading.Event) -> None:
+        """Lists, then watches, until stopped; an idle watch ends with the next event."""
+        while not stop.is_set():
+            try:
+                if not self._version:
+                    self._list()
+                for event in self._api.watch(self._path, self._version):
+                    self._take(event["type"], event["object"])
+                    if stop.is_set():
+                        return
+            except ApiFault as fault:
+                if fault.status == HTTPStatus.GONE:
+                    self._version = ""
+                stop.wait(_PAUSE)
+
+    def _list(self) -> None:
+        answer = self._api.get(self._path)
+        listed = {item["metadata"]["name"] for item in answer["items"]}
+        for pod in self._book.pods():
+            if pod.name not in listed:
+                self._book.pod_gone(pod.name)
+        for item in answer["items"]:
+            self._take("ADDED", item)
+        self._version = answer["metadata"]["resourceVersion"]
+        self.looked.set()
+
+    def _take(self, kind: str, pod: dict[str, Any]) -> None:
+        metadata, spec = pod["metadata"], pod["spec"]
+        self._version = metadata["resourceVersion"]
+        if kind == "DELETED":
+            self._book.pod_gone(metadata["name"])
+            return
+        cpu = spec["containers"][0]["resources"]["requests"]["cpu"]
+        millicores = int(cpu[:-1]) if cpu.endswith("m") else 1000 * int(cpu)
+        node = spec.get("nodeName", "")
+        seen = SeenPod(name=metadata["name"], uid=metadata["uid"], node=node, cpu=millicores)
+        self._book.pod_seen(seen)

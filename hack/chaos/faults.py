@@ -1,0 +1,147 @@
+"""What is done to reserver and to all that it depends on, at random instants."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import threading
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hack.chaos.mishaps import Mishaps
+from hack.chaos.proxy import Proxy
+from hack.chaos.scale import Scale
+from hack.controlplane.cluster import ControlPlane
+from tests.e2e.reserver_process import ReserverProcess
+
+_CALM = (0.05, 0.95)  # the part of the storm, as shares of its time, in which faults strike
+_DOWN = 1.0  # seconds that reserver stays dead at most
+_SILENCE = (1.0, 5.0)  # seconds that watches say nothing, or are refused
+
+
+@dataclass(frozen=True, kw_only=True)
+class Victims:
+    """What faults strike.
+
+    Attributes:
+        plane: the control plane.
+        reserver: is started again without waiting until it is ready.
+        proxy: between the two; None if no fault needs one.
+        mishaps: of the bindings that go through the proxy.
+        scheduler: name of the kube-scheduler in `plane`.
+        scheduler_config: what to start it with.
+    """
+
+    plane: ControlPlane
+    reserver: ReserverProcess
+    proxy: Proxy | None
+    mishaps: Mishaps
+    scheduler: str
+    scheduler_config: Path
+
+
+class Faults:
+    """Strikes when it is time, one fault after the other.
+
+    Strike from the thread that started the control plane: what it starts lives as long as that.
+    """
+
+    def __init__(self, seed: int, scale: Scale, names: Iterable[str], victims: Victims) -> None:
+        self._rng = random.Random(seed)  # noqa: S311
+        self._victims = victims
+        self._names = frozenset(names)
+        self._struck: Counter[str] = Counter()
+        self._pause = threading.Event()
+        if "bind-faults" in self._names:
+            victims.mishaps.every = scale.bind_fault_every
+        coming = [name for name in self._names for _ in range(scale.strikes.get(name, 0))]
+        self._coming = sorted(
+            ((self._rng.uniform(*_CALM) * scale.seconds, name) for name in coming), reverse=True
+        )
+
+    @property
+    def count(self) -> int:
+        """How many faults there were, bindings that went wrong included."""
+        return self._struck.total() + self._victims.mishaps.seen.total()
+
+    def __str__(self) -> str:
+        """Return how many of each kind there were."""
+        kinds = self._struck + self._victims.mishaps.seen
+        return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "none"
+
+    def next_due(self, elapsed: float) -> str | None:
+        """The fault that has to strike now, so many seconds into the storm."""
+        return self._coming[-1][1] if self._coming and self._coming[-1][0] <= elapsed else None
+
+    def strike(self) -> None:
+        """Lets the next fault strike; returns when what it ended runs again."""
+        _, name = self._coming.pop()
+        arms: dict[str, Callable[[], str]] = {
+            "kill-reserver": self._kill_reserver,
+            "restart-scheduler": self._restart_scheduler,
+            "restart-apiserver": self._restart_apiserver,
+            "cut-watch": self._cut_watch,
+        }
+        self._struck[arms[name]()] += 1
+
+    def cease(self) -> None:
+        """No binding goes wrong any more."""
+        self._victims.mishaps.every = 0
+
+    def _kill_reserver(self) -> str:
+        self._victims.reserver.kill()
+        self._pause.wait(self._rng.uniform(0, _DOWN))
+        self._victims.reserver.start()
+        return "reserver killed"
+
+    def _restart_scheduler(self) -> str:
+        victims = self._victims
+        victims.plane.stop_scheduler(victims.scheduler)
+        victims.plane.start_scheduler(victims.scheduler_config, victims.scheduler)
+        return "scheduler restarted"
+
+    def _restart_apiserver(self) -> str:
+        """Ends it and starts it; where reserver is killed at all, it comes back in between."""
+        plane = self._victims.plane
+        plane.stop_apiserver()
+        if "kill-reserver" in self._names:
+            self._kill_reserver()
+        plane.start_apiserver()
+        return "API server restarted"
+
+    def _cut_watch(self) -> str:
+        proxy = self._victims.proxy
+        assert proxy is not None  # noqa: S101 (for mypy)
+        how = self._rng.choice(("cut", "expire", "silence", "refuse"))
+        if how in {"expire", "refuse"}:
+            compact(self._victims.plane)  # a list in pages may meet 410, too
+        if how == "silence":
+            proxy.hush(silent=True)
+            self._pause.wait(self._rng.uniform(*_SILENCE))
+            proxy.hush(silent=False)
+            return "watches silent"
+        if how == "refuse":
+            proxy.refuse_watches(refuse=True)
+        proxy.cut(expire=how == "expire")
+        if how == "refuse":
+            self._pause.wait(self._rng.uniform(*_SILENCE))
+            proxy.refuse_watches(refuse=False)
+        return {"cut": "watches cut", "expire": "watches expired"}.get(how, "watches refused")
+
+
+def compact(plane: ControlPlane) -> None:
+    """Has etcd forget all but the latest state, as the API server does every five minutes."""
+    url = f"http://127.0.0.1:{plane._etcd_port}/v3/kv"  # noqa: SLF001
+    now = _post(f"{url}/range", {"key": base64.b64encode(b"/").decode()})
+    _post(f"{url}/compaction", {"revision": now["header"]["revision"]})
+
+
+def _post(url: str, body: dict[str, str]) -> dict[str, dict[str, str]]:
+    request = urllib.request.Request(url, data=json.dumps(body).encode())  # noqa: S310 (our own URL)
+    with urllib.request.urlopen(request, timeout=5) as response:  # noqa: S310
+        answer: dict[str, dict[str, str]] = json.load(response)
+        return answer

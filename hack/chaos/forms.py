@@ -1,0 +1,97 @@
+"""The three ways to write a reservation into a ConfigMap, with all that a storm varies."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from hack.chaos.scale import MEMORY_PER_CPU
+
+SPEC_STORE = ("reserver-system", "e2e")
+"""Namespace and name of the ConfigMap that is a store by its label."""
+
+LIST_STORE = ("unicore", "reservation")
+"""That of the one that reserver is told of by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What one reservation says.
+
+    Attributes:
+        node: whose capacity it holds.
+        namespace: of its owner.
+        owner: the pod that may claim it.
+        cpu: millicores.
+        expires: unix seconds, whole ones.
+        policy: where the owner may land; lists know `Prefer` only.
+    """
+
+    node: str
+    namespace: str
+    owner: str
+    cpu: int
+    expires: int
+    policy: str = "Prefer"
+
+    @property
+    def item(self) -> str:
+        """What tells it from others in a node's list."""
+        return f"{self.namespace}/{self.owner}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to write a reservation.
+
+    Attributes:
+        name: for a person.
+        store: namespace and name of the ConfigMap.
+        is_list: whether a node's reservations stand in one list under its name.
+        write: the value, or the item of the list.
+    """
+
+    name: str
+    store: tuple[str, str]
+    is_list: bool
+    write: Callable[[Terms], str]
+
+
+def _moment(unix: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix))
+
+
+def _spec(terms: Terms) -> dict[str, Any]:
+    memory = terms.cpu * MEMORY_PER_CPU
+    return {
+        "owners": [{"pod": {"name": terms.owner, "namespace": terms.namespace}}],
+        "resources": {"cpu": f"{terms.cpu}m", "memory": str(memory)},
+        "node": terms.node,
+        "expiresAt": _moment(terms.expires),
+        "policy": terms.policy,
+    }
+
+
+def _short(terms: Terms) -> str:
+    owner = {"pod": terms.owner, "namespace": terms.namespace}
+    amounts = {"cpu": terms.cpu, "mem": terms.cpu * MEMORY_PER_CPU}
+    return json.dumps({**owner, **amounts, "expire": terms.expires})
+
+
+def _long(terms: Terms) -> str:
+    owner = {"reservingPod": terms.owner, "reservingPodNamespace": terms.namespace}
+    amounts = {"cpuMilli": terms.cpu, "memMilli": terms.cpu * MEMORY_PER_CPU}
+    return json.dumps({**owner, **amounts, "expireAt": _moment(terms.expires)})
+
+
+FORMS = (
+    Form("yaml", SPEC_STORE, is_list=False, write=lambda terms: yaml.safe_dump(_spec(terms))),
+    Form("json", SPEC_STORE, is_list=False, write=lambda terms: json.dumps(_spec(terms))),
+    Form("short-list", LIST_STORE, is_list=True, write=_short),
+    Form("long-list", LIST_STORE, is_list=True, write=_long),
+)

@@ -1,0 +1,184 @@
+"""A global manager: it writes, edits and removes reservations all the while, in all forms."""
+
+from __future__ import annotations
+
+import heapq
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+
+from hack.chaos.book import Book, Hold
+from hack.chaos.forms import FORMS, Terms
+from hack.chaos.pods import Pods
+from hack.chaos.scale import POD_CPU, Scale
+from hack.chaos.store import Place, StoreHand
+
+_PACE = 0.85  # of the storm's time is enough to write all reservations
+_LONG = 900  # seconds: longer than any storm
+_LOOK_AGAIN = 0.1  # seconds
+_EDITED = 0.3  # share of the reservations
+_STEP = 250  # millicores
+_REQUIRED = 0.3  # share of the reservations in the spec form whose owners may land nowhere else
+
+Action = Callable[[], None]
+
+
+class Writer:
+    """One of the manager's hands: a thread that writes its own reservations.
+
+    Each reservation has a fate. Its owner arrives; or moves (a pod that exists is deleted and comes
+    again under its name); or it expires or is removed before anybody comes, and a latecomer lands
+    anywhere; or it stays, for nobody.
+    """
+
+    def __init__(
+        self, name: str, seed: int, scale: Scale, book: Book, store: StoreHand, pods: Pods
+    ) -> None:
+        self._name = name
+        self._rng = random.Random(seed)  # noqa: S311
+        self._scale = scale
+        self._book = book
+        self._store = store
+        self._pods = pods
+        self._due: list[tuple[float, int, Action]] = []
+        self._sequence = count(1)
+        self._left = scale.reservations // 2
+
+    def write(self, stop: threading.Event) -> None:
+        """Writes all its reservations and sees each to its end; stopped, it begins no more."""
+        pause = _PACE * self._scale.seconds / self._left
+        next_one = time.time()
+        while True:
+            now = time.time()
+            if stop.is_set():
+                self._left = 0
+            if self._due and self._due[0][0] <= now:
+                heapq.heappop(self._due)[2]()
+            elif self._left and next_one <= now:
+                next_one = now + pause * self._rng.uniform(0.3, 1.7)
+                self._begin()
+            elif self._left or self._due:
+                wake = min([next_one] * bool(self._left) + [due[0] for due in self._due[:1]])
+                time.sleep(min(_LOOK_AGAIN, max(0.0, wake - now)))
+            else:
+                return
+
+    def _begin(self) -> None:
+        """Writes a reservation, if there is room for one of some size."""
+        number = next(self._sequence)
+        size = self._rng.choice(POD_CPU)
+        for cpu in sorted({each for each in POD_CPU if each <= size}, reverse=True):
+            node = self._book.find_room(self._rng, cpu)
+            if node is not None:
+                fates = self._fates()
+                (fate,) = self._rng.choices(list(fates), weights=list(fates.values()))
+                fate(f"{self._name}-{number}", node, cpu)
+                self._left -= 1
+                return
+
+    def _fates(self) -> dict[Callable[[str, str, int], None], int]:
+        """Each fate with how often it comes in a hundred."""
+        return {
+            self._owner_arrives: 45,
+            self._owner_moves: 10,
+            self._expires: 20,
+            self._is_removed: 15,
+            self._stays: 10,
+        }
+
+    def _owner_arrives(self, name: str, node: str, cpu: int) -> None:
+        hold = self._add(name, node, cpu, _LONG)
+        if hold is None:
+            return
+        if self._rng.random() < _EDITED:
+            self._after(0.2, 1, lambda: self._edit(hold))
+        self._after(0.1, 8, lambda: self._arrive(hold, cpu))
+
+    def _owner_moves(self, name: str, node: str, cpu: int) -> None:
+        bound = [pod for pod in self._book.pods() if pod.node and pod.name.startswith("fill-")]
+        if not bound:
+            return self._owner_arrives(name, node, cpu)
+        pod = self._rng.choice(bound)
+        if pod.node == node or any(hold.terms.owner == pod.name for hold in self._book.live()):
+            return self._owner_arrives(name, node, cpu)
+        hold = self._add(pod.name, node, cpu, _LONG)
+        if hold is not None:
+            self._after(0.5, 4, lambda: self._evict(hold, cpu))
+        return None
+
+    def _expires(self, name: str, node: str, cpu: int) -> None:
+        seconds = self._rng.randint(2, 12)
+        hold = self._add(name, node, cpu, seconds)
+        if hold is None:
+            return
+        if self._rng.random() < _EDITED:
+            self._after(0.2, 1.5, lambda: self._postpone(hold, self._rng.randint(1, 8)))
+        self._after(seconds + 9, seconds + 10, lambda: self._arrive(hold, cpu))
+
+    def _is_removed(self, name: str, node: str, cpu: int) -> None:
+        hold = self._add(name, node, cpu, _LONG)
+        if hold is not None:
+            self._after(1, 10, lambda: self._remove(hold))
+            self._after(10, 12, lambda: self._arrive(hold, cpu))
+
+    def _stays(self, name: str, node: str, cpu: int) -> None:
+        self._add(name, node, cpu, _LONG)
+
+    # What happens to one reservation
+
+    def _add(self, owner: str, node: str, cpu: int, seconds: int) -> Hold | None:
+        form = self._rng.choice(FORMS)
+        terms = Terms(
+            node=node,
+            namespace=self._pods.namespace,
+            owner=owner,
+            cpu=cpu,
+            expires=int(time.time()) + seconds,
+            policy="Prefer" if form.is_list or self._rng.random() > _REQUIRED else "Require",
+        )
+        hold = Hold(form=form, terms=terms)
+        if not self._book.add(hold):
+            return None
+        self._store.put(Place.of(form, terms), form.write(terms))
+        return hold
+
+    def _edit(self, hold: Hold) -> None:
+        if self._rng.random() < 0.5:  # noqa: PLR2004 (a coin)
+            self._postpone(hold, self._rng.choice((-300, 60)))
+        else:
+            self._rewrite(hold, replace(hold.terms, cpu=hold.terms.cpu + _STEP))
+
+    def _postpone(self, hold: Hold, seconds: int) -> None:
+        self._rewrite(hold, replace(hold.terms, expires=hold.terms.expires + seconds))
+
+    def _rewrite(self, hold: Hold, terms: Terms) -> None:
+        amended = self._book.amend(hold, terms)
+        if amended and not self._store.replace(Place.of(hold.form, terms), hold.form.write(terms)):
+            self._book.end(hold)
+
+    def _remove(self, hold: Hold) -> None:
+        self._store.remove(Place.of(hold.form, hold.terms))
+        self._book.end(hold)
+
+    def _arrive(self, hold: Hold, cpu: int) -> None:
+        self._book.await_owner(hold)
+        self._pods.create(hold.terms.owner, cpu)
+
+    def _evict(self, hold: Hold, cpu: int) -> None:
+        """Deletes the owner's predecessor; the owner comes when it is gone."""
+        self._pods.delete(hold.terms.owner)
+        self._when_gone(hold, cpu)
+
+    def _when_gone(self, hold: Hold, cpu: int) -> None:
+        if self._book.pod(hold.terms.owner) is None:
+            self._arrive(hold, cpu)
+        else:
+            self._after(_LOOK_AGAIN, _LOOK_AGAIN, lambda: self._when_gone(hold, cpu))
+
+    def _after(self, least: float, most: float, action: Action) -> None:
+        """Does something after so many seconds."""
+        at = time.time() + self._rng.uniform(least, most)
+        heapq.heappush(self._due, (at, next(self._sequence), action))

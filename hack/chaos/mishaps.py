@@ -1,0 +1,75 @@
+"""What goes wrong with bindings on their way to the API server and back."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from aiohttp import web
+
+Forward = Callable[[], Awaitable[web.Response]]
+
+LATEST_REQUEST = 1.5
+"""How much later than it was decided a binding may be carried out, in seconds."""
+
+_ANSWER_DELAYS = (1.0, 2.0, 4.0)  # seconds
+_LONGEST_DELAY = 27.0
+"""Longer than reserver lets a Bind call wait, shorter than kube-scheduler does; in seconds."""
+_LONGEST_EVERY = 20  # late answers
+
+
+class Mishaps:
+    """Chooses what happens to each binding: nothing at first.
+
+    Attributes:
+        seen: how many of each kind happened.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)  # noqa: S311
+        self._bindings = 0
+        self.every = 0  # one binding of so many goes wrong; 0: none
+        self.seen: Counter[str] = Counter()
+
+    async def bind(self, forward: Forward, request: web.BaseRequest) -> web.Response:
+        """Forwards a binding, or what a mishap makes of it."""
+        self._bindings += 1
+        if not self.every or self._bindings % self.every:
+            return await forward()
+        mishap = self._rng.choice(
+            (self._late_request, self._late_answer, self._failed, self._lost, self._done_but_failed)
+        )
+        self.seen[mishap.__name__.strip("_")] += 1
+        return await mishap(forward, request)
+
+    async def _late_request(self, forward: Forward, _: web.BaseRequest) -> web.Response:
+        await asyncio.sleep(self._rng.uniform(0, LATEST_REQUEST))
+        return await forward()
+
+    async def _late_answer(self, forward: Forward, _: web.BaseRequest) -> web.Response:
+        response = await forward()
+        is_longest = self._rng.randrange(_LONGEST_EVERY) == 0
+        await asyncio.sleep(_LONGEST_DELAY if is_longest else self._rng.choice(_ANSWER_DELAYS))
+        return response
+
+    async def _failed(self, _: Forward, __: web.BaseRequest) -> web.Response:
+        return _error(HTTPStatus.INTERNAL_SERVER_ERROR, "etcdserver: leader changed")
+
+    async def _lost(self, forward: Forward, request: web.BaseRequest) -> web.Response:
+        response = await forward()
+        if request.transport is not None:
+            request.transport.abort()
+        return response
+
+    async def _done_but_failed(self, forward: Forward, _: web.BaseRequest) -> web.Response:
+        await forward()
+        return _error(HTTPStatus.GATEWAY_TIMEOUT, "etcdserver: request timed out")
+
+
+def _error(status: HTTPStatus, message: str) -> web.Response:
+    answer = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+    answer |= {"reason": "InternalError", "message": message}
+    return web.json_response({**answer, "code": status.value}, status=status)

@@ -1,0 +1,75 @@
+"""The storm's pods, as bodies for the API server."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from hack.chaos.api import Api, ApiFault
+from hack.chaos.scale import FILL, MEMORY_PER_CPU, NODE_CPU, POD_CPU
+
+_PAUSE = 0.2  # seconds, after a request without an answer
+_SMALLEST = min(POD_CPU)
+
+
+class Pods:
+    """Creates and deletes the pods of one namespace; methods may be called from any thread.
+
+    Args:
+        api: where.
+        namespace: theirs.
+        scheduler: who binds them.
+        labels: of the nodes that they may land on.
+        stop: ends the waiting for an API server that is away.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        namespace: str,
+        scheduler: str,
+        labels: dict[str, str],
+        stop: threading.Event,
+    ) -> None:
+        self._api = api
+        self.namespace = namespace
+        self._path = f"/api/v1/namespaces/{namespace}/pods"
+        self._spec = {"schedulerName": scheduler, "nodeSelector": labels}
+        self._stop = stop
+
+    def create(self, name: str, cpu: int, node: str | None = None) -> None:
+        """Creates a pod of so many millicores, bound to a node already if one is given."""
+        self._insist(lambda: self._api.create(self._path, self._body(name, cpu, node)))
+
+    def delete(self, name: str, grace_seconds: int = 0) -> None:
+        """Deletes a pod: with grace it is KWOK that ends it, a moment later."""
+        self._insist(lambda: self._api.delete(f"{self._path}/{name}", grace_seconds))
+
+    def _insist(self, request: Any) -> None:  # noqa: ANN401 (a function without arguments)
+        while not self._stop.is_set():
+            try:
+                return request()  # type: ignore[no-any-return]
+            except ApiFault as fault:
+                if fault.is_definite:
+                    raise
+                self._stop.wait(_PAUSE)
+        return None
+
+    def _body(self, name: str, cpu: int, node: str | None) -> dict[str, Any]:
+        requests = {"cpu": f"{cpu}m", "memory": str(cpu * MEMORY_PER_CPU)}
+        container = {"name": "main", "image": "none", "resources": {"requests": requests}}
+        spec: dict[str, Any] = {**self._spec, "containers": [container]}
+        if node:
+            spec["nodeName"] = node
+        return {"metadata": {"name": name}, "spec": spec}
+
+
+def filling(rng: random.Random) -> Iterator[int]:
+    """Yields the sizes, in millicores, of pods that fill one node as far as the storm wants."""
+    left = int(FILL * NODE_CPU)
+    while left >= _SMALLEST:
+        cpu = rng.choice([size for size in POD_CPU if size <= left])
+        yield cpu
+        left -= cpu

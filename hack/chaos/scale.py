@@ -1,0 +1,51 @@
+"""How large a storm is and how long it lasts."""
+
+from dataclasses import dataclass
+
+FAULTS = ("kill-reserver", "restart-scheduler", "restart-apiserver", "cut-watch", "bind-faults")
+RUNS = ("none", *FAULTS, "all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """How large a storm is and how long it lasts.
+
+    Attributes:
+        nodes: how many, of 8 CPUs each.
+        pods: how many are created during the storm, besides those that fill the nodes before it.
+        reservations: how many the manager writes, if it finds room for so many.
+        seconds: how long the storm lasts, in seconds; then it settles.
+        settle_seconds: how long owners may take to land after that, in seconds.
+        strikes: how often each fault strikes that comes at instants; those left out never do.
+        bind_fault_every: with bind faults, one binding of so many goes wrong.
+    """
+
+    nodes: int = 100
+    pods: int = 2000
+    reservations: int = 300
+    seconds: float = 100.0
+    settle_seconds: float = 60.0
+    strikes: dict[str, int]
+    bind_fault_every: int = 10
+
+    @property
+    def cpu(self) -> int:
+        """Capacity of all nodes, in millicores."""
+        return self.nodes * NODE_CPU
+
+
+NODE_CPU = 8000
+"""Of one node, in millicores."""
+
+FILL = 0.95
+"""Share of each node's CPU that pods use before the storm."""
+
+LEVEL = 0.97
+"""Share of all CPU that pods, waiting ones included, and reservations may take in the storm: so
+full that large pods find room only where it is held, yet the manager still finds some."""
+
+POD_CPU = (250, 250, 500, 500, 750, 1000, 1000, 1500, 2000, 3000)
+"""What pods and reservations ask for, in millicores, as often as it stands here."""
+
+MEMORY_PER_CPU = 1 << 20
+"""Bytes of memory that go with a millicore; the nodes have four times that."""

@@ -1,0 +1,130 @@
+"""A careful manager's hand on the store: read, change one entry, write unless somebody else did."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from hack.chaos.api import Api, ApiFault
+from hack.chaos.forms import Form, Terms
+
+_PAUSE = 0.2  # seconds, after a request without an answer
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a reservation stands; `item` is empty where the key has it alone."""
+
+    store: tuple[str, str]
+    key: str
+    item: str = ""
+
+    @classmethod
+    def of(cls, form: Form, terms: Terms) -> Place:
+        """The place of a reservation in a form."""
+        if form.is_list:
+            return cls(form.store, terms.node, terms.item)
+        return cls(form.store, f"{terms.node}.{terms.owner}")
+
+
+class Journal:
+    """Every write that the API server has confirmed, one line of JSON each."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", buffering=1)
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Nothing is written after this."""
+        self._file.close()
+
+    def write(self, place: Place, text: str | None) -> None:
+        """Notes that an entry now says `text`; None: it was removed."""
+        line: dict[str, Any] = {"at": time.time(), "op": "remove" if text is None else "put"}
+        line |= {"configmap": "/".join(place.store), "key": place.key}
+        if place.item:
+            line["item"] = place.item
+        if text is not None:
+            line["value"] = text
+        with self._lock:
+            self._file.write(json.dumps(line) + "\n")
+
+
+class StoreHand:
+    """Writes entries, in the journal too; all methods return only when the outcome is known."""
+
+    def __init__(self, api: Api, journal: Journal, stop: threading.Event) -> None:
+        self._api = api
+        self._journal = journal
+        self._stop = stop
+
+    def put(self, place: Place, text: str) -> None:
+        """Writes an entry, new or in place of what stands there."""
+        self._change(place, lambda _: text)
+
+    def replace(self, place: Place, text: str) -> bool:
+        """Writes an entry in place of what stands there; returns False if nothing does."""
+        return self._change(place, lambda before: None if before is None else text)
+
+    def remove(self, place: Place) -> bool:
+        """Removes an entry; returns False if it was gone."""
+        return self._change(place, lambda _: None)
+
+    def _change(self, place: Place, edit: Callable[[str | None], str | None]) -> bool:
+        namespace, name = place.store
+        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+        is_open = False  # a request without an answer may have been carried out
+        while True:
+            try:
+                configmap = self._api.get(path)
+                value = (configmap.get("data") or {}).get(place.key)
+                before = _entry(place, value)
+                after = edit(before)
+                if before != after:
+                    patch = {
+                        "metadata": {"resourceVersion": configmap["metadata"]["resourceVersion"]},
+                        "data": {place.key: _value(place, value, after)},
+                    }
+                    self._api.patch(path, patch)
+                elif not is_open:
+                    return after is not None
+                self._journal.write(place, after)
+            except ApiFault as fault:
+                if fault.status == HTTPStatus.CONFLICT:
+                    continue
+                if fault.is_definite:
+                    raise
+                is_open = True
+                self._stop.wait(_PAUSE)
+            else:
+                return True
+
+
+def _entry(place: Place, value: str | None) -> str | None:
+    """What a key's value says at a place."""
+    if value is None or not place.item:
+        return value
+    found = [item for item in json.loads(value) if _owner(item) == place.item]
+    return json.dumps(found[0]) if found else None
+
+
+def _value(place: Place, value: str | None, entry: str | None) -> str | None:
+    """The key's value with another entry at a place, all others as they are."""
+    if not place.item:
+        return entry
+    items = [item for item in json.loads(value or "[]") if _owner(item) != place.item]
+    if entry is not None:
+        items.append(json.loads(entry))
+    return json.dumps(items) if items else None
+
+
+def _owner(item: dict[str, Any]) -> str:
+    if "reservingPod" in item:
+        return f"{item['reservingPodNamespace']}/{item['reservingPod']}"
+    return f"{item['namespace']}/{item['pod']}"

@@ -1,0 +1,190 @@
+"""One run: a storm over a world of its own, then the judgement of what happened in it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hack.chaos.api import Api
+from hack.chaos.book import Book, Landings
+from hack.chaos.churn import Churn
+from hack.chaos.crew import Crew
+from hack.chaos.eye import Eye
+from hack.chaos.faults import Faults, Victims
+from hack.chaos.forms import LIST_STORE
+from hack.chaos.manager import Writer
+from hack.chaos.mishaps import Mishaps
+from hack.chaos.proxy import Proxy
+from hack.chaos.scale import Scale
+from hack.chaos.store import Journal, StoreHand
+from hack.chaos.view import Outcome, Show
+from hack.chaos.world import SCHEDULER, SCHEDULER_CONFIG, World
+from hack.controlplane.cluster import ControlPlane, render_scheduler_config
+from hack.promises.check import check, read_history
+from hack.promises.record import Recorder
+from tests.e2e.reserver_process import ReserverProcess
+
+_TICK = 0.2  # seconds
+_PROXIED = frozenset({"cut-watch", "bind-faults"})
+_LOGS = (SCHEDULER, "kube-apiserver", "kwok")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storm:
+    """One run.
+
+    Attributes:
+        run: its name.
+        faults: names of the faults that strike in it.
+        scale: how large it is.
+        seed: what is random follows from it, as far as threads let it.
+        plane: the control plane, without a scheduler of our name.
+        reserver_kubeconfig: what reserver reaches the API server with.
+        folder: where history and logs go; it does not exist yet.
+        show: tells whoever waits what is going on.
+    """
+
+    run: str
+    faults: frozenset[str]
+    scale: Scale
+    seed: int
+    plane: ControlPlane
+    reserver_kubeconfig: Path
+    folder: Path
+    show: Show
+
+    def rage(self) -> Outcome:
+        """Lets it storm, waits until it has settled, and judges."""
+        began = time.monotonic()
+        self.folder.mkdir(parents=True)
+        api, stop = Api(self.plane.kubeconfig), threading.Event()
+        self.show("filling the nodes")
+        with World(self.plane.kubeconfig, api, self.scale, self.seed, stop) as world:
+            book = Book(world.nodes)
+            with Recorder(self.plane.kubeconfig, self.folder, configmaps=[LIST_STORE]):
+                faults, leaks = self._storm(api, world, book, stop)
+            self.show("judging")
+            report = check(read_history(self.folder), schedulers=frozenset({SCHEDULER}))
+            (self.folder / "report.txt").write_text(str(report))
+            landings = Landings.of(book)
+        return Outcome(
+            run=self.run,
+            pods_bound=book.bound,
+            reservations=len(book.written),
+            owners=landings.lived,
+            missed=landings.missed,
+            faults=faults.count,
+            kinds=str(faults),
+            violations=(*map(str, report.violations), *leaks),
+            seconds=time.monotonic() - began,
+            folder=self.folder,
+        )
+
+    def _storm(
+        self, api: Api, world: World, book: Book, stop: threading.Event
+    ) -> tuple[Faults, tuple[str, ...]]:
+        with ExitStack() as stack:
+            journal = Journal(self.folder / "manager.jsonl")
+            stack.callback(journal.close)
+            victims = stack.enter_context(self._victims())
+            faults = Faults(self.seed, self.scale, self.faults, victims)
+            eye = Eye(api, world.name, book)
+            store = StoreHand(api, journal, stop)
+            churn = Churn(self.seed, self.scale, book, world.pods)
+            writers = [
+                Writer(name, self.seed + number, self.scale, book, store, world.pods)
+                for number, name in enumerate(("anna", "bert"), 1)
+            ]
+            crew = stack.enter_context(Crew(stop, self._tell(book, faults)))
+            crew.add(eye.follow, stop)
+            crew.until(eye.looked.is_set, "looking", seconds=30)
+            book.bound = 0  # the storm's pods only
+            tasks = (churn.blow, *(each.write for each in writers))
+            works = [crew.add(task, crew.calm) for task in tasks]
+            self._strike(crew, faults)
+            leaks = self._settle(crew, works, book, victims.reserver)
+        return faults, leaks
+
+    def _strike(self, crew: Crew, faults: Faults) -> None:
+        began = time.monotonic()
+        while (elapsed := time.monotonic() - began) < self.scale.seconds:
+            fault = faults.next_due(elapsed)
+            crew.look(fault or "storm")
+            if fault:
+                faults.strike()
+            else:
+                crew.stop.wait(_TICK)
+        faults.cease()
+
+    def _settle(
+        self, crew: Crew, works: list[Future[None]], book: Book, reserver: ReserverProcess
+    ) -> tuple[str, ...]:
+        """Waits for owners that are under way; returns what is held too much or too little."""
+        crew.calm.set()
+        crew.until(lambda: all(work.done() for work in works), "last writes", seconds=60)
+        seconds = self.scale.settle_seconds
+        crew.until(lambda: not Landings.of(book).waiting, "owners land", seconds=seconds)
+        active = 'reserver_reservations{phase="Active"}'
+
+        def agrees() -> bool:
+            return reserver.metric(active) == len(book.live())
+
+        if crew.until(agrees, "reserver and manager agree", seconds=15):
+            return ()
+        held = f"reserver holds {reserver.metric(active):.0f} reservations"
+        return (f"{held}, the manager knows of {len(book.live())}",)
+
+    @contextmanager
+    def _victims(self) -> Iterator[Victims]:
+        """Reserver and kube-scheduler, and a proxy where a fault needs one."""
+        with ExitStack() as stack:
+            mishaps, proxy, kubeconfig = Mishaps(self.seed), None, self.reserver_kubeconfig
+            if self.faults & _PROXIED:
+                proxy = stack.enter_context(Proxy(kubeconfig, mishaps))
+                kubeconfig = self.plane.folder / "proxied-kubeconfig"
+                proxy.write_kubeconfig(kubeconfig)
+            flags = ("--configmap", "/".join(LIST_STORE), "--cleaner-interval", "1")
+            log = self.folder / "reserver.log"
+            reserver = ReserverProcess(kubeconfig, log, *flags, wait_ready=False)
+            stack.enter_context(reserver)
+            reserver.wait_ready()
+            config = self.plane.folder / f"{SCHEDULER}.yaml"
+            config.write_text(
+                render_scheduler_config(
+                    SCHEDULER_CONFIG,
+                    kubeconfig=self.plane.kubeconfig,
+                    port=reserver.port,
+                    scheduler_name=SCHEDULER,
+                )
+            )
+            self.plane.start_scheduler(config, SCHEDULER)
+            stack.callback(self._keep_logs)
+            stack.callback(self.plane.stop_scheduler, SCHEDULER)
+            yield Victims(
+                plane=self.plane,
+                reserver=reserver,
+                proxy=proxy,
+                mishaps=mishaps,
+                scheduler=SCHEDULER,
+                scheduler_config=config,
+            )
+
+    def _keep_logs(self) -> None:
+        for name in _LOGS:
+            shutil.copy(self.plane.logs_dir / f"{name}.log", self.folder)
+
+    def _tell(self, book: Book, faults: Faults) -> Callable[[str], None]:
+        def tell(phase: str) -> None:
+            waiting = sum(not pod.node for pod in book.pods())
+            self.show(
+                f"{phase:<18} {book.bound} pods bound, {waiting} wait, {len(book.live())} "
+                f"reservations live of {len(book.written)}, {faults.count} faults"
+            )
+
+        return tell

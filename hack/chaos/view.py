@@ -1,0 +1,122 @@
+"""What a person sees while it storms, and the table at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.table import Table
+
+_EVERY = 10.0  # seconds between two lines where there is no terminal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a run gave.
+
+    Attributes:
+        run: its name.
+        pods_bound: how many were bound during the storm.
+        reservations: how many were written.
+        owners: how many had a reservation that lived.
+        missed: one line for each of them that did not land on its seat.
+        faults: how many there were.
+        kinds: how many of each kind.
+        violations: one line each.
+        seconds: how long it all took, in seconds.
+        folder: history and logs.
+    """
+
+    run: str
+    pods_bound: int
+    reservations: int
+    owners: int
+    missed: tuple[str, ...]
+    faults: int
+    kinds: str
+    violations: tuple[str, ...]
+    seconds: float
+    folder: Path
+
+    @property
+    def is_good(self) -> bool:
+        """Whether all promises were kept and all owners landed."""
+        return not self.violations and not self.missed
+
+
+class Show(Protocol):
+    """Tells whoever waits what is going on."""
+
+    def __call__(self, text: str) -> None:
+        """Tell it; called several times a second."""
+
+
+class Progress:
+    """One line that changes on a terminal, a line every ten seconds elsewhere."""
+
+    def __init__(self, console: Console, run: str) -> None:
+        self._console = console
+        self._run = run
+        self._status = console.status(run)
+        self._began = time.monotonic()
+        self._said = float("-inf")
+
+    def __enter__(self) -> Self:
+        """Begins to show."""
+        self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Takes the line away."""
+        self._status.stop()
+
+    def __call__(self, text: str) -> None:
+        """Shows it."""
+        elapsed = time.monotonic() - self._began
+        line = f"{self._run:<18} {elapsed:4.0f} s  {text}"
+        self._status.update(line)
+        if not self._console.is_terminal and elapsed - self._said >= _EVERY:
+            self._said = elapsed
+            self._console.print(line, highlight=False, soft_wrap=True)
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """The table of all runs."""
+    shown = Table()
+    shown.add_column("run")
+    for title in (
+        "pods bound",
+        "reservations",
+        "owners on their seat",
+        "faults",
+        "violations",
+        "s",
+    ):
+        shown.add_column(title, justify="right")
+    for outcome in outcomes:
+        landed = outcome.owners - len(outcome.missed)
+        shown.add_row(
+            outcome.run,
+            str(outcome.pods_bound),
+            str(outcome.reservations),
+            f"{landed} / {outcome.owners}",
+            str(outcome.faults),
+            str(len(outcome.violations)),
+            f"{outcome.seconds:.0f}",
+            style=None if outcome.is_good else "bold red",
+        )
+    return shown
+
+
+def details(outcome: Outcome) -> str:
+    """What the table has no room for."""
+    lines = [f"{outcome.run}: faults: {outcome.kinds}"]
+    lines += [f"  violation: {text}" for text in outcome.violations]
+    lines += [f"  missed: {text}" for text in outcome.missed]
+    if not outcome.is_good:
+        lines.append(f"  history and logs: {outcome.folder}")
+    return "\n".join(lines)
