@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hack.promises.amounts import total
-from hack.promises.case import Case, Span
+from hack.promises.case import Case
+from hack.promises.history import Moment
 from hack.promises.report import Kind, Violation
+from hack.promises.room import fits
 from hack.promises.world import Binding, Life, Pod
 
 
@@ -59,15 +61,15 @@ def off_seat(case: Case) -> Iterator[tuple[bool, Violation]]:
 def _judge_seat(
     case: Case, pod: Pod, binding: Binding, seat: Life
 ) -> Iterator[tuple[bool, Violation]]:
-    span, node = case.span(binding), seat.entry.node
-    forbidden = seat.entry.require
-    if not forbidden and not _has_room(case, pod, node, span):
+    node, forbidden = seat.entry.node, seat.entry.require
+    before = Moment(binding.moment.revision - 1, binding.moment.at)
+    if not forbidden and not fits(case, pod, node, before):
         return
     yield (
         forbidden,
         Violation(
             kind=Kind.OFF_SEAT,
-            revision=span.revision,
+            revision=binding.moment.revision,
             at=binding.moment.at,
             node=binding.node,
             pod=pod.name,
@@ -75,15 +77,4 @@ def _judge_seat(
             sums={"seat": node},
             text="its policy is Require" if forbidden else "its seat had room for it",
         ),
-    )
-
-
-def _has_room(case: Case, pod: Pod, node: str, span: Span) -> bool:
-    state = pod.at(span.revision) or pod.states[-1]
-    offered = case.world.allocatable(node, span.since, span.revision) or {}
-    used = total([case.taken(node, span, pod), *case.held(node, span, pod).values()])
-    return all(
-        offered.get(resource, 0) - used.get(resource, 0) >= wanted
-        for resource, wanted in state.requests.items()
-        if wanted
     )

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hack.promises.amounts import total
 from hack.promises.case import Case
 from hack.promises.history import Moment
 from hack.promises.report import Kind, Violation
-from hack.promises.world import ENDLESS, Life, Pod
+from hack.promises.room import ended, fits
+from hack.promises.world import ENDLESS, Pod
 
 _NAMED = re.compile(r"held by reservation ([^\s,]+)")
 
@@ -62,17 +62,6 @@ def _named(refusal: str) -> set[str]:
     return {place.rstrip(".") for place in _NAMED.findall(refusal)}
 
 
-def _ended(case: Case, life: Life) -> float:
-    """Return when an entry certainly stopped holding, unix seconds; infinite if it did not."""
-    ends = [life.gone.at if life.gone else float("inf")]
-    if life.expires is not None:
-        ends.append(life.expires)
-    claims = sorted(c.moment.at for c in case.claims.get(life, ()) if c.sure)
-    if len(claims) >= life.entry.slots:
-        ends.append(claims[life.entry.slots - 1])
-    return min(ends)
-
-
 def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
     """Yield the refusals that were decided when the hold was over."""
     for moment in wait.said:
@@ -81,10 +70,10 @@ def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
             for life in case.world.lives_at.get(wait.place, ())
             if life.written.revision <= moment.revision
         ]
-        ended = max((_ended(case, life) for life in lives), default=float("inf"))
+        over = max((ended(case, life) for life in lives), default=float("inf"))
         # The refusal took its time to be written, as the end of the hold did to be seen.
-        if ended < case.earliest(moment.at) - case.rules.grace_s:
-            late = {"seconds": round(moment.at - ended, 1)}
+        if over < case.earliest(moment.at) - case.rules.grace_s:
+            late = {"seconds": round(moment.at - over, 1)}
             text = "refused because of a reservation that was over"
             yield _stale(wait, moment, lives[-1].entry.node, late, text)
 
@@ -95,7 +84,7 @@ def _waited_too_long(case: Case, wait: Wait) -> Iterator[Violation]:
     if not lives or not wait.said or not wait.pod.only_capacity:
         return
     outages = [o.until for o in case.world.history.outages if o.since <= wait.end]
-    start = max([wait.said[0].at, *outages, *(_ended(case, life) for life in lives)])
+    start = max([wait.said[0].at, *outages, *(ended(case, life) for life in lives)])
     node = lives[-1].entry.node
     if wait.end - start > case.rules.patience_s and _fits(case, wait.pod, node, start, wait.end):
         waited = {"seconds": round(wait.end - start, 1)}
@@ -115,7 +104,7 @@ def _fits(case: Case, pod: Pod, node: str, start: float, end: float) -> bool:
         return False  # kube-scheduler may have refused the node for another reason by then.
     writes = (m for m in _writes_about(case, node) if first < m.revision <= last)
     moments = [Moment(first, start), *(Moment(m.revision, max(start, m.at)) for m in writes)]
-    return all(_has_room(case, pod, node, moment) for moment in moments)
+    return all(fits(case, pod, node, moment) for moment in moments)
 
 
 def _writes_about(case: Case, node: str) -> Iterator[Moment]:
@@ -126,34 +115,6 @@ def _writes_about(case: Case, node: str) -> Iterator[Moment]:
         yield from (state.moment for state in pod.states)
     for life in case.world.lives_on.get(node, ()):
         yield life.written
-
-
-def _has_room(case: Case, pod: Pod, node: str, moment: Moment) -> bool:
-    """Return whether a pod fits on a node beside all that may be there or may be held."""
-    world, revision = case.world, moment.revision
-    state = pod.at(revision)
-    offered = world.allocatable(node, moment.at, revision)
-    if state is None or offered is None:
-        return False
-    others = (
-        now.requests
-        for other in world.pods_near.get(node, ())
-        if other.uid != pod.uid
-        and (now := other.at(revision)) is not None
-        and not now.done
-        and node in {now.node, now.nominated}
-    )
-    holds = (
-        {name: amount * life.entry.slots for name, amount in life.entry.resources.items()}
-        for life in world.lives_on.get(node, ())
-        if life.stands(revision) and _ended(case, life) > moment.at
-    )
-    sums = total([*others, *holds])
-    return all(
-        offered.get(resource, 0) - sums.get(resource, 0) >= wanted
-        for resource, wanted in state.requests.items()
-        if wanted
-    )
 
 
 def _stale(wait: Wait, moment: Moment, node: str, sums: dict[str, float], text: str) -> Violation:

@@ -143,3 +143,10 @@ def test_an_owner_that_must_land_on_its_seat_may_land_nowhere_else(tape: Tape) -
     place = tape.reserve("owner", policy="Require")
     tape.land("owner", "m", place, cpu="2")
     assert tape.kinds() == [Kind.OFF_SEAT]
+
+
+def test_an_owner_goes_elsewhere_if_a_new_hold_may_have_taken_its_seats_room(tape: Tape) -> None:
+    place = tape.reserve("owner")
+    tape.put("new", tape.entry("other", cpu="3"))
+    tape.land("owner", "m", place, cpu="2")
+    assert tape.report().warnings == ()
