@@ -99,8 +99,15 @@ class Journal:
         item.get("metadata", {}).pop("managedFields", None)
         line = {"at": time.time(), "collection": collection, "type": kind, "object": item}
         with self._lock:
-            self._file.write(msgspec.json.encode(line) + b"\n")
-            self._file.flush()
+            if not self._file.closed:
+                self._file.write(msgspec.json.encode(line) + b"\n")
+                self._file.flush()
+
+    def end(self) -> None:
+        """Write that nothing comes after this, and see to it."""
+        self.write("", "END", {})
+        with self._lock:
+            self._file.close()
 
 
 def record(core: Any, folder: Path, configmaps: Sequence[str], label_namespace: str) -> None:  # noqa: ANN401 - the client's types do not know _preload_content
@@ -128,7 +135,7 @@ def record(core: Any, folder: Path, configmaps: Sequence[str], label_namespace: 
     stopping.set()
     for watch in watches:
         watch.found()
-    journal.write("", "END", {})
+    journal.end()
 
 
 def main() -> None:
