@@ -1,12 +1,13 @@
 """Measures how waiting pods are best woken when a hold ends, on the real kube-scheduler.
 
-    python -m hack.wakeup
+    python -m hack.wakeup [--waiting N ...] [--way nomination|change]
 
 Nominating a node (what reserver does) against a plain change of the pod, with 1, 100 and 1,000 pods
 waiting: the time from the release to the last binding that it allows, the Filter calls that
 kube-scheduler makes meanwhile, and the pods that are patched. The numbers are in docs/adr/0004.
 """
 
+import argparse
 import statistics
 import sys
 import tempfile
@@ -33,6 +34,7 @@ wake._send_back = lambda pod, node: Retry(pod, attempts=1)
 """
 """What makes reserver change an annotation instead of nominating a node."""
 
+WAYS = ("nomination", "change")
 TRIALS = {1: 20, 100: 5, 1000: 3}
 
 
@@ -47,6 +49,10 @@ class Trial:
 
 def main() -> None:
     """Prints one line for each way and number of waiting pods."""
+    parser = argparse.ArgumentParser(description="Measures how waiting pods are best woken.")
+    parser.add_argument("--waiting", type=int, nargs="+", choices=TRIALS, default=list(TRIALS))
+    parser.add_argument("--way", nargs="+", choices=WAYS, default=WAYS)
+    options = parser.parse_args()
     print("| waiting | woken by | bound within, median | longest | Filter calls | pods woken |")
     print("|---|---|---|---|---|---|")
     with ControlPlane(controller_manager=False) as plane, tempfile.TemporaryDirectory() as folder:
@@ -56,11 +62,12 @@ def main() -> None:
         store = {"metadata": {"name": STORE, "labels": labels}}
         api.create_namespaced_config_map(NAMESPACE, store)
         nodes = create_nodes(plane.kubeconfig, NODES, cpu=str(CPUS))
-        for way in ("nomination", "change of the pod"):
+        for way in options.way:
             with _reserver(plane, Path(folder), way) as reserver:
-                for waiting, trials in TRIALS.items():
+                for waiting in options.waiting:
                     print(f"{way}, {waiting} waiting", file=sys.stderr)
-                    done = [_trial(api, reserver, nodes, waiting) for _ in range(trials)]
+                    trials = range(TRIALS[waiting])
+                    done = [_trial(api, reserver, nodes, waiting) for _ in trials]
                     print(_row(waiting, way, done), flush=True)
 
 
