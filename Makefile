@@ -10,7 +10,7 @@ NODES ?= 3
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
-.PHONY: help venv demo test check e2e cluster controlplane bench image proto lock clean
+.PHONY: help venv demo test check e2e cluster controlplane chaos bench image proto lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -48,6 +48,9 @@ e2e: controlplane ## Run the scenarios and the API contracts on the real control
 
 cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, until Ctrl-C
 	@$(BIN)/python -m hack.controlplane.cluster --version $(KUBERNETES) --nodes $(NODES)
+
+chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes 0.5 --faults none' and others
+	$(BIN)/python -m hack.chaos $(ARGS)
 
 bench: venv ## Print the tables of docs/performance.md
 	$(BIN)/python -m hack.bench

@@ -52,6 +52,10 @@ class Api:
             maxsize=_CONNECTIONS, ca_certs=self.ca_file, retries=False, timeout=_TIMEOUT
         )
 
+    def close(self) -> None:
+        """Closes all connections."""
+        self._pool.clear()
+
     def get(self, path: str) -> Any:  # noqa: ANN401 (JSON)
         """Reads an object or a list.
 

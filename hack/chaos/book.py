@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from hack.chaos.forms import Form, Terms
 from hack.chaos.scale import NODE_CPU
 
+ENDLESS = float("inf")
+
 
 @dataclass(kw_only=True)
 class Hold:
@@ -19,11 +21,13 @@ class Hold:
 
     Attributes:
         form: how it is written.
+        written_at: when the API server had confirmed what it says now, unix seconds.
         terms: what it says now.
         is_over: removed, given up, or its owner has landed.
         owner_came: its owner was created.
-        was_awaited: at that moment it held, and had its room.
+        was_awaited: at that moment it held, had its room, and reserver must have seen it.
         landed_on: the node that its owner was bound to.
+        was_seen: when that happened, reserver must have seen it.
         had_room: from then until it landed, its node had room for all that was held there.
     """
 
@@ -33,7 +37,9 @@ class Hold:
     owner_came: bool = False
     was_awaited: bool = False
     landed_on: str = ""
+    was_seen: bool = True
     had_room: bool = True
+    written_at: float = ENDLESS
 
     def holds(self, now: float) -> bool:
         """Whether it counts at `now`, unix seconds."""
@@ -54,11 +60,13 @@ class Book:
     """The manager's picture; all methods may be called from any thread.
 
     Attributes:
+        grace_s: how long reserver may take to see a write, in seconds.
         bound: how many pods were seen being bound.
         written: all reservations, in the order of their writing.
     """
 
-    def __init__(self, nodes: Iterable[str]) -> None:
+    def __init__(self, nodes: Iterable[str], grace_s: float) -> None:
+        self.grace_s = grace_s
         self._lock = threading.RLock()
         self._pods: dict[str, SeenPod] = {}
         self._used: Counter[str] = Counter(dict.fromkeys(nodes, 0))
@@ -138,7 +146,12 @@ class Book:
             if hold.is_over or hold.owner_came or (more > 0 and self._room(terms.node) < more):
                 return False
             hold.terms = terms
+            hold.written_at = ENDLESS
             return True
+
+    def confirm(self, hold: Hold) -> None:
+        """Takes note that a reservation is written as its terms say."""
+        hold.written_at = time.time()
 
     def end(self, hold: Hold) -> None:
         """Counts a reservation no longer: it was removed, or found gone."""
@@ -151,7 +164,8 @@ class Book:
         """Takes note that the owner is about to be created."""
         with self._lock:
             hold.owner_came = True
-            hold.was_awaited = hold.holds(time.time()) and self._room(hold.terms.node) >= 0
+            holds = hold.holds(time.time()) and self._room(hold.terms.node) >= 0
+            hold.was_awaited = holds and self._must_be_seen(hold)
             hold.had_room = True
 
     def _room(self, node: str) -> int:
@@ -165,44 +179,14 @@ class Book:
         hold = self._live.get(pod.name)
         if hold is not None and hold.owner_came:
             hold.landed_on = pod.node
+            hold.was_seen = self._must_be_seen(hold)
             self.end(hold)
+
+    def _must_be_seen(self, hold: Hold) -> bool:
+        return time.time() - hold.written_at > self.grace_s
 
     def _overtaken(self, node: str) -> None:
         """A pod took room at the moment it was reserved: nobody can promise who comes too late."""
         for hold in self._live.values():
             if hold.terms.node == node:
                 hold.had_room = False
-
-
-@dataclass(frozen=True)
-class Landings:
-    """What became of owners whose reservation lived until they were bound, or to the end.
-
-    Attributes:
-        lived: how many there were.
-        missed: one line for each that is not on its seat.
-        waiting: how many of these are bound nowhere.
-    """
-
-    lived: int
-    missed: tuple[str, ...]
-    waiting: int
-
-    @classmethod
-    def of(cls, book: Book) -> Landings:
-        """Counts them; call it when nothing moves any more."""
-        now = time.time()
-        lived = [
-            hold
-            for hold in book.written
-            if hold.was_awaited and hold.had_room and (hold.landed_on or hold.holds(now))
-        ]
-        missed = [hold for hold in lived if hold.landed_on != hold.terms.node]
-        waiting = sum(not hold.landed_on for hold in missed)
-        return cls(len(lived), tuple(_tell(hold) for hold in missed), waiting)
-
-
-def _tell(hold: Hold) -> str:
-    terms = hold.terms
-    what = f"{terms.item} ({terms.cpu}m, {hold.form.name}, {terms.policy})"
-    return f"{what}: seat on {terms.node}, {hold.landed_on or 'still pending'}"

@@ -15,15 +15,19 @@ _THREADS = 8
 class Crew:
     """The threads of a storm, as a context manager that ends them.
 
+    Args:
+        stop: see below.
+        attend: is called with the name of the phase, several times a second.
+
     Attributes:
         calm: set when no new work is to be begun.
         stop: set when all is to end.
     """
 
-    def __init__(self, stop: threading.Event, tell: Callable[[str], None]) -> None:
+    def __init__(self, stop: threading.Event, attend: Callable[[str], None]) -> None:
         self.calm = threading.Event()
         self.stop = stop
-        self._tell = tell
+        self._attend = attend
         self._pool = ThreadPoolExecutor(_THREADS)
         self._futures: list[Future[None]] = []
 
@@ -44,8 +48,8 @@ class Crew:
         return future
 
     def look(self, phase: str) -> None:
-        """Tells what is going on; raises what ended a thread."""
-        self._tell(phase)
+        """Attends to what is going on; raises what ended a thread."""
+        self._attend(phase)
         for future in self._futures:
             if future.done():
                 future.result()

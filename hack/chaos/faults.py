@@ -6,6 +6,7 @@ import base64
 import json
 import random
 import threading
+import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -18,9 +19,11 @@ from hack.chaos.scale import Scale
 from hack.controlplane.cluster import ControlPlane
 from tests.e2e.reserver_process import ReserverProcess
 
-_CALM = (0.05, 0.95)  # the part of the storm, as shares of its time, in which faults strike
+_CALM_END = 0.95  # the part of the storm, as a share of its time, in which faults strike
 _DOWN = 1.0  # seconds that reserver stays dead at most
-_SILENCE = (1.0, 5.0)  # seconds that watches say nothing, or are refused
+_AWAITED = 0.75  # share of its starts after which it is ready before the next fault
+LONGEST_SILENCE = 5.0
+"""How long watches may say nothing, or be refused, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,26 +50,35 @@ class Victims:
 class Faults:
     """Strikes when it is time, one fault after the other.
 
-    Strike from the thread that started the control plane: what it starts lives as long as that.
+    Use it in one thread, which lives as long as the control plane: what it starts ends with that.
     """
 
-    def __init__(self, seed: int, scale: Scale, names: Iterable[str], victims: Victims) -> None:
+    def __init__(
+        self, seed: int, scale: Scale, names: Iterable[str], victims: Victims, log: Path
+    ) -> None:
         self._rng = random.Random(seed)  # noqa: S311
+        self._seconds = scale.seconds
         self._victims = victims
         self._names = frozenset(names)
+        self._log = log
         self._struck: Counter[str] = Counter()
         self._pause = threading.Event()
         if "bind-faults" in self._names:
             victims.mishaps.every = scale.bind_fault_every
-        coming = [name for name in self._names for _ in range(scale.strikes.get(name, 0))]
-        self._coming = sorted(
-            ((self._rng.uniform(*_CALM) * scale.seconds, name) for name in coming), reverse=True
-        )
+        self._coming = [name for name in self._names for _ in range(scale.strikes.get(name, 0))]
+        self._rng.shuffle(self._coming)
+        self._next_at = 0.0
+        self._plan(0.0)
 
     @property
     def count(self) -> int:
         """How many faults there were, bindings that went wrong included."""
         return self._struck.total() + self._victims.mishaps.seen.total()
+
+    @property
+    def are_over(self) -> bool:
+        """Whether all have struck that come at instants."""
+        return not self._coming
 
     def __str__(self) -> str:
         """Return how many of each kind there were."""
@@ -75,27 +87,53 @@ class Faults:
 
     def next_due(self, elapsed: float) -> str | None:
         """The fault that has to strike now, so many seconds into the storm."""
-        return self._coming[-1][1] if self._coming and self._coming[-1][0] <= elapsed else None
+        return self._coming[-1] if self._coming and self._next_at <= elapsed else None
 
-    def strike(self) -> None:
+    def strike(self, elapsed: float) -> None:
         """Lets the next fault strike; returns when what it ended runs again."""
-        _, name = self._coming.pop()
         arms: dict[str, Callable[[], str]] = {
             "kill-reserver": self._kill_reserver,
             "restart-scheduler": self._restart_scheduler,
             "restart-apiserver": self._restart_apiserver,
             "cut-watch": self._cut_watch,
         }
-        self._struck[arms[name]()] += 1
+        began = time.time()
+        self._note(began, arms[self._coming.pop()]())
+        self._plan(elapsed + time.time() - began)
+
+    def mend(self) -> None:
+        """Starts kube-scheduler again if it has ended by itself, as a kubelet would.
+
+        Raises:
+            RuntimeError: reserver has ended by itself, which it must not.
+        """
+        victims = self._victims
+        if victims.reserver.process.poll() is not None:
+            raise RuntimeError(f"reserver ended by itself: {victims.reserver.log}")
+        if not victims.plane._running[victims.scheduler].alive:  # noqa: SLF001
+            began = time.time()
+            self._restart_scheduler()
+            self._note(began, "scheduler ended by itself")
+
+    def _plan(self, elapsed: float) -> None:
+        """Spreads what is to come over the time that is left, at random."""
+        if self._coming:
+            mean = max(0.0, _CALM_END * self._seconds - elapsed) / len(self._coming)
+            self._next_at = elapsed + self._rng.uniform(0.2, max(1.0, 1.5 * mean))
+
+    def _note(self, began: float, what: str) -> None:
+        self._struck[what] += 1
+        with self._log.open("a") as log:
+            log.write(json.dumps({"at": began, "until": time.time(), "what": what}) + "\n")
 
     def cease(self) -> None:
         """No binding goes wrong any more."""
         self._victims.mishaps.every = 0
 
     def _kill_reserver(self) -> str:
-        self._victims.reserver.kill()
-        self._pause.wait(self._rng.uniform(0, _DOWN))
-        self._victims.reserver.start()
+        self._bounce_reserver()
+        if self._rng.random() < _AWAITED:
+            self._victims.reserver.wait_ready()
         return "reserver killed"
 
     def _restart_scheduler(self) -> str:
@@ -109,9 +147,14 @@ class Faults:
         plane = self._victims.plane
         plane.stop_apiserver()
         if "kill-reserver" in self._names:
-            self._kill_reserver()
+            self._bounce_reserver()
         plane.start_apiserver()
         return "API server restarted"
+
+    def _bounce_reserver(self) -> None:
+        self._victims.reserver.kill()
+        self._pause.wait(self._rng.uniform(0, _DOWN))
+        self._victims.reserver.start()
 
     def _cut_watch(self) -> str:
         proxy = self._victims.proxy
@@ -121,14 +164,14 @@ class Faults:
             compact(self._victims.plane)  # a list in pages may meet 410, too
         if how == "silence":
             proxy.hush(silent=True)
-            self._pause.wait(self._rng.uniform(*_SILENCE))
+            self._pause.wait(self._rng.uniform(1, LONGEST_SILENCE))
             proxy.hush(silent=False)
             return "watches silent"
         if how == "refuse":
             proxy.refuse_watches(refuse=True)
         proxy.cut(expire=how == "expire")
         if how == "refuse":
-            self._pause.wait(self._rng.uniform(*_SILENCE))
+            self._pause.wait(self._rng.uniform(1, LONGEST_SILENCE))
             proxy.refuse_watches(refuse=False)
         return {"cut": "watches cut", "expire": "watches expired"}.get(how, "watches refused")
 

@@ -95,7 +95,7 @@ class Writer:
             return
         if self._rng.random() < _EDITED:
             self._after(0.2, 1, lambda: self._edit(hold))
-        self._after(0.1, 8, lambda: self._arrive(hold, cpu))
+        self._after(0.1, 6 + 2 * self._book.grace_s, lambda: self._arrive(hold, cpu))
 
     def _owner_moves(self, name: str, node: str, cpu: int) -> None:
         bound = [pod for pod in self._book.pods() if pod.node and pod.name.startswith("fill-")]
@@ -106,7 +106,7 @@ class Writer:
             return self._owner_arrives(name, node, cpu)
         hold = self._add(pod.name, node, cpu, _LONG)
         if hold is not None:
-            self._after(0.5, 4, lambda: self._evict(hold, cpu))
+            self._after(0.5, 4 + self._book.grace_s, lambda: self._evict(hold, cpu))
         return None
 
     def _expires(self, name: str, node: str, cpu: int) -> None:
@@ -143,6 +143,7 @@ class Writer:
         if not self._book.add(hold):
             return None
         self._store.put(Place.of(form, terms), form.write(terms))
+        self._book.confirm(hold)
         return hold
 
     def _edit(self, hold: Hold) -> None:
@@ -155,8 +156,11 @@ class Writer:
         self._rewrite(hold, replace(hold.terms, expires=hold.terms.expires + seconds))
 
     def _rewrite(self, hold: Hold, terms: Terms) -> None:
-        amended = self._book.amend(hold, terms)
-        if amended and not self._store.replace(Place.of(hold.form, terms), hold.form.write(terms)):
+        if not self._book.amend(hold, terms):
+            return
+        if self._store.replace(Place.of(hold.form, terms), hold.form.write(terms)):
+            self._book.confirm(hold)
+        else:
             self._book.end(hold)
 
     def _remove(self, hold: Hold) -> None:

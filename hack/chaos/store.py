@@ -77,8 +77,7 @@ class StoreHand:
         return self._change(place, lambda _: None)
 
     def _change(self, place: Place, edit: Callable[[str | None], str | None]) -> bool:
-        namespace, name = place.store
-        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+        path = path_of(place.store)
         is_open = False  # a request without an answer may have been carried out
         while True:
             try:
@@ -106,11 +105,17 @@ class StoreHand:
                 return True
 
 
+def path_of(store: tuple[str, str]) -> str:
+    """The API server's path of a ConfigMap, given its namespace and name."""
+    namespace, name = store
+    return f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+
+
 def _entry(place: Place, value: str | None) -> str | None:
     """What a key's value says at a place."""
     if value is None or not place.item:
         return value
-    found = [item for item in json.loads(value) if _owner(item) == place.item]
+    found = [item for item in json.loads(value) if owner_of(item) == place.item]
     return json.dumps(found[0]) if found else None
 
 
@@ -118,13 +123,14 @@ def _value(place: Place, value: str | None, entry: str | None) -> str | None:
     """The key's value with another entry at a place, all others as they are."""
     if not place.item:
         return entry
-    items = [item for item in json.loads(value or "[]") if _owner(item) != place.item]
+    items = [item for item in json.loads(value or "[]") if owner_of(item) != place.item]
     if entry is not None:
         items.append(json.loads(entry))
     return json.dumps(items) if items else None
 
 
-def _owner(item: dict[str, Any]) -> str:
+def owner_of(item: dict[str, Any]) -> str:
+    """The owner that an item of a list names, as namespace/name."""
     if "reservingPod" in item:
         return f"{item['reservingPodNamespace']}/{item['reservingPod']}"
     return f"{item['namespace']}/{item['pod']}"

@@ -7,23 +7,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hack.chaos.api import Api
-from hack.chaos.book import Book, Landings
+from hack.chaos.audit import Landings, Remains
+from hack.chaos.book import Book
 from hack.chaos.churn import Churn
 from hack.chaos.crew import Crew
 from hack.chaos.eye import Eye
-from hack.chaos.faults import Faults, Victims
+from hack.chaos.faults import LONGEST_SILENCE, Faults, Victims
 from hack.chaos.forms import LIST_STORE
 from hack.chaos.manager import Writer
-from hack.chaos.mishaps import Mishaps
+from hack.chaos.mishaps import LATEST_REQUEST, Mishaps
 from hack.chaos.proxy import Proxy
 from hack.chaos.scale import Scale
 from hack.chaos.store import Journal, StoreHand
-from hack.chaos.view import Outcome, Show
+from hack.chaos.view import Outcome
 from hack.chaos.world import SCHEDULER, SCHEDULER_CONFIG, World
 from hack.controlplane.cluster import ControlPlane, render_scheduler_config
 from hack.promises.check import check, read_history
@@ -31,6 +33,11 @@ from hack.promises.record import Recorder
 from tests.e2e.reserver_process import ReserverProcess
 
 _TICK = 0.2  # seconds
+_LONGER = 1.3  # times as long as planned a storm may last, for the last faults
+_TIDY_S = 15.0
+"""How long reserver may take to remove what is over, and to see what is not, in seconds."""
+_SEEN_S = 1.0
+"""How long reserver may take to see a write while nothing holds it up, in seconds."""
 _PROXIED = frozenset({"cut-watch", "bind-faults"})
 _LOGS = (SCHEDULER, "kube-apiserver", "kwok")
 
@@ -47,7 +54,7 @@ class Storm:
         plane: the control plane, without a scheduler of our name.
         reserver_kubeconfig: what reserver reaches the API server with.
         folder: where history and logs go; it does not exist yet.
-        show: tells whoever waits what is going on.
+        show: tells whoever waits what is going on; called several times a second.
     """
 
     run: str
@@ -57,20 +64,25 @@ class Storm:
     plane: ControlPlane
     reserver_kubeconfig: Path
     folder: Path
-    show: Show
+    show: Callable[[str], object]
 
     def rage(self) -> Outcome:
         """Lets it storm, waits until it has settled, and judges."""
         began = time.monotonic()
         self.folder.mkdir(parents=True)
-        api, stop = Api(self.plane.kubeconfig), threading.Event()
+        stop = threading.Event()
         self.show("filling the nodes")
-        with World(self.plane.kubeconfig, api, self.scale, self.seed, stop) as world:
-            book = Book(world.nodes)
+        with (
+            closing(Api(self.plane.kubeconfig)) as api,
+            World(self.plane.kubeconfig, api, self.scale, self.seed, stop) as world,
+        ):
+            book = Book(world.nodes, self._grace())
             with Recorder(self.plane.kubeconfig, self.folder, configmaps=[LIST_STORE]):
-                faults, leaks = self._storm(api, world, book, stop)
+                faults, remains = self._storm(api, world, book, stop)
             self.show("judging")
-            report = check(read_history(self.folder), schedulers=frozenset({SCHEDULER}))
+            report = check(
+                read_history(self.folder), schedulers=frozenset({SCHEDULER}), grace_s=self._grace()
+            )
             (self.folder / "report.txt").write_text(str(report))
             landings = Landings.of(book)
         return Outcome(
@@ -81,19 +93,27 @@ class Storm:
             missed=landings.missed,
             faults=faults.count,
             kinds=str(faults),
-            violations=(*map(str, report.violations), *leaks),
+            violations=(*map(str, report.violations), *remains.violations()),
+            limits=tuple(remains.limits()),
             seconds=time.monotonic() - began,
             folder=self.folder,
         )
 
+    def _grace(self) -> float:
+        """How long a write may take to be seen or carried out; reserver cannot know of more."""
+        late = LATEST_REQUEST if "bind-faults" in self.faults else 0
+        return _SEEN_S + late + (LONGEST_SILENCE if "cut-watch" in self.faults else 0)
+
     def _storm(
         self, api: Api, world: World, book: Book, stop: threading.Event
-    ) -> tuple[Faults, tuple[str, ...]]:
+    ) -> tuple[Faults, Remains]:
         with ExitStack() as stack:
             journal = Journal(self.folder / "manager.jsonl")
             stack.callback(journal.close)
             victims = stack.enter_context(self._victims())
-            faults = Faults(self.seed, self.scale, self.faults, victims)
+            faults = Faults(
+                self.seed, self.scale, self.faults, victims, self.folder / "faults.jsonl"
+            )
             eye = Eye(api, world.name, book)
             store = StoreHand(api, journal, stop)
             churn = Churn(self.seed, self.scale, book, world.pods)
@@ -101,44 +121,41 @@ class Storm:
                 Writer(name, self.seed + number, self.scale, book, store, world.pods)
                 for number, name in enumerate(("anna", "bert"), 1)
             ]
-            crew = stack.enter_context(Crew(stop, self._tell(book, faults)))
+            crew = stack.enter_context(Crew(stop, self._attend(book, faults)))
             crew.add(eye.follow, stop)
             crew.until(eye.looked.is_set, "looking", seconds=30)
             book.bound = 0  # the storm's pods only
             tasks = (churn.blow, *(each.write for each in writers))
             works = [crew.add(task, crew.calm) for task in tasks]
             self._strike(crew, faults)
-            leaks = self._settle(crew, works, book, victims.reserver)
-        return faults, leaks
+            look = partial(Remains.of, api, book, world.name, victims.reserver)
+            remains = self._settle(crew, works, book, look)
+        return faults, remains
 
     def _strike(self, crew: Crew, faults: Faults) -> None:
         began = time.monotonic()
-        while (elapsed := time.monotonic() - began) < self.scale.seconds:
+        longest = _LONGER * self.scale.seconds
+        while (elapsed := time.monotonic() - began) < longest:
+            if elapsed > self.scale.seconds and faults.are_over:
+                break
             fault = faults.next_due(elapsed)
             crew.look(fault or "storm")
             if fault:
-                faults.strike()
+                faults.strike(elapsed)
             else:
                 crew.stop.wait(_TICK)
         faults.cease()
 
     def _settle(
-        self, crew: Crew, works: list[Future[None]], book: Book, reserver: ReserverProcess
-    ) -> tuple[str, ...]:
-        """Waits for owners that are under way; returns what is held too much or too little."""
+        self, crew: Crew, works: list[Future[None]], book: Book, look: Callable[[], Remains]
+    ) -> Remains:
+        """Waits for owners that are under way; returns what then stands in the stores."""
         crew.calm.set()
         crew.until(lambda: all(work.done() for work in works), "last writes", seconds=60)
         seconds = self.scale.settle_seconds
         crew.until(lambda: not Landings.of(book).waiting, "owners land", seconds=seconds)
-        active = 'reserver_reservations{phase="Active"}'
-
-        def agrees() -> bool:
-            return reserver.metric(active) == len(book.live())
-
-        if crew.until(agrees, "reserver and manager agree", seconds=15):
-            return ()
-        held = f"reserver holds {reserver.metric(active):.0f} reservations"
-        return (f"{held}, the manager knows of {len(book.live())}",)
+        crew.until(lambda: not any(look().violations()), "reserver tidies up", seconds=_TIDY_S)
+        return look()
 
     @contextmanager
     def _victims(self) -> Iterator[Victims]:
@@ -179,12 +196,13 @@ class Storm:
         for name in _LOGS:
             shutil.copy(self.plane.logs_dir / f"{name}.log", self.folder)
 
-    def _tell(self, book: Book, faults: Faults) -> Callable[[str], None]:
-        def tell(phase: str) -> None:
+    def _attend(self, book: Book, faults: Faults) -> Callable[[str], None]:
+        def attend(phase: str) -> None:
+            faults.mend()
             waiting = sum(not pod.node for pod in book.pods())
             self.show(
                 f"{phase:<18} {book.bound} pods bound, {waiting} wait, {len(book.live())} "
                 f"reservations live of {len(book.written)}, {faults.count} faults"
             )
 
-        return tell
+        return attend

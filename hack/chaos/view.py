@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from rich.console import Console
 from rich.table import Table
@@ -27,6 +27,7 @@ class Outcome:
         faults: how many there were.
         kinds: how many of each kind.
         violations: one line each.
+        limits: what is known to happen and no violation, one line each.
         seconds: how long it all took, in seconds.
         folder: history and logs.
     """
@@ -39,6 +40,7 @@ class Outcome:
     faults: int
     kinds: str
     violations: tuple[str, ...]
+    limits: tuple[str, ...]
     seconds: float
     folder: Path
 
@@ -46,13 +48,6 @@ class Outcome:
     def is_good(self) -> bool:
         """Whether all promises were kept and all owners landed."""
         return not self.violations and not self.missed
-
-
-class Show(Protocol):
-    """Tells whoever waits what is going on."""
-
-    def __call__(self, text: str) -> None:
-        """Tell it; called several times a second."""
 
 
 class Progress:
@@ -87,7 +82,7 @@ class Progress:
 def table(outcomes: Sequence[Outcome]) -> Table:
     """The table of all runs."""
     shown = Table()
-    shown.add_column("run")
+    shown.add_column("run", no_wrap=True)
     for title in (
         "pods bound",
         "reservations",
@@ -117,6 +112,7 @@ def details(outcome: Outcome) -> str:
     lines = [f"{outcome.run}: faults: {outcome.kinds}"]
     lines += [f"  violation: {text}" for text in outcome.violations]
     lines += [f"  missed: {text}" for text in outcome.missed]
+    lines += [f"  known limit: {text}" for text in outcome.limits]
     if not outcome.is_good:
         lines.append(f"  history and logs: {outcome.folder}")
     return "\n".join(lines)

@@ -17,6 +17,7 @@ from hack.chaos.api import Api, ApiFault
 from hack.chaos.forms import LIST_STORE, SPEC_STORE
 from hack.chaos.pods import Pods, filling
 from hack.chaos.scale import Scale
+from hack.chaos.store import path_of
 from hack.controlplane.cluster import create_nodes, service_account_kubeconfig
 from hack.controlplane.kubeconfig import kubectl
 
@@ -104,11 +105,10 @@ class World:
         self._api.delete(f"/api/v1/namespaces/{self.name}")
         for node in self.nodes:
             self._api.delete(f"/api/v1/nodes/{node}")
-        for namespace, name in (SPEC_STORE, LIST_STORE):
-            path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
-            data = self._api.get(path).get("data") or {}
+        for store in (SPEC_STORE, LIST_STORE):
+            data = self._api.get(path_of(store)).get("data") or {}
             mine = [key for key in data if key.startswith(self.name)]
-            self._api.patch(path, {"data": dict.fromkeys(mine)})
+            self._api.patch(path_of(store), {"data": dict.fromkeys(mine)})
 
     def _await_account(self) -> None:
         """Pods are refused until the controller manager has given the namespace its account."""

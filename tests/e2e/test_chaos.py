@@ -1,0 +1,46 @@
+"""A small storm: pods and managers at work while reserver is killed and bindings go wrong."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from hack.chaos.scale import Scale
+from hack.chaos.storm import Storm
+from hack.chaos.view import details
+from hack.controlplane.cluster import ControlPlane
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
+
+KILLS = 3
+SCALE = Scale(
+    nodes=30,
+    pods=300,
+    reservations=60,
+    seconds=35,
+    settle_seconds=45,
+    strikes={"kill-reserver": KILLS},
+)
+
+
+def test_all_promises_are_kept_in_a_storm(
+    control_plane: ControlPlane, reserver_kubeconfig: Path, tmp_path: Path
+) -> None:
+    storm = Storm(
+        run="e2e",
+        faults=frozenset({"kill-reserver", "bind-faults"}),
+        scale=SCALE,
+        seed=1,
+        plane=control_plane,
+        reserver_kubeconfig=reserver_kubeconfig,
+        folder=tmp_path / "storm",
+        show=logging.getLogger(__name__).info,
+    )
+    outcome = storm.rage()
+    assert outcome.is_good, details(outcome)
+    # It was a storm at all.
+    assert outcome.faults > KILLS, details(outcome)
+    assert outcome.owners > SCALE.reservations / 4, details(outcome)
+    assert outcome.pods_bound > SCALE.pods / 2, details(outcome)
