@@ -22,7 +22,8 @@ from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
 from reserver.kube.events import Recorder
 from reserver.kube.reflector import Reflector
-from reserver.kube.store import LABEL, Name, Store
+from reserver.kube.status import StatusWriter
+from reserver.kube.store import LABEL, NO_COMPANION, Name, Store
 from reserver.kube.views import node_view, pod_view, store_view
 from reserver.kube.waker import Waker
 from reserver.reservations.ledger import Ledger
@@ -45,6 +46,7 @@ class Watched:
     recorder: Recorder
     cleaner: Cleaner
     waker: Waker
+    statuses: StatusWriter
     reflectors: tuple[Reflector, ...]
     clock: SteadyClock
 
@@ -94,6 +96,7 @@ class Watched:
             "Edits that were not made because somebody wrote the key in between.",
             self.cleaner.lost,
         )
+        yield "reserver_status_writes", "Writes of what became of entries.", self.statuses.writes
         yield "reserver_woken_pods", "Waiting pods sent back to be tried.", self.waker.woken
         yield (
             "reserver_unreadable_objects",
@@ -155,16 +158,17 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
 def _wire(settings: Settings, client: ApiClient, clock: SteadyClock) -> tuple[Watched, Apply]:
     apply = Apply(client, clock)
     waker = Waker(apply, clock)
-    state = State(waker.freed)
     recorder = Recorder(client, clock)
-    store = Store(state.ledger, clock, recorder.report)
+    statuses = StatusWriter(client, recorder.warn, clock)
+    state = State(waker.freed, statuses.touched)
+    store = Store(state.ledger, clock, recorder.report, statuses.touched)
     cleaner = Cleaner(store, apply, state.snapshot.has_node, clock, settings.cleaner_interval_s)
     reflectors = (
         Reflector(client, "/api/v1/nodes", node_view(state)),
         Reflector(client, "/api/v1/pods", pod_view(state)),
         *_store_reflectors(settings, client, store),
     )
-    return Watched(state, store, recorder, cleaner, waker, reflectors, clock), apply
+    return Watched(state, store, recorder, cleaner, waker, statuses, reflectors, clock), apply
 
 
 def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> Iterable[Reflector]:
@@ -178,12 +182,12 @@ def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> It
     yield Reflector(client, path, store_view(store, is_labelled), {"labelSelector": LABEL})
     for own in sorted(named):
         path = f"/api/v1/namespaces/{own[0]}/configmaps"
-        selector = {"fieldSelector": f"metadata.name={own[1]}"}
+        selector = {"fieldSelector": f"metadata.name={own[1]}", "labelSelector": NO_COMPANION}
         yield Reflector(client, path, store_view(store, partial(eq, own)), selector)
 
 
 async def _complete(watched: Watched) -> None:
-    """Mark the state complete once all is listed; from then on tidy the store."""
+    """Mark the state complete once all is listed; from then on tidy and acknowledge."""
     for reflector in watched.reflectors:
         await reflector.synced.wait()
     watched.state.is_complete = True
@@ -193,7 +197,9 @@ async def _complete(watched: Watched) -> None:
         pods=len(watched.state.pods),
         reservations=len(watched.state.ledger),
     )
-    await watched.cleaner.run()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(watched.cleaner.run())
+        tasks.create_task(watched.statuses.run(watched.state, watched.store))
 
 
 @asynccontextmanager

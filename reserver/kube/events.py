@@ -16,16 +16,16 @@ from reserver.wire.times import show_moment
 
 log = structlog.get_logger(__name__)
 
-_REASON = "InvalidReservation"
 _MAX_MESSAGE = 1024
 _BURST = 25
-"""Events for one ConfigMap in ten minutes; more would drown all others (client-go allows 25)."""
+"""Events with one reason for one ConfigMap in ten minutes; more would drown all others (client-go
+allows 25)."""
 
 _BURST_WINDOW_S = 600.0
 
 
 class Recorder:
-    """Writes Warning events on store ConfigMaps, each problem once.
+    """Writes Warning events on store ConfigMaps; of a problem with an entry, one.
 
     Attributes:
         reported: how many problems were reported, those beyond the burst included.
@@ -36,8 +36,8 @@ class Recorder:
         self._client = client
         self._clock = clock
         self._seen: LRUCache[tuple[str, str], bool] = LRUCache(maxsize=16_384)
-        self._counts: TTLCache[str, int] = TTLCache(1024, _BURST_WINDOW_S, timer=clock)
-        self._queue: asyncio.Queue[tuple[Metadata, str]] = asyncio.Queue(maxsize=1000)
+        self._counts: TTLCache[tuple[str, str], int] = TTLCache(1024, _BURST_WINDOW_S, timer=clock)
+        self._queue: asyncio.Queue[tuple[Metadata, str, str]] = asyncio.Queue(maxsize=1000)
         self.reported = 0
 
     def report(self, configmap: Metadata, problem: Problem) -> None:
@@ -56,23 +56,27 @@ class Recorder:
             problem=problem.error.problem,
             remedy=problem.error.remedy,
         )
-        count = self._counts.get(configmap.uid, 0) + 1
-        self._counts[configmap.uid] = count
+        self.warn(configmap, "InvalidReservation", message)
+
+    def warn(self, configmap: Metadata, reason: str, message: str) -> None:
+        """Have an event written on a ConfigMap, unless there are too many; returns at once."""
+        count = self._counts.get((configmap.uid, reason), 0) + 1
+        self._counts[configmap.uid, reason] = count
         if count <= _BURST and not self._queue.full():
             more = " (more are in reserver's log)" if count == _BURST else ""
-            self._queue.put_nowait((configmap, message[: _MAX_MESSAGE - len(more)] + more))
+            self._queue.put_nowait((configmap, reason, message[: _MAX_MESSAGE - len(more)] + more))
 
     async def run(self) -> None:
         """Write events until cancelled; one that cannot be written is logged and dropped."""
         while True:
-            configmap, message = await self._queue.get()
+            configmap, reason, message = await self._queue.get()
             path = f"/api/v1/namespaces/{configmap.namespace}/events"
             try:
-                await self._client.create(path, self._event(configmap, message))
+                await self._client.create(path, self._event(configmap, reason, message))
             except ApiError as exc:
                 log.warning("event could not be written", why=str(exc))
 
-    def _event(self, configmap: Metadata, message: str) -> dict[str, object]:
+    def _event(self, configmap: Metadata, reason: str, message: str) -> dict[str, object]:
         now = show_moment(self._clock())
         return {
             "apiVersion": "v1",
@@ -90,7 +94,7 @@ class Recorder:
                 "resourceVersion": configmap.resource_version,
             },
             "type": "Warning",
-            "reason": _REASON,
+            "reason": reason,
             "message": message,
             "source": {"component": "reserver"},
             "reportingComponent": "reserver",

@@ -186,7 +186,7 @@ class Reflector:
         # A connection that was silent for so long may have been dead for so long.
         silent_s = self._idle_limit_s if error.reason == "Timeout" else 0.0
         self._lost(_now() - silent_s)
-        complaint = _advice(error)
+        complaint = advice(error)
         if complaint != self._complaint:  # One line for one fault, however often it is retried.
             log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)
         self._complaint = complaint
@@ -199,7 +199,8 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _advice(error: ApiError) -> str:
+def advice(error: ApiError) -> str:
+    """Return what is wrong, and what to do about it where that is known."""
     if error.status == 403:  # noqa: PLR2004 - Forbidden
         return f"{error.message}; grant it: scheduler-config/base/rbac-reserver.yaml"
     if error.status == 401:  # noqa: PLR2004 - Unauthorized

@@ -10,14 +10,17 @@ import structlog
 from reserver.errors import InvalidInput
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Phase, Ref, Reservation
-from reserver.wire import edits
+from reserver.wire import companion, edits
 from reserver.wire.edits import Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
 from reserver.wire.store import Entries, Problem, read_key
 
 log = structlog.get_logger(__name__)
 
-LABEL = "reserver.io/store=true"
+NO_COMPANION = f"!{companion.LABEL}"
+"""Selects all but the ConfigMaps that we write ourselves (`kube.status`)."""
+
+LABEL = f"reserver.io/store=true,{NO_COMPANION}"
 """Selects the ConfigMaps that are read without being named."""
 
 Name = tuple[str, str]
@@ -54,6 +57,7 @@ class Store:
         ledger: Ledger,
         clock: Callable[[], float],
         report: Callable[[Metadata, Problem], None],
+        touched: Callable[[Ref], None] = lambda _: None,
     ) -> None:
         """Keep a ledger up to date.
 
@@ -61,10 +65,12 @@ class Store:
             ledger: where reservations go.
             clock: unix seconds.
             report: is told of each entry that is not enforced, with its ConfigMap.
+            touched: is told of each key that is written anew or removed.
         """
         self._ledger = ledger
         self._clock = clock
         self._report = report
+        self._touched = touched
         self._documents: dict[Name, _Document] = {}
         self._homeless: set[str] = set()
 
@@ -95,6 +101,22 @@ class Store:
     def names(self) -> tuple[Name, ...]:
         """Return the ConfigMaps that are read."""
         return tuple(self._documents)
+
+    def metadata(self, name: Name) -> Metadata | None:
+        """Return the metadata of a ConfigMap that is read, None for any other."""
+        document = self._documents.get(name)
+        return document.metadata if document else None
+
+    def keys(self, name: Name) -> tuple[str, ...]:
+        """Return the data keys of a ConfigMap; none if it is not read."""
+        document = self._documents.get(name)
+        return tuple(document.keys) if document else ()
+
+    def entries(self, ref: Ref) -> Entries | None:
+        """Return what one data key says, None when there is none."""
+        document = self._documents.get((ref.namespace, ref.configmap))
+        key = document.keys.get(ref.key) if document else None
+        return key.entries if key else None
 
     def problems(self) -> Iterator[Problem]:
         """Yield why entries are not enforced."""
@@ -160,6 +182,7 @@ class Store:
 
     def _exchange(self, document: _Document, name: str, key: _Key | None) -> None:
         before = document.keys.pop(name, None)
+        self._touched(Ref(document.metadata.namespace, document.metadata.name, name))
         old = {r.ref: r for r in before.entries.reservations} if before else {}
         new = {r.ref: r for r in key.entries.reservations} if key else {}
         for ref in old.keys() - new.keys():

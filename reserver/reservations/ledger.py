@@ -29,15 +29,22 @@ class _Entry:
 class Ledger:
     """What is held where, for whom, at this instant."""
 
-    def __init__(self, snapshot: Snapshot, freed: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        freed: Callable[[str], None] = lambda _: None,
+        settled: Callable[[Ref], None] = lambda _: None,
+    ) -> None:
         """Keep a ledger.
 
         Args:
             snapshot: what is held is written into its matrix.
             freed: is told of each node on which less is held than before.
+            settled: is told of each reservation whose phase may have changed.
         """
         self._snapshot = snapshot
         self._freed = freed
+        self._settled = settled
         self._now = 0.0
         self._entries: dict[Ref, _Entry] = {}
         self._by_owner: dict[PodName, dict[Ref, _Entry]] = {}
@@ -205,6 +212,7 @@ class Ledger:
     def _settle(self, entry: _Entry) -> None:
         """Make the entry hold what its phase and its claims leave of it."""
         reservation = entry.reservation
+        self._settled(reservation.ref)
         if self._phase(entry) is Phase.ACTIVE:
             left = reservation.slots - len(entry.claimants)
             self._hold(

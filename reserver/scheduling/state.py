@@ -15,6 +15,7 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.reservation import Ref
 
 
 @dataclass(slots=True)
@@ -57,10 +58,19 @@ class State:
             they were first refused.
     """
 
-    def __init__(self, freed: Callable[[str], None] = lambda _: None) -> None:
-        """Begin with nothing known; `freed` is told of each node on which less is held."""
+    def __init__(
+        self,
+        freed: Callable[[str], None] = lambda _: None,
+        settled: Callable[[Ref], None] = lambda _: None,
+    ) -> None:
+        """Begin with nothing known.
+
+        Args:
+            freed: is told of each node on which less is held than before.
+            settled: is told of each reservation whose phase may have changed.
+        """
         self.snapshot = Snapshot()
-        self.ledger = Ledger(self.snapshot, freed)
+        self.ledger = Ledger(self.snapshot, freed, settled)
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}
         self._pods: dict[PodName, Pod] = {}

@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.status import count_unbacked
 from reserver.scheduling.state import State
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -102,6 +103,11 @@ class _StateCollector(Collector):
         yield GaugeMetricFamily(
             "reserver_unknown_nodes", homeless, value=self._watched.unknown_nodes
         )
+        unbacked = (
+            "Reservations that hold what their node does not have, or whose node is not there."
+        )
+        count = count_unbacked(self._watched.state.snapshot, self._watched.ledger)
+        yield GaugeMetricFamily("reserver_unbacked_reservations", unbacked, value=count)
         waiting = "Pods that were refused only because of what is held for others."
         yield GaugeMetricFamily(
             "reserver_waiting_pods", waiting, value=len(self._watched.state.waiting)

@@ -1,0 +1,159 @@
+"""The acknowledgement: beside each store ConfigMap a companion that says what became of its keys.
+
+It follows the ledger and is in nobody's way: a key says Active only after the hold is in force, and
+enforcement does not wait for it to say so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.client import ApiClient
+from reserver.kube.companion import Companion, NotOurs
+from reserver.kube.store import Name, Store
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.reservation import Phase, Ref, Reservation
+from reserver.reservations.status import Shortages, Status
+from reserver.scheduling.state import State
+from reserver.wire.companion import Changes
+from reserver.wire.objects import Metadata
+from reserver.wire.status import newly_unbacked, show
+
+log = structlog.get_logger(__name__)
+
+PASS_EVERY_S = 0.5
+"""How long a change waits at most before it is written, in seconds."""
+
+_AT_ONCE = 100
+"""So many reservations are looked at before other work gets its turn."""
+
+Warn = Callable[[Metadata, str, str], None]
+"""Takes a ConfigMap, a reason and a message, and has a Warning event written."""
+
+
+class StatusWriter:
+    """Keeps the companions of all stores up to date.
+
+    Attributes:
+        writes: how many writes were made.
+    """
+
+    def __init__(self, client: ApiClient, warn: Warn, clock: Callable[[], float]) -> None:
+        """Write through a client; `clock` gives unix seconds."""
+        self._client = client
+        self._warn = warn
+        self._clock = clock
+        self._touched: set[Ref] = set()
+        self._companions: dict[Name, Companion] = {}
+        self._shortages = Shortages({}, frozenset())
+        self.writes = 0
+
+    def touched(self, ref: Ref) -> None:
+        """Take note that the status of a key or of one of its items may have changed."""
+        self._touched.add(ref._replace(item=""))
+
+    async def run(self, state: State, store: Store) -> None:
+        """Write until cancelled."""
+        while True:
+            await self.write(state, store)
+            await asyncio.sleep(PASS_EVERY_S)
+
+    async def write(self, state: State, store: Store) -> None:
+        """Write what has changed since the last time; what cannot be written is tried later."""
+        self._compare_nodes(state)
+        for name in store.names():
+            if name not in self._companions:
+                self._companions[name] = Companion(self._client, name)
+        touched, self._touched = self._touched, set()
+        for ref in touched:
+            companion = self._companions.get((ref.namespace, ref.configmap))
+            if companion is not None:  # Else the store came and went before anything was said.
+                companion.touched.add(ref.key)
+        for companion in tuple(self._companions.values()):
+            if companion.is_due(self._clock()):
+                await self._try(companion, state, store)
+
+    def _compare_nodes(self, state: State) -> None:
+        """Touch the keys of what is held where the room has changed."""
+        state.ledger.advance(self._clock())
+        before, now = self._shortages, Shortages.of(state.snapshot)
+        self._shortages = now
+        if now.offered != before.offered:  # Rare: some node has a kind of device that none had.
+            for reservation, _ in state.ledger:
+                self.touched(reservation.ref)
+        for node in before.by_node.keys() | now.by_node.keys():
+            if before.by_node.get(node, ()) != now.by_node.get(node, ()):
+                for reservation in state.ledger.holding_on(node):
+                    self.touched(reservation.ref)
+
+    async def _try(self, companion: Companion, state: State, store: Store) -> None:
+        try:
+            await self._update(companion, state, store)
+        except (ApiError, InvalidInput) as exc:
+            companion.failed(exc, self._clock())
+        except NotOurs as exc:
+            companion.failed(exc, self._clock())
+            if store.metadata(companion.store) is None:
+                del self._companions[companion.store]
+        else:
+            companion.succeeded()
+
+    async def _update(self, companion: Companion, state: State, store: Store) -> None:
+        metadata = store.metadata(companion.store)
+        if metadata is not None:
+            companion.belongs_to(metadata.uid)
+        keys, companion.touched = companion.touched, set()
+        if await companion.read_if_due(self._clock()):
+            keys |= {*store.keys(companion.store), *companion.said}
+        wanted = await self._statuses(companion, keys | companion.left_out, state, store)
+        async for before, changes in companion.write(metadata, wanted):
+            self.writes += 1
+            if metadata is not None:
+                # As wanted, for where there was no room the messages are not in what was written.
+                full = {key: wanted.get(key, text) for key, text in changes.items()}
+                self._report(metadata, before, full)
+        if metadata is None:
+            del self._companions[companion.store]
+
+    async def _statuses(
+        self, companion: Companion, keys: set[str], state: State, store: Store
+    ) -> Changes:
+        """Return what a companion should say of some keys; of each as it is at one instant."""
+        wanted: dict[str, str | None] = {}
+        shortages, left = self._shortages, 0
+        for key in keys:
+            if left <= 0:
+                await asyncio.sleep(0)
+                state.ledger.advance(self._clock())
+                shortages, left = Shortages.of(state.snapshot), _AT_ONCE
+            entries = store.entries(Ref(*companion.store, key))
+            if entries is None:
+                wanted[key] = None
+            else:
+                wanted[key] = show(entries, partial(_status, shortages, state.ledger))
+                left -= len(entries.reservations)
+            left -= 1
+        return wanted
+
+    def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
+        """Tell of each hold that is not backed and was not said to be so before."""
+        messages = [
+            f"{key}{f'[{item}]' if item else ''}: {message}"
+            for key, text in after.items()
+            for item, message in newly_unbacked(before[key], text)
+        ]
+        for message in messages:
+            self._warn(metadata, "NotBacked", message)
+        if messages:
+            name = f"{metadata.namespace}/{metadata.name}"
+            log.warning("holds not backed", configmap=name, holds=len(messages), first=messages[0])
+
+
+def _status(shortages: Shortages, ledger: Ledger, reservation: Reservation) -> Status:
+    # What the ledger does not know cannot be in force.
+    return shortages.status(reservation, ledger.phase(reservation.ref) or Phase.PENDING)

@@ -1,0 +1,93 @@
+from dataclasses import dataclass
+
+import pytest
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.status import Shortages, Status, count_unbacked
+from reserver.scheduling.state import State
+from tests.builders import NOW, node, pod, ref, reservation, state_of
+
+W1 = node("worker-1", cpu="4", memory="8Gi")
+WEB = reservation("web", cpu="2")
+
+
+def status(state: State, key: str = "web") -> Status:
+    held, phase = state.ledger.get(ref(key)), state.ledger.phase(ref(key))
+    assert held is not None
+    assert phase is not None
+    return Shortages.of(state.snapshot).status(held, phase)
+
+
+@dataclass(frozen=True)
+class Case:
+    says: str
+    things: tuple[Node | Pod | Reservation, ...]
+    phase: Phase = Phase.ACTIVE
+    words: str = ""  # of the message; backed if there are none
+
+
+CASES = (
+    Case("room for it", (W1, WEB)),
+    Case("just enough beside a pod", (W1, WEB, pod("p", node="worker-1", cpu="2"))),
+    Case("a pod too many", (W1, WEB, pod("p", node="worker-1", cpu="2001m")), words="little cpu:"),
+    Case("a pod that has finished", (W1, WEB, pod("p", node="worker-1", cpu="4", finished=True))),
+    Case("holds on what is held", (W1, WEB, reservation("x", cpu="3")), words="too little cpu:"),
+    Case("a shortage of what it does not hold", (W1, WEB, reservation("x", memory="9Gi"))),
+    Case(
+        "two shortages",
+        (W1, reservation("web", cpu="5", memory="9Gi")),
+        words="worker-1 has too little cpu, memory: pods and holds",
+    ),
+    Case("every slot counts", (W1, reservation("web", cpu="2", slots=3)), words="little cpu:"),
+    Case("no pod left", (node("worker-1", cpu="4", pods="0"), WEB), words="too little pods:"),
+    Case("a device of no node", (W1, reservation("web", gpu="1")), words="nvidia.com/gpu:"),
+    Case(
+        "a device of another node",
+        (W1, node("worker-2", gpu="4"), reservation("web", gpu="1")),
+        words="too little nvidia.com/gpu:",
+    ),
+    Case("no such node", (WEB,), words="node 'worker-1' does not exist"),
+    Case("not yet", (W1, reservation("web", starts=NOW + 1)), Phase.PENDING, "startsAt"),
+    Case("not any more", (W1, reservation("web", expires=NOW)), Phase.EXPIRED, "expiresAt"),
+    Case(
+        "claimed",
+        (W1, reservation("web"), pod("owner", node="worker-1", claims=[reservation("web")])),
+        Phase.CLAIMED,
+        "claimed",
+    ),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.says)
+def test_a_hold_is_backed_if_its_node_has_the_room(case: Case) -> None:
+    said = status(state_of(*case.things))
+    assert said.phase is case.phase
+    assert said.is_backed is not bool(case.words)
+    assert case.words in said.message
+    assert bool(said.message) is not said.is_backed
+
+
+def test_a_hold_is_backed_again_as_room_appears() -> None:
+    taker = pod("p", node="worker-1", cpu="4")
+    state = state_of(W1, WEB, taker)
+    assert not status(state).is_backed
+    state.pod_gone(taker.name)
+    assert status(state).is_backed
+    state.node_gone("worker-1")
+    assert not status(state).is_backed
+    state.node_seen(W1)
+    assert status(state).is_backed
+
+
+def test_only_nodes_that_are_short_are_named() -> None:
+    state = state_of(W1, node("worker-2", cpu="1"), WEB, reservation("x", node="worker-2", cpu="2"))
+    state.ledger.put(reservation("y", node="ghost"))
+    assert dict(Shortages.of(state.snapshot).by_node) == {"worker-2": {"cpu"}, "ghost": None}
+
+
+def test_holds_that_are_not_backed_are_counted_and_what_holds_nothing_is_not() -> None:
+    state = state_of(W1, WEB, reservation("ghost", node="ghost"))
+    state.ledger.put(reservation("over", node="ghost", expires=NOW))
+    assert count_unbacked(state.snapshot, state.ledger) == 1
