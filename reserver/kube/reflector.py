@@ -32,8 +32,11 @@ STALE_AFTER_S = 5.0
 
 _WATCH_TIMEOUT_S = (240, 480)
 _SHORTEST_WATCH_S = 1.0
+_HEALTHY_S = 2.0
 _FIRST_BACKOFF_S = 0.2
-_LAST_BACKOFF_S = 30.0
+_LAST_BACKOFF_S = 5.0
+"""No call is decided meanwhile, and there are few reservers: longer would help nobody."""
+
 _GONE = 410
 
 
@@ -86,6 +89,7 @@ class Reflector:
         self._backoff_s = _FIRST_BACKOFF_S
         self._complaint = ""
         self._lost_at: float | None = None  # Since when changes may have been missed.
+        self._accepted_at: float | None = None  # Since when a watch is open.
         self.synced = asyncio.Event()
         self.lists = 0
         self.watches = 0
@@ -157,7 +161,7 @@ class Reflector:
         began, version = _now(), self._version
         async for line in self._client.watch(self._path, params, self._idle_limit_s):
             if not line:
-                self._lost_at = None
+                self._accepted_at, self._lost_at = _now(), None
                 continue
             event = decode(WatchEvent, line)
             if event.type == "ERROR":
@@ -186,6 +190,9 @@ class Reflector:
         # A connection that was silent for so long may have been dead for so long.
         silent_s = self._idle_limit_s if error.reason == "Timeout" else 0.0
         self._lost(_now() - silent_s)
+        if self._accepted_at is not None and _now() - self._accepted_at > _HEALTHY_S:
+            self._backoff_s = _FIRST_BACKOFF_S  # It was well; nothing may have happened to tell.
+        self._accepted_at = None
         complaint = advice(error)
         if complaint != self._complaint:  # One line for one fault, however often it is retried.
             log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)

@@ -1,5 +1,6 @@
 import asyncio
 import json
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -199,13 +200,31 @@ async def test_a_list_without_items_is_an_empty_one() -> None:
     assert played.told == ["page ", "end"]
 
 
-async def test_pauses_grow_to_half_a_minute_and_start_anew_after_a_success(
+async def test_a_watch_that_was_well_before_it_broke_is_asked_for_again_soon(
+    pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a quiet collection nothing but the open watch shows that all is well."""
+    ticks = count(step=10)
+    monkeypatch.setattr("reserver.kube.reflector._now", lambda: float(next(ticks)))
+    await play(page(), *[[b"", NO_ANSWER]] * 8)
+    assert len(pauses) == 8
+    assert max(pauses) < 0.5
+
+
+async def test_a_watch_that_breaks_whenever_it_is_accepted_is_asked_for_less_and_less(
+    pauses: list[float],
+) -> None:
+    await play(page(), *[[b"", NO_ANSWER]] * 8)
+    assert pauses[-1] > 2
+
+
+async def test_pauses_grow_to_some_seconds_and_start_anew_after_a_success(
     pauses: list[float],
 ) -> None:
     played = await play(*[NO_ANSWER] * 12, page(), [NO_ANSWER])
     assert played.reflector.synced.is_set()
     assert 0.05 < pauses[0] < 0.5
-    assert 15 <= pauses[11] <= 45
+    assert 2.5 <= pauses[11] <= 7.5
     assert 0.05 < pauses[12] < 0.5
     assert played.reflector.lists == 13
 
