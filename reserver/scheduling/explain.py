@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
@@ -76,21 +77,28 @@ MOST_NODES = 200
 _MOST_RESERVATIONS = 20
 
 
-def explain(pod: Pod, state: State, now: float) -> Explanation:
-    """Return what the holds of each node mean for a pod at `now` (unix seconds)."""
+def explain(pod: Pod, state: State, now: float, only: Collection[str] | None = None) -> Explanation:
+    """Return what the holds of each node mean for a pod.
+
+    Args:
+        pod: the pod.
+        state: the cluster.
+        now: unix seconds.
+        only: the nodes to look at; None for all.
+    """
     state.ledger.advance(now)
     snapshot = state.snapshot
     seats = state.ledger.seats(pod.name)
     own = slots_by_node(seats)
-    existing = snapshot.existing_rows()
-    held = [snapshot.name_of(row) for row in existing if snapshot.has_holds[row]]
+    names = snapshot.node_names() if only is None else list(filter(snapshot.has_node, only))
+    held = [name for name in names if state.ledger.held_on(name)]
     held.sort(key=lambda name: (name not in own, name))
     return Explanation(
         pod=str(pod.name),
         node=pod.node,
         exempt=is_exempt(pod),
         owns=tuple(str(seat.ref) for seat in seats),
-        nodes_without_holds=len(existing) - len(held),
+        nodes_without_holds=len(names) - len(held),
         nodes_with_holds=tuple(_node(pod, name, state, seats) for name in held[:MOST_NODES]),
         truncated=max(0, len(held) - MOST_NODES),
     )

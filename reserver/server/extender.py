@@ -93,7 +93,7 @@ class Extender:
         verdict = filter_nodes(pod, names, self._state, now)
         self._state.judged(pod, names, waits=verdict.waits)
         if not verdict.nodes and log.is_enabled_for(logging.DEBUG):
-            accounts = explain(pod, self._state, now).nodes_with_holds[:_MOST_LOGGED]
+            accounts = explain(pod, self._state, now, names[:_MOST_LOGGED]).nodes_with_holds
             log.debug(
                 "filter refused all",
                 pod=str(pod.name),
