@@ -76,13 +76,15 @@ class Api:
         """Merges a patch into an object."""
         self._send("PATCH", path, body, content_type=_MERGE_PATCH)
 
-    def delete(self, path: str, grace_seconds: int | None = None) -> None:
-        """Deletes an object; one that is gone already is passed over."""
-        body = None if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
+    def delete(self, path: str, grace_seconds: int | None = None, uid: str = "") -> None:
+        """Deletes an object; one that is gone already, or has another uid, is passed over."""
+        body: dict[str, Any] = {"preconditions": {"uid": uid}} if uid else {}
+        if grace_seconds is not None:
+            body["gracePeriodSeconds"] = grace_seconds
         try:
             self._send("DELETE", path, body)
         except ApiFault as fault:
-            if fault.status != HTTPStatus.NOT_FOUND:
+            if fault.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
                 raise
 
     def watch(self, path: str, version: str) -> Iterator[dict[str, Any]]:

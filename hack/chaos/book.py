@@ -96,6 +96,9 @@ class Book:
             pod = self._pods.pop(name, None)
             if pod is not None and pod.node:
                 self._used[pod.node] -= pod.cpu
+            elif pod is not None and name in self._live:
+                # KWOK ends pods by name: it takes a pod for the one that had the name before.
+                self._live[name].was_awaited = False
 
     def pods(self) -> list[SeenPod]:
         """All pods that exist."""

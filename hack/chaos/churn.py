@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 
 from hack.chaos.book import Book
 from hack.chaos.pods import Pods
 from hack.chaos.scale import LEVEL, POD_CPU, Scale
 
 _BURSTS = 60
+_PACE = 0.95  # of the storm's time is enough to create all pods
 _SPREAD = (0.3, 1.7)  # of a burst's size and of the time to the next, around the mean
 _GRACEFUL = 0.3  # share of the deletions that KWOK carries out
 
@@ -30,12 +32,14 @@ class Churn:
 
     def blow(self, stop: threading.Event) -> None:
         """Goes on until all are created, or it is stopped."""
-        size, pause = self._scale.pods / _BURSTS, self._scale.seconds / _BURSTS
+        size, pause = self._scale.pods / _BURSTS, _PACE * self._scale.seconds / _BURSTS
+        next_one = time.monotonic()
         while self.created < self._scale.pods and not stop.is_set():
             left = self._scale.pods - self.created
             count = min(left, max(1, round(size * self._rng.uniform(*_SPREAD))))
             self._burst([self._rng.choice(POD_CPU) for _ in range(count)])
-            stop.wait(pause * self._rng.uniform(*_SPREAD))
+            next_one += pause * self._rng.uniform(*_SPREAD)
+            stop.wait(max(0.0, next_one - time.monotonic()))
 
     def _burst(self, sizes: list[int]) -> None:
         self._make_room(sum(sizes))
@@ -52,5 +56,5 @@ class Churn:
             if excess <= 0:
                 return
             grace = 1 if self._rng.random() < _GRACEFUL else 0
-            self._pods.delete(pod.name, grace)
+            self._pods.delete(pod, grace)
             excess -= pod.cpu

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
-from hack.chaos.book import Book, Hold
+from hack.chaos.book import Book, Hold, SeenPod
 from hack.chaos.forms import FORMS, Terms
 from hack.chaos.pods import Pods
 from hack.chaos.scale import POD_CPU, Scale
@@ -106,7 +106,7 @@ class Writer:
             return self._owner_arrives(name, node, cpu)
         hold = self._add(pod.name, node, cpu, _LONG)
         if hold is not None:
-            self._after(0.5, 4 + self._book.grace_s, lambda: self._evict(hold, cpu))
+            self._after(0.5, 4 + self._book.grace_s, lambda: self._evict(pod, hold, cpu))
         return None
 
     def _expires(self, name: str, node: str, cpu: int) -> None:
@@ -171,9 +171,9 @@ class Writer:
         self._book.await_owner(hold)
         self._pods.create(hold.terms.owner, cpu)
 
-    def _evict(self, hold: Hold, cpu: int) -> None:
+    def _evict(self, pod: SeenPod, hold: Hold, cpu: int) -> None:
         """Deletes the owner's predecessor; the owner comes when it is gone."""
-        self._pods.delete(hold.terms.owner)
+        self._pods.delete(pod)
         self._when_gone(hold, cpu)
 
     def _when_gone(self, hold: Hold, cpu: int) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hack.chaos.api import Api, ApiFault
+from hack.chaos.book import SeenPod
 from hack.chaos.scale import FILL, MEMORY_PER_CPU, NODE_CPU, POD_CPU
 
 _PAUSE = 0.2  # seconds, after a request without an answer
@@ -43,19 +44,20 @@ class Pods:
         """Creates a pod of so many millicores, bound to a node already if one is given."""
         self._insist(lambda: self._api.create(self._path, self._body(name, cpu, node)))
 
-    def delete(self, name: str, grace_seconds: int = 0) -> None:
+    def delete(self, pod: SeenPod, grace_seconds: int = 0) -> None:
         """Deletes a pod: with grace it is KWOK that ends it, a moment later."""
-        self._insist(lambda: self._api.delete(f"{self._path}/{name}", grace_seconds))
+        self._insist(lambda: self._api.delete(f"{self._path}/{pod.name}", grace_seconds, pod.uid))
 
-    def _insist(self, request: Any) -> None:  # noqa: ANN401 (a function without arguments)
+    def _insist(self, request: Callable[[], None]) -> None:
         while not self._stop.is_set():
             try:
-                return request()  # type: ignore[no-any-return]
+                request()
             except ApiFault as fault:
                 if fault.is_definite:
                     raise
                 self._stop.wait(_PAUSE)
-        return None
+            else:
+                return
 
     def _body(self, name: str, cpu: int, node: str | None) -> dict[str, Any]:
         requests = {"cpu": f"{cpu}m", "memory": str(cpu * MEMORY_PER_CPU)}

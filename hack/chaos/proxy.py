@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 import threading
 from collections.abc import Coroutine
@@ -39,7 +40,8 @@ class _Watches:
     """What is done to watches; only the proxy's own thread touches it."""
 
     open: dict[asyncio.Task[Any], web.Request] = field(default_factory=dict)
-    expired: set[str] = field(default_factory=set)  # paths whose next watch or page is answered 410
+    expired: set[str] = field(default_factory=set)  # paths whose next watch is answered 410 Gone
+    expired_pages: set[str] = field(default_factory=set)  # the same of their next page of a list
     flowing: asyncio.Event = field(default_factory=asyncio.Event)
     allowed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -117,6 +119,7 @@ class Proxy:
         for task, request in watches.items():
             if expire:
                 self._watches.expired.add(request.path)
+                self._watches.expired_pages.add(request.path)
             _abort(request)
             task.cancel()
         return len(watches)
@@ -127,8 +130,8 @@ class Proxy:
                 return await self._mishaps.bind(lambda: self._forward(request), request)
             if request.query.get("watch") == "true":
                 return await self._watch(request)
-            if "continue" in request.query and request.path in self._watches.expired:
-                self._watches.expired.discard(request.path)
+            if "continue" in request.query and request.path in self._watches.expired_pages:
+                self._watches.expired_pages.discard(request.path)
                 return web.json_response({**_GONE, "message": _MESSAGE}, status=HTTPStatus.GONE)
             return await self._forward(request)
         except (aiohttp.ClientError, ConnectionError):
@@ -140,7 +143,7 @@ class Proxy:
         if request.path in self._watches.expired:
             self._watches.expired.discard(request.path)
             event = {"type": "ERROR", "object": {**_GONE, "message": _MESSAGE}}
-            return web.json_response(event)
+            return web.json_response(event, dumps=lambda each: json.dumps(each) + "\n")
         task = asyncio.current_task()
         self._watches.open[task] = request  # type: ignore[index,assignment]
         try:
