@@ -10,7 +10,7 @@ NODES ?= 3
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
-.PHONY: help venv demo test check e2e cluster controlplane chaos bench image proto lock clean
+.PHONY: help venv demo test check check-lint check-types check-tests e2e cluster controlplane chaos bench image proto lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,11 +33,18 @@ test: venv ## Run the tests that need nothing but Python
 	$(BIN)/pytest $(ARGS)
 
 check: venv ## Format, lint, types, import contracts, shell scripts and unit tests
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-types check-tests check-lint
+
+check-lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/shellcheck hack/*.sh .ci/run
+
+check-types:
+	$(BIN)/mypy
+
+check-tests:
 	$(BIN)/pytest -q tests/unit tests/property $(ARGS)
 
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
