@@ -80,7 +80,7 @@ class Progress:
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
-    """The table of all runs."""
+    """The table of all runs; `seated` are owners on their seats, `broken` are promises."""
     shown = Table()
     shown.add_column("run", no_wrap=True)
     for title in (
@@ -98,7 +98,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
             outcome.run,
             str(outcome.pods_bound),
             str(outcome.reservations),
-            f"{landed} / {outcome.owners}",
+            f"{landed}/{outcome.owners}",
             str(outcome.faults),
             str(len(outcome.violations)),
             f"{outcome.seconds:.0f}",
