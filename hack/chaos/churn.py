@@ -42,19 +42,21 @@ class Churn:
             stop.wait(max(0.0, next_one - time.monotonic()))
 
     def _burst(self, sizes: list[int]) -> None:
-        self._make_room(sum(sizes))
+        if not self._make_room(sum(sizes)):
+            return  # Nobody is bound at present: more would wait for room for ever.
         for cpu in sizes:
             self.created += 1
             self._pods.create(f"storm-{self.created}", cpu)
 
-    def _make_room(self, cpu: int) -> None:
-        """Deletes bound pods, whoever they are; owners that still wait are spared."""
+    def _make_room(self, cpu: int) -> bool:
+        """Deletes bound pods, whoever they are; returns False if these are too few."""
         excess = self._book.taken() + cpu - int(LEVEL * self._scale.cpu)
         bound = [pod for pod in self._book.pods() if pod.node]
         self._rng.shuffle(bound)
         for pod in bound:
             if excess <= 0:
-                return
+                break
             grace = 1 if self._rng.random() < _GRACEFUL else 0
             self._pods.delete(pod, grace)
             excess -= pod.cpu
+        return excess <= 0
