@@ -138,7 +138,7 @@ class Corner:
         node: str | None = self.pod(name).spec.node_name
         return node
 
-    def wait_bound(self, name: str, seconds: float = 30) -> str:
+    def wait_bound(self, name: str, seconds: float = 90) -> str:
         node: str = wait_for(lambda: self.node_of(name), f"{name} is bound", seconds)
         return node
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-_DEADLINE_S = 30.0
+_DEADLINE_S = 90.0
+"""After an API server restart its clients come back at their own pace: half a minute and more."""
 
 
 class ReserverProcess:
