@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -29,6 +30,7 @@ _STRIKES_OF_ALL = {
 def main() -> None:
     """The command line."""
     options = _options()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it would not stop what was started
     console = Console()
     console.print(f"seed {options.seed}", highlight=False)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="reserver-chaos-"))
@@ -39,6 +41,8 @@ def main() -> None:
             console.print(details(outcomes[-1]), highlight=False, soft_wrap=True)
     except StartError as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(f"interrupted; histories and logs: {folder}")
     console.print(table(outcomes))
     if all(outcome.is_good for outcome in outcomes):
         if not options.keep:
