@@ -193,15 +193,18 @@ class Corner:
     def wait_held(self, node: str) -> None:
         """Return once reserver refuses a node to a pod that wants all of its CPU."""
         cpu = self.api.read_node(node).status.allocatable["cpu"]
-        while True:  # One that comes before the hold is in force is bound, and makes room again.
-            # A name of its own each time: KWOK ends pods by name.
-            name = f"probe-{uuid4().hex[:8]}"
-            self.create_pod(name, {"cpu": cpu}, affinity=on_node(node))
-            verdict = wait_for(partial(self._judgement, name), f"{name} is judged")
-            self.delete_pod(name)
-            if verdict != node:
-                assert "held by reservation" in verdict, verdict
-                return
+        wait_for(partial(self._is_held, node, cpu), f"a hold keeps a pod from {node}", 180)
+
+    def _is_held(self, node: str, cpu: str) -> bool:
+        """Send a probe; one that comes before the hold is in force is bound, and makes room again.
+
+        One may also come before kube-scheduler, back from an API server restart, sees the node.
+        """
+        name = f"probe-{uuid4().hex[:8]}"  # Of its own each time: KWOK ends pods by name.
+        self.create_pod(name, {"cpu": cpu}, affinity=on_node(node))
+        verdict = wait_for(partial(self._judgement, name), f"{name} is judged")
+        self.delete_pod(name)
+        return "held by reservation" in verdict
 
     def _judgement(self, pod: str) -> str | None:
         """Return where a pod was bound or why it was refused, None until either."""
