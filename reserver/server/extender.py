@@ -145,9 +145,14 @@ class Extender:
         return await self._wait(task)
 
     async def drain(self) -> None:
-        """Wait for the bindings under way."""
+        """Wait for the bindings under way, but not for an API server that does not come back.
+
+        A binding that is given up has its claim on it, in case it was carried out after all.
+        """
         if self._under_way:
-            await asyncio.wait(self._under_way.values())
+            _, late = await asyncio.wait(self._under_way.values(), timeout=BIND_PATIENCE_S)
+            for task in late:
+                task.cancel()
 
     def explain(self, name: PodName) -> Explanation | None:
         """Return what the holds mean for a pod, None when there is no such pod.

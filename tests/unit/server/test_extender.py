@@ -207,6 +207,20 @@ async def test_draining_waits_for_the_bindings_under_way(served: Served) -> None
     assert await first == ""
 
 
+async def test_draining_does_not_wait_for_ever(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reserver.server.extender.BIND_PATIENCE_S", 0)
+    served.show(OWNER)
+    served.cluster.gate.clear()
+    first = asyncio.create_task(served.extender.bind(call("owner")))
+    await until_asked(served)
+    await served.extender.drain()
+    assert "not confirmed" in await first
+    while served.extender.binding:  # noqa: ASYNC110 - a task that was cancelled ends by itself
+        await asyncio.sleep(0)
+
+
 async def test_nothing_is_decided_before_the_cluster_is_seen(served: Served) -> None:
     served.show(OWNER)
     served.obstacles = ("/api/v1/pods is not listed yet",)
