@@ -85,6 +85,7 @@ async def test_a_watch_from_nowhere_with_bookmarks_marks_the_end_of_the_initial_
     api: Api,
 ) -> None:
     await api.config_map("one", labels={"own": ""})
+    await _until_any_version_shows(api, "one")
     query = {"resourceVersion": "0", "allowWatchBookmarks": "true", **OWN}
     async with api.watch(api.path("configmaps"), **query) as watching:
         assert _brief(await watching.next()) == ("ADDED", "one")
@@ -147,3 +148,11 @@ async def test_an_object_can_be_read_as_a_table(api: Api) -> None:
     assert row["cells"][0] == "one"
     assert row["object"]["kind"] == "PartialObjectMetadata"
     assert row["object"]["metadata"]["uid"] == made.body["metadata"]["uid"]
+
+
+async def _until_any_version_shows(api: Api, name: str) -> None:
+    """Wait for the API server's cache, from which version 0 is answered: it may lag behind."""
+    async with asyncio.timeout(30):
+        shown: list[str] = []
+        while name not in shown:
+            shown = (await api.get(api.path("configmaps"), resourceVersion="0")).names
