@@ -108,10 +108,6 @@ class Snapshot:
         """Return the node of a row."""
         return self._names[row]
 
-    def placement(self, pod_uid: str) -> Placement | None:
-        """Return where a pod counts as placed, None when it does not."""
-        return self._placements.get(pod_uid)
-
     def set_node(self, node: Node) -> None:
         """Take a node's allocatable from its Node object."""
         for resource in node.allocatable:
