@@ -73,7 +73,7 @@ def main() -> None:
 
 @contextmanager
 def _reserver(plane: ControlPlane, folder: Path, way: str) -> Iterator[ReserverProcess]:
-    reserver = ReserverProcess(plane.kubeconfig, folder / "log", "--cleaner-interval", "600")
+    reserver = ReserverProcess(plane.kubeconfig, folder / "log")
     if way != "nomination":
         reserver.prepare(PLAIN)
     with reserver:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import eq
@@ -21,12 +21,13 @@ from reserver.kube.apply import Apply
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
 from reserver.kube.events import Recorder
-from reserver.kube.reflector import Reflector
+from reserver.kube.reflector import STALE_AFTER_S, Reflector
 from reserver.kube.status import StatusWriter
 from reserver.kube.store import LABEL, NO_COMPANION, Name, Store
 from reserver.kube.views import node_view, pod_view, store_view
 from reserver.kube.waker import Waker
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.server.extender import BIND_PATIENCE_S, Extender
 from reserver.server.http import Routes
@@ -61,6 +62,13 @@ class Watched:
         """Whether calls are decided."""
         return not self.obstacles()
 
+    async def caught_up(self) -> None:
+        """Wait until no watch is known to be broken, but not for longer than is excused."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STALE_AFTER_S):
+                for reflector in self.reflectors:
+                    await reflector.current.wait()
+
     def obstacles(self) -> tuple[str, ...]:
         """Return what keeps the state from being good enough to decide on."""
         obstacles = tuple(filter(None, (reflector.obstacle() for reflector in self.reflectors)))
@@ -71,11 +79,6 @@ class Watched:
     def invalid_entries(self) -> Iterable[tuple[str, int]]:
         """Yield each store ConfigMap with the number of entries not enforced."""
         return (("/".join(name), count) for name, count in self.store.problem_counts())
-
-    @property
-    def unknown_nodes(self) -> int:
-        """How many reservations name a node that does not exist."""
-        return self.cleaner.unknown_nodes
 
     def counters(self) -> Iterable[tuple[str, str, int]]:
         """Yield name, help text and value of what only grows."""
@@ -144,7 +147,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     *(reflector.run() for reflector in watched.reflectors),
                 )
             ]
-            extender = Extender(watched.state, apply, clock, watched.obstacles, writes)
+            extender = Extender(watched.state, apply, clock, watched, writes)
             routes = Routes(extender, Metrics(watched), watched.obstacles)
             try:
                 async with _listening(settings, routes) as url:
@@ -160,9 +163,14 @@ def _wire(settings: Settings, client: ApiClient, clock: SteadyClock) -> tuple[Wa
     waker = Waker(apply, clock)
     recorder = Recorder(client, clock)
     statuses = StatusWriter(client, recorder.warn, clock)
-    state = State(waker.freed, statuses.touched)
-    store = Store(state.ledger, clock, recorder.report, statuses.touched)
-    cleaner = Cleaner(store, apply, state.snapshot.has_node, clock, settings.cleaner_interval_s)
+    cleaner = Cleaner(apply, clock)
+
+    def touched(ref: Ref) -> None:
+        statuses.touched(ref)
+        cleaner.touched(ref)
+
+    state = State(waker.freed, touched)
+    store = Store(state.ledger, clock, recorder.report, touched)
     reflectors = (
         Reflector(client, "/api/v1/nodes", node_view(state)),
         Reflector(client, "/api/v1/pods", pod_view(state)),
@@ -198,7 +206,7 @@ async def _complete(watched: Watched) -> None:
         reservations=len(watched.state.ledger),
     )
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(watched.cleaner.run())
+        tasks.create_task(watched.cleaner.run(watched.store))
         tasks.create_task(watched.statuses.run(watched.state, watched.store))
 
 

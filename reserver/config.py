@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,6 @@ class Settings:
         http_port: port of the extender; 0 for a free one.
         namespace: where labelled store ConfigMaps are read.
         configmaps: further store ConfigMaps, namespace and name, label or not.
-        cleaner_interval_s: seconds between two passes of the cleaner.
     """
 
     kubeconfig: Path | None = None
@@ -30,7 +28,6 @@ class Settings:
     http_port: int = 9440
     namespace: str = "reserver-system"
     configmaps: tuple[tuple[str, str], ...] = ()
-    cleaner_interval_s: float = 30.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
@@ -47,10 +44,6 @@ class Settings:
             raise ConfigurationError(
                 f"--bind-address: {self.bind_address} is not a loopback address; whoever reaches "
                 "the extender can bind pods, so run it beside kube-scheduler and use 127.0.0.1"
-            )
-        if not 0 < self.cleaner_interval_s < math.inf:
-            raise ConfigurationError(
-                f"--cleaner-interval: {self.cleaner_interval_s} is not positive; write seconds"
             )
         for flag, name in (("--namespace", self.namespace), *_names(self.configmaps)):
             try:

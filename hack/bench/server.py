@@ -63,15 +63,20 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """What metrics want to know; nobody scrapes here."""
+    """What the extender and metrics want to know of watches that are never behind."""
 
     state: State
     is_ready: bool = True
-    unknown_nodes: int = 0
 
     @property
     def ledger(self) -> Ledger:
         return self.state.ledger
+
+    def obstacles(self) -> tuple[str, ...]:
+        return ()
+
+    async def caught_up(self) -> None:
+        """Wait for nothing."""
 
     def invalid_entries(self) -> Iterator[tuple[str, int]]:
         return iter(())
@@ -113,8 +118,9 @@ async def _serve(kind: str, size: Size) -> None:
             app = _floor_application()
         else:
             cluster = state(size)
-            extender = Extender(cluster, _NoCluster(), time.time, tuple, tasks)
-            app = Routes(extender, Metrics(_Watched(cluster)), tuple).application()
+            watched = _Watched(cluster)
+            extender = Extender(cluster, _NoCluster(), time.time, watched, tasks)
+            app = Routes(extender, Metrics(watched), watched.obstacles).application()
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

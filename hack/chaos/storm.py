@@ -166,7 +166,7 @@ class Storm:
                 proxy = stack.enter_context(Proxy(kubeconfig, mishaps))
                 kubeconfig = self.plane.folder / "proxied-kubeconfig"
                 proxy.write_kubeconfig(kubeconfig)
-            flags = ("--configmap", "/".join(LIST_STORE), "--cleaner-interval", "1")
+            flags = ("--configmap", "/".join(LIST_STORE))
             log = self.folder / "reserver.log"
             reserver = ReserverProcess(kubeconfig, log, *flags, wait_ready=False)
             stack.enter_context(reserver)

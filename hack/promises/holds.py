@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hack.promises.amounts import total
 from hack.promises.case import Case
@@ -26,8 +26,13 @@ def _taken_by(case: Case, pod: Pod, binding: Binding) -> Iterator[Violation]:
     offered = case.world.allocatable(binding.node, span.since, span.revision)
     if not held or offered is None:
         return
-    taken, all_held = case.taken(binding.node, span, pod), total(held.values())
+    taken = case.taken(binding.node, span, pod)
+    seats = [seat for seat in case.seats(pod, span) if seat.entry.node == binding.node]
+    slot = total(seat.entry.resources for seat in seats)
     for resource, wanted in state.requests.items():
+        # On its seat an owner stands before what was written onto the node after it.
+        later = _later(case, held, seats) if 0 < wanted <= slot.get(resource, 0) else set()
+        all_held = total(held[place] for place in held.keys() - later)
         free = offered.get(resource, 0) - taken.get(resource, 0) - all_held.get(resource, 0)
         if wanted > 0 and all_held.get(resource, 0) > 0 and free < wanted:
             yield Violation(
@@ -46,6 +51,17 @@ def _taken_by(case: Case, pod: Pod, binding: Binding) -> Iterator[Violation]:
                 },
                 text="bound into capacity that is held for others",
             )
+
+
+def _later(case: Case, places: Iterable[str], seats: Iterable[Life]) -> set[str]:
+    """Return the places that may have been written, or may have started to hold, after seats."""
+    lives_at = case.world.lives_at
+    first = min(lives_at[str(seat.place)][0].written.revision for seat in seats)
+    return {
+        place
+        for place in places
+        if lives_at[place][-1].written.revision > first or lives_at[place][-1].entry.starts > 0
+    }
 
 
 def off_seat(case: Case) -> Iterator[tuple[bool, Violation]]:

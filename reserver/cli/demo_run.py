@@ -102,7 +102,7 @@ async def started(kubeconfig: Path, console: Console) -> AsyncIterator[Demo]:
     """An embedded cluster whose scheduler has reserver as its extender."""
     async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
         cluster.write_kubeconfig(kubeconfig)
-        settings = Settings(kubeconfig=kubeconfig, http_port=0, cleaner_interval_s=1)
+        settings = Settings(kubeconfig=kubeconfig, http_port=0)
         async with app.running(settings) as reserver, aiohttp.ClientSession() as session:
             options = SchedulerOptions(extender_url=reserver.url)
             scheduler = Scheduler(cluster.client, session, SystemClock(), options)

@@ -54,13 +54,6 @@ def serve(
             help="A further store ConfigMap, labelled or not. May be given more than once.",
         ),
     ] = None,
-    cleaner_interval: Annotated[
-        float,
-        typer.Option(
-            envvar="RESERVER_CLEANER_INTERVAL",
-            help="Seconds between removals of expired and claimed entries from the store.",
-        ),
-    ] = _DEFAULTS.cleaner_interval_s,
     log_level: Annotated[
         logs.Level, typer.Option(envvar="RESERVER_LOG_LEVEL", help="From this level on.")
     ] = logs.Level.INFO,
@@ -74,7 +67,6 @@ def serve(
             http_port=http_port,
             namespace=namespace,
             configmaps=tuple(parse_configmap(name) for name in configmap or ()),
-            cleaner_interval_s=cleaner_interval,
         )
         uvloop.run(_serve(settings))
     except* ConfigurationError as group:

@@ -25,6 +25,7 @@ class Pod:
     Attributes:
         name: namespace and name.
         uid: tells this pod from an earlier one of the same name.
+        revision: resourceVersion that shows it like this; 0 if that is not known.
         requests: the effective request: millicores of cpu, base units of all else, one of pods.
         node: the node that it is bound to; empty while it is not.
         priority: ``spec.priority``.
@@ -36,6 +37,7 @@ class Pod:
 
     name: PodName
     uid: str
+    revision: int = 0
     requests: Mapping[str, int] = field(default_factory=dict)
     node: str = ""
     priority: int = 0

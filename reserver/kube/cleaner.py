@@ -10,52 +10,69 @@ import structlog
 from reserver.errors import ApiError
 from reserver.kube.apply import Apply
 from reserver.kube.store import Store
+from reserver.reservations.reservation import Ref
 
 log = structlog.get_logger(__name__)
+
+_RETRY_S = 5.0
 
 
 class Cleaner:
     """Removes entries that have expired or were claimed, one key at a time.
 
+    What was claimed goes at once: the pod that says so may be deleted any moment, and whoever
+    starts after that would take the entry for one that nobody has claimed.
+
     Attributes:
         edits: how many edits were made.
         lost: how many were not, because somebody else wrote the key in between.
-        unknown_nodes: how many reservations name a node that does not exist.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        apply: Apply,
-        has_node: Callable[[str], bool],
-        clock: Callable[[], float],
-        interval_s: float,
-    ) -> None:
-        """Tidy a store every `interval_s` seconds; `clock` gives unix seconds."""
-        self._store = store
+    def __init__(self, apply: Apply, clock: Callable[[], float]) -> None:
+        """Edit through `apply`; `clock` gives unix seconds."""
         self._apply = apply
-        self._has_node = has_node
         self._clock = clock
-        self._interval_s = interval_s
+        self._touched: dict[Ref, None] = {}
+        self._something_touched = asyncio.Event()
         self.edits = 0
         self.lost = 0
-        self.unknown_nodes = 0
 
-    async def run(self) -> None:
-        """Tidy until cancelled; a pass that fails is made again after the interval."""
+    def touched(self, ref: Ref) -> None:
+        """Take note that a key or one of its items may be over now; returns at once."""
+        self._touched[ref._replace(item="")] = None
+        self._something_touched.set()
+
+    async def run(self, store: Store) -> None:
+        """Tidy until cancelled."""
         while True:
-            await self.tidy()
-            await asyncio.sleep(self._interval_s)
+            await self._something_touched.wait()
+            self._something_touched.clear()
+            if not await self.tidy(store):
+                await asyncio.sleep(_RETRY_S)
+                self._something_touched.set()
 
-    async def tidy(self) -> None:
-        """Make every edit that is due now, and report reservations on nodes that do not exist."""
-        self.unknown_nodes = self._store.report_unknown_nodes(self._has_node)
-        for edit in tuple(self._store.due_edits(self._clock())):
+    async def tidy(self, store: Store) -> bool:
+        """Make every edit that is due now; return whether no more is left to do.
+
+        A key that somebody else has written in between is left to the watch, which will touch it.
+        """
+        failed: dict[Ref, None] = {}
+        while self._touched:
+            ref = next(iter(self._touched))
+            del self._touched[ref]  # It may be touched again while it is edited.
+            edit = store.due_edit(ref, self._clock())
+            if edit is None:
+                continue
             try:
                 done = await self._apply.edit(edit)
             except ApiError as exc:
-                log.warning("store cannot be tidied, retrying", key=str(edit.ref), why=str(exc))
-                return
+                log.warning("store cannot be tidied, retrying", key=str(ref), why=str(exc))
+                failed[ref] = None
+                if exc.is_definite:
+                    continue  # Other ConfigMaps may be allowed.
+                break
             self.edits += done
             self.lost += not done
-            log.info("store tidied", key=str(edit.ref), reason=edit.reason, done=done)
+            log.info("store tidied", key=str(ref), reason=edit.reason, done=done)
+        self._touched |= failed
+        return not failed

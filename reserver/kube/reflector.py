@@ -68,6 +68,7 @@ class Reflector:
     Attributes:
         view: what it keeps up to date.
         synced: set once the collection has been listed.
+        current: set while a watch is open; cleared while changes may be missed.
         lists: how often it was listed.
         watches: how often it was watched.
     """
@@ -91,6 +92,7 @@ class Reflector:
         self._lost_at: float | None = None  # Since when changes may have been missed.
         self._accepted_at: float | None = None  # Since when a watch is open.
         self.synced = asyncio.Event()
+        self.current = asyncio.Event()
         self.lists = 0
         self.watches = 0
 
@@ -162,6 +164,7 @@ class Reflector:
         async for line in self._client.watch(self._path, params, self._idle_limit_s):
             if not line:
                 self._accepted_at, self._lost_at = _now(), None
+                self.current.set()
                 continue
             event = decode(WatchEvent, line)
             if event.type == "ERROR":
@@ -183,6 +186,7 @@ class Reflector:
         self._lost_at = None
 
     def _lost(self, at: float) -> None:
+        self.current.clear()
         if self._lost_at is None:
             self._lost_at = at
 

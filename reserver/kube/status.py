@@ -16,9 +16,8 @@ from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
 from reserver.kube.companion import Companion, NotOurs
 from reserver.kube.store import Name, Store
-from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Ref, Reservation
-from reserver.reservations.status import Shortages, Status
+from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.status import Shortages
 from reserver.scheduling.state import State
 from reserver.wire.companion import Changes
 from reserver.wire.objects import Metadata
@@ -135,25 +134,24 @@ class StatusWriter:
             if entries is None:
                 wanted[key] = None
             else:
-                wanted[key] = show(entries, partial(_status, shortages, state.ledger))
+                wanted[key] = show(entries, partial(shortages.status, ledger=state.ledger))
                 left -= len(entries.reservations)
             left -= 1
         return wanted
 
     def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
         """Tell of each hold that is not backed and was not said to be so before."""
-        messages = [
-            f"{key}{f'[{item}]' if item else ''}: {message}"
+        warnings = [
+            (
+                "NodeNotFound" if entry.phase == Phase.FAILED else "NotBacked",
+                f"{key}{f'[{item}]' if item else ''}: {entry.message}",
+            )
             for key, text in after.items()
-            for item, message in newly_unbacked(before[key], text)
+            for item, entry in newly_unbacked(before[key], text)
         ]
-        for message in messages:
-            self._warn(metadata, "NotBacked", message)
-        if messages:
+        for reason, message in warnings:
+            self._warn(metadata, reason, message)
+        if warnings:
             name = f"{metadata.namespace}/{metadata.name}"
-            log.warning("holds not backed", configmap=name, holds=len(messages), first=messages[0])
-
-
-def _status(shortages: Shortages, ledger: Ledger, reservation: Reservation) -> Status:
-    # What the ledger does not know cannot be in force.
-    return shortages.status(reservation, ledger.phase(reservation.ref) or Phase.PENDING)
+            first = warnings[0][1]
+            log.warning("holds not backed", configmap=name, holds=len(warnings), first=first)

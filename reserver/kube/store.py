@@ -9,7 +9,7 @@ import structlog
 
 from reserver.errors import InvalidInput
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Ref, Reservation
+from reserver.reservations.reservation import ANY_TIME, Phase, Ref, Reservation, Written
 from reserver.wire import companion, edits
 from reserver.wire.edits import Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
@@ -25,8 +25,6 @@ LABEL = f"reserver.io/store=true,{NO_COMPANION}"
 
 Name = tuple[str, str]
 """Namespace and name of a ConfigMap."""
-
-_OVER = (Phase.CLAIMED, Phase.EXPIRED)
 
 
 @dataclass(slots=True)
@@ -72,31 +70,32 @@ class Store:
         self._report = report
         self._touched = touched
         self._documents: dict[Name, _Document] = {}
-        self._homeless: set[str] = set()
 
-    def put(self, configmap: ConfigMapObject) -> None:
-        """Take a ConfigMap as it is now."""
+    def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> None:
+        """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list."""
         self._ledger.advance(self._clock())
         metadata = configmap.metadata
         name = (metadata.namespace, metadata.name)
+        known_document = self._documents.get(name)
+        written = _written(metadata, known_document.metadata if known_document else None, listed)
         document = self._documents.setdefault(name, _Document(metadata))
         document.metadata = metadata
         data = configmap.data or {}
         for key in document.keys.keys() - data.keys():
-            self._exchange(document, key, None)
+            self._exchange(document, key, None, written)
         for key, text in data.items():
             known = document.keys.get(key)
             if known is None or known.text != text:
                 ref = Ref(metadata.namespace, metadata.name, key)
                 entries = read_key(ref, text, self._clock())
-                self._exchange(document, key, _Key(text, entries))
+                self._exchange(document, key, _Key(text, entries), written)
 
     def drop(self, name: Name) -> None:
         """Forget a ConfigMap that is gone or is no store any more."""
         document = self._documents.pop(name, None)
         if document is not None:
             for key in list(document.keys):
-                self._exchange(document, key, None)
+                self._exchange(document, key, None, ANY_TIME)
 
     def names(self) -> tuple[Name, ...]:
         """Return the ConfigMaps that are read."""
@@ -130,47 +129,21 @@ class Store:
             entries = [key.entries for key in document.keys.values()]
             yield name, sum(len(entry.problems) + entry.more_problems for entry in entries)
 
-    def report_unknown_nodes(self, has_node: Callable[[str], bool]) -> int:
-        """Report, once, each reservation whose node does not exist; return how many there are."""
-        homeless: dict[str, Reservation] = {
-            reservation.identity: reservation
-            for reservation, phase in self._ledger
-            if phase not in _OVER and not has_node(reservation.node)
-        }
-        for identity in homeless.keys() - self._homeless:
-            ref = homeless[identity].ref
-            problem = f"node {homeless[identity].node!r} does not exist"
-            remedy = "correct the name; the capacity is held as soon as such a node appears"
-            error = InvalidInput("" if ref.item else "node", problem, remedy)
-            self._report(
-                self._documents[ref.namespace, ref.configmap].metadata, Problem(ref, error)
-            )
-        self._homeless = set(homeless)
-        return len(homeless)
-
-    def due_edits(self, now: float) -> Iterator[Edit]:
-        """Yield the edits that tidy the store: remove what is over, stamp what has a ttl.
+    def due_edit(self, ref: Ref, now: float) -> Edit | None:
+        """Return the edit that tidies a data key: remove what is over, stamp what has a ttl.
 
         Args:
+            ref: the key, `item` empty; one that is not read needs none.
             now: unix seconds.
         """
         self._ledger.advance(now)
-        over = {
-            reservation.ref._replace(item="")
-            for reservation, _ in self._ledger
-            if self._ledger.is_over(reservation.ref)
-        }
-        for document in self._documents.values():
-            for name, key in document.keys.items():
-                ref = Ref(document.metadata.namespace, document.metadata.name, name)
-                edit = self._due_edit(ref, key, is_over=ref in over)
-                if edit is not None:
-                    yield edit
-
-    def _due_edit(self, ref: Ref, key: _Key, *, is_over: bool) -> Edit | None:
-        if is_over and key.entries.reservations[0].ref.item:
-            return edits.remove(ref, key.text, self._is_over)
-        if is_over:
+        document = self._documents.get((ref.namespace, ref.configmap))
+        key = document.keys.get(ref.key) if document else None
+        if key is None:
+            return None
+        if any(map(self._is_over, key.entries.reservations)):
+            if key.entries.reservations[0].ref.item:
+                return edits.remove(ref, key.text, self._is_over)
             return Edit(ref, key.text, None, "over")
         if key.entries.unstamped:
             return edits.stamp(ref, key.text, key.entries.reservations[0])
@@ -180,7 +153,7 @@ class Store:
         known = self._ledger.get(reservation.ref)
         return known == reservation and self._ledger.is_over(reservation.ref)
 
-    def _exchange(self, document: _Document, name: str, key: _Key | None) -> None:
+    def _exchange(self, document: _Document, name: str, key: _Key | None, written: Written) -> None:
         before = document.keys.pop(name, None)
         self._touched(Ref(document.metadata.namespace, document.metadata.name, name))
         old = {r.ref: r for r in before.entries.reservations} if before else {}
@@ -189,7 +162,7 @@ class Store:
             self._ledger.drop(ref)
         for reservation in new.values():
             if reservation != old.get(reservation.ref):
-                self._ledger.put(reservation)
+                self._ledger.put(reservation, written)
                 self._warn_if_past(document.metadata, reservation)
         if key is not None:
             document.keys[name] = key
@@ -202,3 +175,12 @@ class Store:
             remedy = "write a moment in the future; the cleaner removes this entry"
             error = InvalidInput(field_, "lies in the past, so nothing is held", remedy)
             self._report(metadata, Problem(reservation.ref, error))
+
+
+def _written(now: Metadata, before: Metadata | None, listed: bool) -> Written:  # noqa: FBT001
+    """Return when what is new in a ConfigMap was written, as far as that can be told."""
+    if not now.revision:
+        return ANY_TIME
+    if not listed:
+        return Written(now.revision, now.revision)
+    return Written(before.revision + 1 if before else 0, now.revision)

@@ -32,7 +32,7 @@ class ObjectView(Generic[T]):
     def __init__(
         self,
         read: Callable[[msgspec.Raw], T],
-        seen: Callable[[T], None],
+        seen: Callable[[T, bool], None],
         gone: Callable[[Key], None],
         known: Callable[[], Iterable[Key]],
     ) -> None:
@@ -40,7 +40,8 @@ class ObjectView(Generic[T]):
 
         Args:
             read: turns JSON into an object; raises InvalidInput.
-            seen: is told of each object that exists, whenever it may have changed.
+            seen: is told of each object that exists, whenever it may have changed, and whether a
+                list shows it: then it may have changed more than once.
             gone: is told of each object that does not exist any more.
             known: the objects that somebody believes to exist.
         """
@@ -58,7 +59,7 @@ class ObjectView(Generic[T]):
     def page_listed(self, items: list[msgspec.Raw]) -> None:
         """Take some of the objects that exist."""
         for item in items:
-            self._unlisted.discard(self._take(item))
+            self._unlisted.discard(self._take(item, listed=True))
 
     def list_ended(self) -> None:
         """Drop the objects that no page has shown."""
@@ -68,16 +69,16 @@ class ObjectView(Generic[T]):
 
     def changed(self, item: msgspec.Raw) -> None:
         """Take an object that was added or modified."""
-        self._take(item)
+        self._take(item, listed=False)
 
     def deleted(self, item: msgspec.Raw) -> None:
         """Drop an object, after taking its last state: a pod may have been bound in between."""
-        self._gone(self._take(item))
+        self._gone(self._take(item, listed=False))
 
-    def _take(self, item: msgspec.Raw) -> Key:
+    def _take(self, item: msgspec.Raw, *, listed: bool) -> Key:
         metadata = decode(PartialObject, item).metadata
         try:
-            self._seen(self._read(item))
+            self._seen(self._read(item), listed)
         except InvalidInput as exc:
             self.unreadable += 1
             name = f"{metadata.namespace}/{metadata.name}"
@@ -89,7 +90,7 @@ def pod_view(state: State) -> ObjectView[PodObject]:
     """Return a view that keeps the state's pods up to date."""
     return ObjectView(
         read=lambda raw: decode(PodObject, raw),
-        seen=lambda pod: state.pod_seen(pod.value()),
+        seen=lambda pod, listed: state.pod_seen(pod.value(), listed=listed),
         gone=lambda key: state.pod_gone(PodName(*key)),
         known=lambda: state.pods,
     )
@@ -99,7 +100,7 @@ def node_view(state: State) -> ObjectView[NodeObject]:
     """Return a view that keeps the state's nodes up to date."""
     return ObjectView(
         read=lambda raw: decode(NodeObject, raw),
-        seen=lambda node: state.node_seen(node.value()),
+        seen=lambda node, _: state.node_seen(node.value()),
         gone=lambda key: state.node_gone(key[1]),
         known=lambda: (("", name) for name in state.snapshot.node_names()),
     )
@@ -113,9 +114,9 @@ def store_view(store: Store, covers: Callable[[Name], bool]) -> ObjectView[Confi
         covers: which ConfigMaps this watch, and no other one, is for.
     """
 
-    def seen(configmap: ConfigMapObject) -> None:
+    def seen(configmap: ConfigMapObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
         if covers((configmap.metadata.namespace, configmap.metadata.name)):
-            store.put(configmap)
+            store.put(configmap, listed=listed)
 
     def gone(name: Name) -> None:
         if covers(name):

@@ -8,18 +8,24 @@ so that a decision costs the same with ten reservations or ten thousand.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
 from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.reservation import Phase, Ref, Reservation
+from reserver.reservations.claims import Claims
+from reserver.reservations.reservation import ANY_TIME, Phase, Ref, Reservation, Written
+
+_OVER = (Phase.CLAIMED, Phase.EXPIRED)
 
 
 @dataclass(slots=True)
 class _Entry:
     reservation: Reservation
+    since: Written
+    """When its place in the row of those that hold capacity on its node was taken."""
+    written: Written
     claimants: set[str]
     """UIDs of the pods that took a slot."""
     holding: dict[str, int] = field(default_factory=dict)
@@ -50,10 +56,9 @@ class Ledger:
         self._by_owner: dict[PodName, dict[Ref, _Entry]] = {}
         self._by_node: dict[str, dict[Ref, _Entry]] = {}
         self._held: dict[str, dict[str, int]] = {}
-        self._claims: dict[str, dict[str, PodName]] = {}
-        self._claimed_by: dict[str, set[str]] = {}
-        self._unwritten: set[str] = set()
+        self._claims = Claims()
         self._identities: dict[str, Ref] = {}
+        self._latest = 0.0
         self._turns: list[tuple[float, int, Ref, str]] = []
         self._sequence = count()
 
@@ -76,16 +81,28 @@ class Ledger:
         entry = self._entries.get(ref)
         return self._phase(entry) if entry else None
 
-    def put(self, reservation: Reservation) -> None:
-        """Take a reservation as written; what stood at its place before is gone."""
+    def put(self, reservation: Reservation, written: Written = ANY_TIME) -> None:
+        """Take a reservation as written; what stood at its place before is gone.
+
+        Args:
+            reservation: what is written.
+            written: when. A pod that it names and that was bound after that has ended it, even if
+                its binding became known first.
+        """
         before = self._entries.get(reservation.ref)
+        since = written
+        if written is not ANY_TIME:
+            self._latest = max(self._latest, written.last)
         if before is not None:
             if before.reservation == reservation:
                 return
+            if before.holding and reservation.holds_no_more_than(before.reservation):
+                since = before.since
             self.drop(reservation.ref)
-        claims = self._claims.get(reservation.identity, {})
+        claims = self._claims.of(reservation.identity)
         claimants = {uid for uid, name in claims.items() if name in reservation.owners}
-        entry = _Entry(reservation, claimants)
+        bound = (self._claims.bound_after(owner, written.last) for owner in reservation.owners)
+        entry = _Entry(reservation, since, written, claimants | set(filter(None, bound)))
         self._entries[reservation.ref] = entry
         self._identities[reservation.identity] = reservation.ref
         for owner in reservation.owners:
@@ -112,22 +129,39 @@ class Ledger:
         What a pod says it claimed counts only if it is an owner: whoever creates a pod can write
         what they like on it. One that is not written yet may be taken back.
         """
-        if not written:
-            self._unwritten.add(pod_uid)
-        self._claims.setdefault(identity, {})[pod_uid] = pod
-        self._claimed_by.setdefault(pod_uid, set()).add(identity)
+        self._claims.add(identity, pod, pod_uid, written=written)
         entry = self._identified(identity)
         if entry is not None and pod in entry.reservation.owners:
             entry.claimants.add(pod_uid)
             self._settle(entry)
 
+    def bound(self, pod: PodName, pod_uid: str, revision: int, *, exact: bool) -> None:
+        """Take note that a pod was bound just now, by whomever: that ends all that named it.
+
+        Args:
+            pod: its name.
+            pod_uid: its UID.
+            revision: the resourceVersion that shows it bound; what was certainly written after that
+                is for another pod of that name, or for a move.
+            exact: it is the binding's own resourceVersion, not that of a later change of the pod.
+        """
+        for entry in tuple(self._by_owner.get(pod, {}).values()):
+            if self._phase(entry) not in _OVER and entry.written.first <= revision:
+                self.claim(entry.reservation.identity, pod, pod_uid)
+        if exact:
+            self._claims.bound(pod, pod_uid, revision)
+
     def written(self, pod_uid: str) -> None:
         """Take note that the API server has what a pod claimed: nothing takes it back any more."""
-        self._unwritten.discard(pod_uid)
+        if self._claims.written(pod_uid):
+            for identity in self._claims.by(pod_uid):
+                entry = self._identified(identity)
+                if entry is not None:
+                    self._settled(entry.reservation.ref)
 
     def unclaim(self, pod_uid: str) -> None:
         """Take back what a pod claimed: its binding failed."""
-        for identity in self._forget_claims(pod_uid):
+        for identity in self._claims.forget(pod_uid):
             entry = self._identified(identity)
             if entry is not None:
                 entry.claimants.discard(pod_uid)
@@ -138,7 +172,7 @@ class Ledger:
 
         What it took stays taken as long as the reservation is written.
         """
-        self._forget_claims(pod_uid)
+        self._claims.forget(pod_uid)
 
     def advance(self, now: float) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
@@ -157,13 +191,14 @@ class Ledger:
             _, _, ref, digest = heapq.heappop(self._turns)
             entry_due = self._entries.get(ref)
             if entry_due is not None and entry_due.reservation.digest == digest:
+                if not entry_due.holding:  # Starts now: after all that was written before.
+                    entry_due.since = Written(self._latest + 0.5, self._latest + 0.5)
                 self._settle(entry_due)
 
     def naming(self, owner: PodName) -> tuple[Reservation, ...]:
         """Return the reservations that name a pod and are not over, oldest first."""
-        over = (Phase.CLAIMED, Phase.EXPIRED)
         entries = self._by_owner.get(owner, {}).values()
-        return tuple(e.reservation for e in entries if self._phase(e) not in over)
+        return tuple(e.reservation for e in entries if self._phase(e) not in _OVER)
 
     def seats(self, owner: PodName) -> tuple[Reservation, ...]:
         """Return the reservations that hold capacity for a pod now, oldest first."""
@@ -178,26 +213,28 @@ class Ledger:
         """Yield the reservations that hold capacity on a node now, oldest first."""
         return (entry.reservation for entry in self._by_node.get(node, {}).values())
 
+    def held_after(self, node: str, seats: Iterable[Reservation]) -> dict[str, int]:
+        """Return what is held on a node by reservations certainly written after all of these."""
+        last = max(self._entries[seat.ref].since.last for seat in seats)
+        totals: dict[str, int] = {}
+        for entry in self._by_node.get(node, {}).values():
+            if entry.since.first > last:
+                for resource, amount in entry.holding.items():
+                    totals[resource] = totals.get(resource, 0) + amount
+        return totals
+
     def _phase(self, entry: _Entry) -> Phase:
-        return entry.reservation.phase(len(entry.claimants), self._now)
+        phase = entry.reservation.phase(len(entry.claimants), self._now)
+        is_homeless = phase is Phase.ACTIVE and not self._snapshot.has_node(entry.reservation.node)
+        return Phase.FAILED if is_homeless else phase
 
     def is_over(self, ref: Ref) -> bool:
         """Return whether a reservation has expired, or was claimed for good."""
         entry = self._entries[ref]
         phase = self._phase(entry)
         return phase is Phase.EXPIRED or (
-            phase is Phase.CLAIMED and not (entry.claimants & self._unwritten)
+            phase is Phase.CLAIMED and self._claims.are_written(entry.claimants)
         )
-
-    def _forget_claims(self, pod_uid: str) -> set[str]:
-        self._unwritten.discard(pod_uid)
-        identities = self._claimed_by.pop(pod_uid, set())
-        for identity in identities:
-            claims = self._claims[identity]
-            del claims[pod_uid]
-            if not claims:
-                del self._claims[identity]
-        return identities
 
     def _identified(self, identity: str) -> _Entry | None:
         ref = self._identities.get(identity)
@@ -213,7 +250,7 @@ class Ledger:
         """Make the entry hold what its phase and its claims leave of it."""
         reservation = entry.reservation
         self._settled(reservation.ref)
-        if self._phase(entry) is Phase.ACTIVE:
+        if self._phase(entry) in {Phase.ACTIVE, Phase.FAILED}:
             left = reservation.slots - len(entry.claimants)
             self._hold(
                 entry, {name: amount * left for name, amount in reservation.resources.items()}

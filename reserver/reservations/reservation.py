@@ -27,6 +27,23 @@ class Phase(StrEnum):
     ACTIVE = "Active"
     CLAIMED = "Claimed"
     EXPIRED = "Expired"
+    FAILED = "Failed"
+    """Its node does not exist, or not any more; it holds as soon as there is such a node."""
+
+
+class Written(NamedTuple):
+    """Between which resourceVersions of the store a reservation was written, both included.
+
+    A watch shows each write with its own, so that both are the same; a list only shows when the
+    whole object was written last. The API server counts all writes of a cluster with one number.
+    """
+
+    first: float
+    last: float
+
+
+ANY_TIME = Written(0, 2**63)
+"""Nothing is known of when it was written."""
 
 
 class Ref(NamedTuple):
@@ -81,6 +98,13 @@ class Reservation:
     def identity(self) -> str:
         """What a claim is recorded under: an edited reservation is another one."""
         return f"{self.ref}@{self.digest}"
+
+    def holds_no_more_than(self, other: Reservation) -> bool:
+        """Return whether all that it holds is held by another one on the same node."""
+        return self.node == other.node and all(
+            amount * self.slots <= other.resources.get(name, 0) * other.slots
+            for name, amount in self.resources.items()
+        )
 
     def phase(self, claims: int, now: float) -> Phase:
         """Return how far it has come at `now` (unix seconds), with so many slots claimed."""

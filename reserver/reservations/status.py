@@ -38,12 +38,12 @@ class Shortages:
     """Where pods and holds together take more than there is, at one instant.
 
     Attributes:
-        by_node: the nodes that are short, each with the resources it is short of; None for a node
-            that does not exist. Only nodes where something is held are looked at.
+        by_node: the nodes that are short, each with how much it lacks of which resource; None for a
+            node that does not exist. Only nodes where something is held are looked at.
         offered: the resources that some node offers; all are short of any other.
     """
 
-    by_node: Mapping[str, frozenset[str] | None]
+    by_node: Mapping[str, Mapping[str, int] | None]
     offered: frozenset[str]
 
     @classmethod
@@ -51,28 +51,34 @@ class Shortages:
         """Return the shortages of a cluster: allocatable − requested − held below zero."""
         rows = np.flatnonzero(snapshot.has_holds)
         free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
-        is_short = free < 0
         exists = snapshot.exists[rows]
         resources = tuple(snapshot.columns)  # In the order of their columns.
-        by_node: dict[str, frozenset[str] | None] = {}
-        for index in np.flatnonzero(is_short.any(axis=1) | ~exists):
-            short = (resources[column] for column in np.flatnonzero(is_short[index]))
-            by_node[snapshot.name_of(rows[index])] = frozenset(short) if exists[index] else None
+        by_node: dict[str, Mapping[str, int] | None] = {}
+        for index in np.flatnonzero((free < 0).any(axis=1) | ~exists):
+            lacking = {resources[c]: -int(free[index, c]) for c in np.flatnonzero(free[index] < 0)}
+            by_node[snapshot.name_of(rows[index])] = lacking if exists[index] else None
         return cls(by_node, frozenset(resources))
 
-    def status(self, reservation: Reservation, phase: Phase) -> Status:
-        """Return the status of a reservation that has come to a phase."""
-        if phase is not Phase.ACTIVE:
-            return Status(phase, is_backed=False, message=_NOT_HOLDING[phase])
+    def status(self, reservation: Reservation, ledger: Ledger) -> Status:
+        """Return the status of a reservation.
+
+        Where a node is short, those written last are not backed: an owner takes its seat whatever
+        was written onto its node after (`scheduling.fit`).
+        """
+        # What the ledger does not know cannot be in force.
+        phase = ledger.phase(reservation.ref) or Phase.PENDING
         node = reservation.node
-        short = self.by_node.get(node, frozenset())
-        if short is None:
+        if phase is Phase.FAILED:
             message = f"node {node!r} does not exist; the hold takes effect once it does"
             return Status(phase, is_backed=False, message=message)
+        if phase is not Phase.ACTIVE:
+            return Status(phase, is_backed=False, message=_NOT_HOLDING[phase])
+        short = self.by_node.get(node) or {}
+        later = ledger.held_after(node, (reservation,)) if short else {}
         lacking = [
             name
             for name in sorted(reservation.resources)
-            if name in short or name not in self.offered
+            if short.get(name, 0) > later.get(name, 0) or name not in self.offered
         ]
         if not lacking:
             return Status(phase, is_backed=True)
@@ -86,5 +92,5 @@ class Shortages:
 def count_unbacked(snapshot: Snapshot, ledger: Ledger) -> int:
     """Return how many reservations hold capacity that their node does not have."""
     shortages = Shortages.of(snapshot)
-    active = (reservation for reservation, phase in ledger if phase is Phase.ACTIVE)
-    return sum(not shortages.status(reservation, Phase.ACTIVE).is_backed for reservation in active)
+    holding = (r for r, phase in ledger if phase in {Phase.ACTIVE, Phase.FAILED})
+    return sum(not shortages.status(reservation, ledger).is_backed for reservation in holding)

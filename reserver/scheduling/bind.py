@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Policy
-from reserver.scheduling.fit import fits_beside_holds, in_the_way, slots_by_node
+from reserver.scheduling.fit import fits_beside_holds, in_the_way, seats_by_node
 from reserver.scheduling.state import State
 
 
@@ -40,7 +40,7 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     row = state.snapshot.row(node)
     if row is not None:
         rows = state.snapshot.rows((node,))
-        own = slots_by_node(seat for seat in seats if seat.node == node)
+        own = seats_by_node((seat for seat in seats if seat.node == node), state.ledger)
         if not fits_beside_holds(pod, state.snapshot, rows, own).all():
             other = in_the_way(pod, node, state.ledger)
             refusal = f"held by reservation {other.ref}" if other else "node not known yet"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.fit import fits_beside_holds, is_exempt, slots_by_node
+from reserver.scheduling.fit import Seat, fits_beside_holds, is_exempt, seats_by_node
 from reserver.scheduling.state import State
 
 
@@ -89,7 +89,7 @@ def explain(pod: Pod, state: State, now: float, only: Collection[str] | None = N
     state.ledger.advance(now)
     snapshot = state.snapshot
     seats = state.ledger.seats(pod.name)
-    own = slots_by_node(seats)
+    own = {seat.node for seat in seats}
     names = snapshot.node_names() if only is None else list(filter(snapshot.has_node, only))
     held = [name for name in names if state.ledger.held_on(name)]
     held.sort(key=lambda name: (name not in own, name))
@@ -105,7 +105,7 @@ def explain(pod: Pod, state: State, now: float, only: Collection[str] | None = N
 
 
 def _node(pod: Pod, name: str, state: State, seats: tuple[Reservation, ...]) -> NodeExplanation:
-    own = slots_by_node(seat for seat in seats if seat.node == name)
+    own = seats_by_node((seat for seat in seats if seat.node == name), state.ledger)
     rows = state.snapshot.rows((name,))
     names = [
         str(r.ref)
@@ -117,7 +117,7 @@ def _node(pod: Pod, name: str, state: State, seats: tuple[Reservation, ...]) -> 
         is_seat=bool(own),
         reservations=tuple(names),
         resources={
-            resource: _account(resource, amount, int(rows[0]), state.snapshot, own.get(name, {}))
+            resource: _account(resource, amount, int(rows[0]), state.snapshot, own.get(name))
             for resource, amount in pod.requests.items()
             if resource in state.snapshot.columns
         },
@@ -125,12 +125,12 @@ def _node(pod: Pod, name: str, state: State, seats: tuple[Reservation, ...]) -> 
 
 
 def _account(
-    resource: str, amount: int, row: int, snapshot: Snapshot, own: dict[str, int]
+    resource: str, amount: int, row: int, snapshot: Snapshot, own: Seat | None
 ) -> ResourceAccount:
     column = snapshot.columns[resource]
     allocatable = int(snapshot.allocatable[row, column])
     requested = int(snapshot.requested[row, column])
-    held = int(snapshot.held[row, column]) - own.get(resource, 0)
+    held = int(snapshot.held[row, column]) - (own.slot.get(resource, 0) if own else 0)
     return ResourceAccount(
         requested_by_pod=amount,
         allocatable=allocatable,

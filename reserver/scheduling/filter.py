@@ -21,7 +21,7 @@ from reserver.scheduling.fit import (
     fits_beside_holds,
     has_room,
     in_the_way,
-    slots_by_node,
+    seats_by_node,
 )
 from reserver.scheduling.state import State
 
@@ -81,7 +81,8 @@ def _for_owner(
 ) -> FilterVerdict | None:
     """Return the seats among the names, or the way to one; None when it may land elsewhere."""
     nodes = tuple(dict.fromkeys(seat.node for seat in seats))
-    fits = fits_beside_holds(pod, state.snapshot, state.snapshot.rows(nodes), slots_by_node(seats))
+    own = seats_by_node(seats, state.ledger)
+    fits = fits_beside_holds(pod, state.snapshot, state.snapshot.rows(nodes), own)
     usable = list(compress(nodes, fits))
     if here := [node for node in usable if node in names]:
         return FilterVerdict(nodes=here)
@@ -111,7 +112,7 @@ def _open_nodes(
         held += compress(chunk, has_holds.tolist())
         if len(nodes) >= enough:
             return nodes[:enough]
-    own = slots_by_node(seats)
+    own = seats_by_node(seats, state.ledger)
     for chunk in _chunks(held):
         rows = state.snapshot.rows(chunk)
         nodes += compress(chunk, fits_beside_holds(pod, state.snapshot, rows, own).tolist())

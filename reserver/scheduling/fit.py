@@ -8,6 +8,7 @@ all else is kube-scheduler's business, and its picture of it is fresher than our
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +33,36 @@ def is_exempt(pod: Pod) -> bool:
     return pod.priority >= EXEMPT_PRIORITY
 
 
-def slots_by_node(seats: Iterable[Reservation]) -> dict[str, dict[str, int]]:
-    """Return what an owner would claim on each node: one slot of each of its reservations there."""
-    claimed: dict[str, dict[str, int]] = {}
+class Seat(NamedTuple):
+    """What an owner may use on one node beside what is free there.
+
+    Attributes:
+        slot: what it would claim there: one slot of each of its reservations.
+        later: what is held there by reservations that were written after all of these. They do not
+            count against the slot: room that was taken when they were written is not theirs.
+    """
+
+    slot: Mapping[str, int]
+    later: Mapping[str, int]
+
+
+def seats_by_node(seats: Iterable[Reservation], ledger: Ledger) -> dict[str, Seat]:
+    """Return an owner's seat on each node where reservations hold capacity for it now."""
+    on_node: dict[str, list[Reservation]] = {}
     for seat in seats:
-        slot = claimed.setdefault(seat.node, {})
-        for resource, amount in seat.resources.items():
-            slot[resource] = slot.get(resource, 0) + amount
-    return claimed
+        on_node.setdefault(seat.node, []).append(seat)
+    return {
+        node: Seat(_total(seat.resources for seat in own), ledger.held_after(node, own))
+        for node, own in on_node.items()
+    }
+
+
+def _total(slots: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for slot in slots:
+        for resource, amount in slot.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
 
 
 def in_the_way(pod: Pod, node: str, ledger: Ledger) -> Reservation | None:
@@ -48,16 +71,14 @@ def in_the_way(pod: Pod, node: str, ledger: Ledger) -> Reservation | None:
     return next(others, None)
 
 
-def fits_beside_holds(
-    pod: Pod, snapshot: Snapshot, rows: Rows, own: Mapping[str, Mapping[str, int]]
-) -> Bools:
+def fits_beside_holds(pod: Pod, snapshot: Snapshot, rows: Rows, own: Mapping[str, Seat]) -> Bools:
     """Return, for each row, whether the pod fits beside what is held there for others.
 
     Args:
         pod: the pod, not placed yet.
         snapshot: capacity.
         rows: rows to look at; each one known.
-        own: what the pod would claim, by node (`slots_by_node`).
+        own: the pod's seats (`seats_by_node`).
 
     Returns:
         A bool array in the shape of `rows`. A node with holds whose Node object is unknown does
@@ -67,9 +88,14 @@ def fits_beside_holds(
         return np.ones(len(rows), dtype=np.bool_)
     columns, amounts = wanted(pod, snapshot)
     at = np.ix_(rows, columns)
-    held = snapshot.held[at] - _own_cells(own, snapshot, rows, columns)
+    slot = _cells({node: seat.slot for node, seat in own.items()}, snapshot, rows, columns)
+    held = snapshot.held[at] - slot
     free = snapshot.allocatable[at] - snapshot.requested[at] - held
-    fits = np.all((held <= 0) | (free >= amounts), axis=1)
+    fits_each = (held <= 0) | (free >= amounts)
+    if own:
+        later = _cells({node: seat.later for node, seat in own.items()}, snapshot, rows, columns)
+        fits_each |= (amounts <= slot) & (free + later >= amounts)
+    fits = np.all(fits_each, axis=1)
     judged: Bools = fits & (snapshot.exists[rows] | ~snapshot.has_holds[rows])
     return judged
 
@@ -97,15 +123,16 @@ def wanted(pod: Pod, snapshot: Snapshot) -> tuple[Rows, Int64s]:
     return columns, np.fromiter(amounts, dtype=np.int64, count=len(known))
 
 
-def _own_cells(
-    own: Mapping[str, Mapping[str, int]], snapshot: Snapshot, rows: Rows, columns: Rows
+def _cells(
+    by_node: Mapping[str, Mapping[str, int]], snapshot: Snapshot, rows: Rows, columns: Rows
 ) -> Int64s:
+    """Return amounts of resources by node as an array, rows × columns."""
     cells = np.zeros((len(rows), len(columns)), dtype=np.int64)
-    for node, slot in own.items():
+    for node, amounts in by_node.items():
         row = snapshot.row(node)
         if row is None:
             continue
-        for resource, amount in slot.items():
+        for resource, amount in amounts.items():
             column = snapshot.columns.get(resource)
             if column is not None:
                 cells += np.outer(rows == row, columns == column) * min(amount, _MOST)

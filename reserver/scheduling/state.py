@@ -93,8 +93,8 @@ class State:
         """Take note that a node was deleted."""
         self.snapshot.remove_node(name)
 
-    def pod_seen(self, pod: Pod) -> None:
-        """Take a pod as the watch shows it."""
+    def pod_seen(self, pod: Pod, *, listed: bool = False) -> None:
+        """Take a pod as the watch shows it, or as a list shows it after changes were missed."""
         before = self._pods.get(pod.name)
         if before is not None and before.uid != pod.uid:
             self.pod_gone(before.name)
@@ -110,9 +110,9 @@ class State:
         else:
             self.snapshot.place(pod.uid, pod.node, pod.requests)
         self._claim(pod.claims, pod)
-        if self.is_complete and (before is None or not before.node):
-            # Bound just now, by whomever: that ends every reservation that names it.
-            self._claim((r.identity for r in self.ledger.naming(pod.name)), pod)
+        was_bound = before.node != "" if before else listed and not self.is_complete
+        if not was_bound:
+            self.ledger.bound(pod.name, pod.uid, pod.revision, exact=not listed)
 
     def pod_gone(self, name: PodName) -> None:
         """Take note that a pod was deleted; what it claimed stays claimed."""

@@ -45,6 +45,16 @@ class Cluster(Protocol):
         """Have kube-scheduler come back with a pod."""
 
 
+class Sight(Protocol):
+    """How well the state shows the cluster (`app.Watched`)."""
+
+    def obstacles(self) -> tuple[str, ...]:
+        """Return what keeps the state from being good enough to decide on; empty if nothing."""
+
+    async def caught_up(self) -> None:
+        """Wait until no watch is known to be broken, but not for longer than is excused."""
+
+
 class Extender:
     """Decides Filter and Bind on the state.
 
@@ -57,7 +67,7 @@ class Extender:
         state: State,
         cluster: Cluster,
         clock: Callable[[], float],
-        obstacles: Callable[[], tuple[str, ...]],
+        sight: Sight,
         tasks: asyncio.TaskGroup,
     ) -> None:
         """Decide on a state.
@@ -66,13 +76,13 @@ class Extender:
             state: what decisions are made on.
             cluster: carries them out.
             clock: unix seconds.
-            obstacles: what keeps the state from being good enough to decide on; empty if nothing.
+            sight: how well the state shows the cluster.
             tasks: owns the bindings and effects under way.
         """
         self._state = state
         self._cluster = cluster
         self._clock = clock
-        self._obstacles = obstacles
+        self._sight = sight
         self._tasks = tasks
         self._under_way: dict[str, asyncio.Task[str]] = {}
         self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, _TRIES_WINDOW_S, timer=clock)
@@ -122,6 +132,8 @@ class Extender:
         Raises:
             NotReady: the state is not good enough to decide on.
         """
+        # A watch that broke a moment ago may be about to show a hold, or an entry of this owner.
+        await self._sight.caught_up()
         self._require_ready()
         try:
             pod = await self._find_pod(PodName(args.pod_namespace, args.pod_name), args.pod_uid)
@@ -165,7 +177,7 @@ class Extender:
         return None if pod is None else explain(pod, self._state, self._clock())
 
     def _require_ready(self) -> None:
-        if obstacles := self._obstacles():
+        if obstacles := self._sight.obstacles():
             raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
 
     async def _find_pod(self, name: PodName, uid: str) -> Pod:

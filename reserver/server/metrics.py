@@ -40,10 +40,6 @@ class Watched(Protocol):
     def invalid_entries(self) -> Iterable[tuple[str, int]]:
         """Yield each ConfigMap (namespace/name) with the number of entries not enforced."""
 
-    @property
-    def unknown_nodes(self) -> int:
-        """How many reservations name a node that does not exist."""
-
     def counters(self) -> Iterable[tuple[str, str, int]]:
         """Yield name, help text and value of what only grows."""
 
@@ -99,10 +95,6 @@ class _StateCollector(Collector):
         for name, count in self._watched.invalid_entries():
             invalid.add_metric((name,), count)
         yield invalid
-        homeless = "Reservations that name a node that does not exist."
-        yield GaugeMetricFamily(
-            "reserver_unknown_nodes", homeless, value=self._watched.unknown_nodes
-        )
         unbacked = (
             "Reservations that hold what their node does not have, or whose node is not there."
         )

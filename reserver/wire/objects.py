@@ -24,6 +24,9 @@ CLAIMS_ANNOTATION = "reserver.io/claims"
 RETRY_ANNOTATION = "reserver.io/retry"
 """On a pending pod: any change of it makes kube-scheduler try the pod again."""
 
+_MOST_DIGITS = 20
+"""Of a 64-bit number."""
+
 Amounts = dict[str, str | int | float]
 
 
@@ -40,6 +43,12 @@ class Metadata(_Struct, frozen=True):
     resource_version: str = ""
     annotations: dict[str, str] | None = None
     continue_: str = msgspec.field(default="", name="continue")
+
+    @property
+    def revision(self) -> int:
+        """The resourceVersion as the number that it is since Kubernetes 1.35 (KEP-5504), else 0."""
+        text = self.resource_version
+        return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
 
 
 class _Resources(_Struct, frozen=True):
@@ -115,6 +124,7 @@ class PodObject(_Struct, frozen=True):
         return Pod(
             name=PodName(metadata.namespace, metadata.name),
             uid=metadata.uid,
+            revision=metadata.revision,
             requests=_request(self.spec, status),
             node=self.spec.node_name,
             priority=self.spec.priority or 0,

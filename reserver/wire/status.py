@@ -56,20 +56,22 @@ def without_messages(text: str) -> str:
     return _text(status)
 
 
-def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str, str]]:
+def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str, EntryStatus]]:
     """Yield the items of a key whose hold is not backed and was not said to be so before.
+
+    A node that has gone is news also where the room was taken before.
 
     Args:
         before: what was written, None if nothing was.
         after: what is to be written now.
 
     Yields:
-        The item, empty for a key that is one reservation, and why it is not backed.
+        The item, empty for a key that is one reservation, and its status now.
     """
-    known = {item for item, entry in _entries(before) if _is_unbacked(entry)}
+    known = {(item, entry.phase) for item, entry in _entries(before) if _is_unbacked(entry)}
     for item, entry in _entries(after):
-        if _is_unbacked(entry) and item not in known:
-            yield item, entry.message
+        if _is_unbacked(entry) and (item, entry.phase) not in known:
+            yield item, entry
 
 
 def _entry(reservation: Reservation, status: Status) -> EntryStatus:
@@ -97,4 +99,4 @@ def _entries(text: str | None) -> Iterator[tuple[str, EntryStatus]]:
 
 
 def _is_unbacked(entry: EntryStatus) -> bool:
-    return entry.phase == Phase.ACTIVE and not entry.backed
+    return entry.phase in {Phase.ACTIVE, Phase.FAILED} and not entry.backed

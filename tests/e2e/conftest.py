@@ -80,7 +80,7 @@ def reserver(
 ) -> Iterator[ReserverProcess]:
     """Reserver beside a stock kube-scheduler, configured by the file that we ship."""
     log = tmp_path_factory.mktemp("reserver-log") / "reserver.log"
-    flags = ("--configmap", "/".join(NAMED_STORE), "--cleaner-interval", "1")
+    flags = ("--configmap", "/".join(NAMED_STORE))
     with ReserverProcess(reserver_kubeconfig, log, *flags) as process:
         rendered = control_plane.folder / "scheduler.yaml"
         rendered.write_text(

@@ -89,7 +89,7 @@ def test_a_broken_entry_says_what_is_wrong_with_it(corner: Corner) -> None:
     try:
         said = wait_status(corner, SPEC, spec, phase="Invalid", backed=False)
         assert "ownres" in said["message"]
-        wait_status(corner, SHORT, node, phase="Active", backed=False)
+        wait_status(corner, SHORT, node, phase="Failed", backed=False)
         second = json.loads((companion(corner, SHORT.store) or {})[node])["[1]"]
         assert (second["phase"], second["backed"]) == ("Invalid", False)
         assert second["message"].startswith("[1].cpu: -1 is negative; write")
@@ -100,7 +100,7 @@ def test_a_broken_entry_says_what_is_wrong_with_it(corner: Corner) -> None:
 def test_a_hold_on_a_node_that_does_not_exist_is_backed_once_it_does(corner: Corner) -> None:
     node = f"{corner.name}-late-1"
     key = corner.reserve(SPEC, node, "owner", cpu="2")
-    said = wait_status(corner, SPEC, key, phase="Active", backed=False)
+    said = wait_status(corner, SPEC, key, phase="Failed", backed=False)
     assert f"node '{node}' does not exist" in said["message"]
     assert corner.add_nodes(1, cpu="4", prefix=f"{corner.name}-late") == [node]
     wait_status(corner, SPEC, key, phase="Active", backed=True)

@@ -65,7 +65,7 @@ def test_a_reservation_on_a_node_that_does_not_exist_is_reported_and_holds_once_
     wait_for(
         lambda: any(
             key in message and "does not exist" in message
-            for message in corner.events("InvalidReservation", SPEC.store[0])
+            for message in corner.events("NodeNotFound", SPEC.store[0])
         ),
         "the missing node is reported",
     )

@@ -20,10 +20,9 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--configmap", "no-slash"], "'no-slash' is not of the form NAMESPACE/NAME"),
         (["--bind-address", "0.0.0.0"], "0.0.0.0 is not a loopback address"),
         (["--bind-address", "here"], "'here' is not an IP address"),
-        (["--cleaner-interval", "nan"], "nan is not positive"),
         (["--namespace", "../secrets"], "--namespace: '../secrets' is not a name"),
     ],
-    ids=["kubeconfig", "configmap", "not-loopback", "no-address", "interval", "namespace"],
+    ids=["kubeconfig", "configmap", "not-loopback", "no-address", "namespace"],
 )
 def test_a_setting_that_cannot_work_is_named(arguments: list[str], words: str) -> None:
     ended = _serve(*arguments)

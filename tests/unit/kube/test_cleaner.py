@@ -6,8 +6,10 @@ import pytest
 from reserver.kube.apply import Apply
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.store import Store
+from reserver.reservations.reservation import Ref
+from reserver.wire.edits import Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
-from tests.builders import NOW, node, state_of
+from tests.builders import NOW, node, ref, state_of
 from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
 
 OVER = {
@@ -18,14 +20,23 @@ OVER = {
 }
 
 
-def cleaner(client: ScriptedClient, **data: object) -> Cleaner:
-    state = state_of(node("worker-1", cpu="4"), now=0.0)
-    store = Store(state.ledger, lambda: 0.0, lambda *_: None)
-    metadata = Metadata(name="store", namespace="shop")
-    written = {key: json.dumps(value) for key, value in data.items()}
-    store.put(ConfigMapObject(metadata=metadata, data=written))
-    apply = Apply(client, lambda: NOW)
-    return Cleaner(store, apply, state.snapshot.has_node, lambda: NOW, 30.0)
+class Tidying:
+    """A store, and the cleaner that tidies it."""
+
+    def __init__(self, client: ScriptedClient, **data: object) -> None:
+        self.cleaner = Cleaner(Apply(client, lambda: NOW), lambda: NOW)
+        state = state_of(node("worker-1", cpu="4"), now=0.0)
+        self.store = Store(state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.touched)
+        self.put(**data)
+
+    def put(self, **data: object) -> None:
+        metadata = Metadata(name="store", namespace="shop")
+        written = {key: json.dumps(value) for key, value in data.items()}
+        self.store.put(ConfigMapObject(metadata=metadata, data=written))
+
+    async def tidy(self) -> tuple[bool, int, int]:
+        done = await self.cleaner.tidy(self.store)
+        return done, self.cleaner.edits, self.cleaner.lost
 
 
 def patched(client: ScriptedClient) -> list[str]:
@@ -34,32 +45,63 @@ def patched(client: ScriptedClient) -> list[str]:
 
 async def test_every_edit_that_is_due_is_made() -> None:
     client = ScriptedClient({}, {})
-    tidying = cleaner(client, a=OVER, b=OVER, c=OVER | {"expiresAt": "2040-01-01T00:00:00Z"})
-    await tidying.tidy()
+    tidying = Tidying(client, a=OVER, b=OVER, c=OVER | {"expiresAt": "2040-01-01T00:00:00Z"})
+    assert await tidying.tidy() == (True, 2, 0)
     assert patched(client) == ["/data/a", "/data/b"]
-    assert (tidying.edits, tidying.lost) == (2, 0)
 
 
-async def test_an_edit_that_somebody_forestalled_is_left_to_them() -> None:
-    client = ScriptedClient(refused(422), {})
-    tidying = cleaner(client, a=OVER, b=OVER)
+async def test_what_nothing_has_touched_is_not_looked_at_again() -> None:
+    client = ScriptedClient({})
+    tidying = Tidying(client, a=OVER)
     await tidying.tidy()
-    assert patched(client) == ["/data/a", "/data/b"]
-    assert (tidying.edits, tidying.lost) == (1, 1)
+    assert await tidying.tidy() == (True, 1, 0)
+    tidying.cleaner.touched(ref("gone"))
+    assert await tidying.tidy() == (True, 1, 0)
 
 
-@pytest.mark.parametrize("error", [NO_ANSWER, refused(403), refused(500)])
-async def test_a_pass_that_fails_is_made_again_later(error: Any) -> None:
+async def test_an_edit_that_somebody_forestalled_is_made_anew_when_the_watch_shows_theirs() -> None:
+    client = ScriptedClient(refused(422), {}, {})
+    tidying = Tidying(client, a=OVER, b=OVER)
+    assert await tidying.tidy() == (True, 1, 1)
+    tidying.put(a=OVER | {"resources": {"cpu": "2"}}, b=OVER)
+    assert await tidying.tidy() == (True, 2, 1)
+    assert patched(client) == ["/data/a", "/data/b", "/data/a"]
+
+
+async def test_a_key_that_is_written_while_it_is_edited_is_looked_at_again() -> None:
+    class Racing(Apply):
+        async def edit(self, edit: Edit) -> bool:
+            if first:
+                first.pop()
+                tidying.put(a=OVER | {"resources": {"cpu": "2"}})
+                return False
+            return await super().edit(edit)
+
+    first = [True]
+    client = ScriptedClient({})
+    tidying = Tidying(client, a=OVER)
+    tidying.cleaner = Cleaner(Racing(client, lambda: NOW), lambda: NOW)
+    tidying.store = Store(
+        state_of(now=0.0).ledger, lambda: 0.0, lambda *_: None, tidying.cleaner.touched
+    )
+    tidying.put(a=OVER)
+    assert await tidying.tidy() == (True, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "tried"),
+    [(NO_ANSWER, ["a"]), (refused(500), ["a"]), (refused(403), ["a", "b"])],
+)
+async def test_what_fails_is_tried_again_later(error: Any, tried: list[str]) -> None:
     client = ScriptedClient(error, {}, {})
-    tidying = cleaner(client, a=OVER, b=OVER)
-    await tidying.tidy()
-    assert patched(client) == ["/data/a"]
-    await tidying.tidy()
-    assert tidying.edits == 2
+    tidying = Tidying(client, a=OVER, b=OVER)
+    assert not (await tidying.tidy())[0]
+    assert patched(client) == [f"/data/{key}" for key in tried]
+    assert await tidying.tidy() == (True, 2, 0)
 
 
-async def test_nodes_that_do_not_exist_are_counted() -> None:
-    missing = {"node": "ghost", "expiresAt": "2040-01-01T00:00:00Z"}
-    tidying = cleaner(ScriptedClient(), a=OVER | missing)
-    await tidying.tidy()
-    assert tidying.unknown_nodes == 1
+def test_an_item_of_a_list_stands_for_its_key() -> None:
+    tidying = Tidying(ScriptedClient())
+    for item in ("shop/a", "shop/b"):
+        tidying.cleaner.touched(Ref("shop", "store", "worker-1", item))
+    assert list(tidying.cleaner._touched) == [ref("worker-1")]

@@ -367,7 +367,7 @@ async def test_messages_that_there_is_no_room_for_are_in_the_events_all_the_same
     (patch,) = await world.write(answer(2))
     assert ["message" in said(patch, key) for key in ("a", "b")] == [False, False]
     ends = "node 'ghost' does not exist; the hold takes effect once it does"
-    assert world.warned == [("NotBacked", f"{key}: {ends}") for key in ("a", "b")]
+    assert world.warned == [("NodeNotFound", f"{key}: {ends}") for key in ("a", "b")]
 
 
 # Room that goes and comes.

@@ -1,4 +1,7 @@
+import dataclasses
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pytest
 
@@ -27,10 +30,24 @@ class Written:
     def _report(self, metadata: Metadata, problem: Problem) -> None:
         self.reports.append((metadata, problem))
 
-    def put(self, configmap: str = "store", **data: str) -> None:
-        metadata = Metadata(name=configmap, namespace="shop", uid=f"uid-{configmap}")
-        renamed = {key.replace("_", "-"): text for key, text in data.items()}
-        self.store.put(ConfigMapObject(metadata=metadata, data=renamed))
+    def put(
+        self,
+        configmap: str = "store",
+        *,
+        revision: int = 0,
+        listed: bool = False,
+        data: Mapping[str, str] | None = None,
+        **more: str,
+    ) -> None:
+        metadata = Metadata(
+            name=configmap,
+            namespace="shop",
+            uid=f"uid-{configmap}",
+            resource_version=str(revision or ""),
+        )
+        written = {**(data or {}), **more}
+        renamed = {key.replace("_", "-"): text for key, text in written.items()}
+        self.store.put(ConfigMapObject(metadata=metadata, data=renamed), listed=listed)
 
     @property
     def held(self) -> int:
@@ -41,8 +58,9 @@ class Written:
         return [str(problem) for _, problem in self.reports]
 
     def edits(self, later: float = 0.0) -> list[tuple[str, str, str | None]]:
-        edits = self.store.due_edits(self.now + later)
-        return [(edit.reason, edit.ref.key, edit.value) for edit in edits]
+        refs = [Ref(*name, key) for name in self.store.names() for key in self.store.keys(name)]
+        edits = (self.store.due_edit(ref, self.now + later) for ref in refs)
+        return [(edit.reason, edit.ref.key, edit.value) for edit in edits if edit]
 
 
 def spec(owner: str = "owner", **changes: object) -> str:
@@ -158,30 +176,80 @@ def test_each_broken_item_of_a_list_is_reported(written: Written) -> None:
 def test_an_entry_that_is_over_when_it_is_written_is_reported(
     written: Written, data: dict[str, str], field: str
 ) -> None:
-    written.put("store", **data)
+    written.put(data=data)
     assert len(written.said) == 1
     assert f"{field}: lies in the past" in written.said[0]
     assert written.held == 0
 
 
-def test_a_node_that_does_not_exist_is_reported_once_and_again_after_it_came_and_went(
+# Bindings that became known before what they ended, and the other way round.
+
+
+@dataclass(frozen=True)
+class Ended:
+    says: str
+    binding: int  # the resourceVersion that shows the owner bound
+    writes: tuple[tuple[int, bool], ...]  # of the ConfigMap: resourceVersion, seen by a list
+    held: int  # CPUs, in the end
+    listed: bool = False  # the pod, by a list
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Ended("written before", 20, ((10, False),), 0),
+        Ended("written after, for the next pod of that name", 20, ((30, False),), 2),
+        Ended("written before, says a list", 20, ((10, True),), 0),
+        Ended("perhaps before, perhaps after", 20, ((30, True),), 2),
+        Ended("certainly after: what stood before was known", 20, ((25, False), (30, True)), 2),
+        Ended(
+            "before the pod was listed, bound perhaps before that",
+            20,
+            ((10, False),),
+            2,
+            listed=True,
+        ),
+    ],
+    ids=lambda case: case.says,
+)
+def test_an_owner_that_was_bound_before_its_entry_is_seen_ends_only_what_it_can_have_meant(
+    written: Written, case: Ended
+) -> None:
+    owner = pod("owner", cpu="2")
+    written.state.pod_seen(owner)
+    bound = dataclasses.replace(owner, node="worker-1", revision=case.binding)
+    written.state.pod_seen(bound, listed=case.listed)
+    *before, (last, listed) = case.writes
+    for revision, seen_by_list in before:
+        written.put(revision=revision, listed=seen_by_list)
+    written.put(revision=last, listed=listed, r=spec())
+    assert written.held == case.held
+    written.state.pod_gone(owner.name)
+    assert written.held == case.held
+
+
+@pytest.mark.parametrize(
+    ("revision", "binding", "left"), [(10, 20, 0), (30, 20, 2)], ids=["before", "after"]
+)
+def test_an_entry_written_after_a_binding_that_is_seen_late_is_not_ended_by_it(
+    written: Written, revision: int, binding: int, left: int
+) -> None:
+    owner = pod("owner", cpu="2")
+    written.state.pod_seen(owner)
+    written.put(revision=revision, r=spec())
+    written.state.pod_seen(dataclasses.replace(owner, node="worker-1", revision=binding))
+    assert written.held == left
+
+
+def test_what_an_owner_that_is_gone_had_ended_is_not_held_when_it_becomes_known(
     written: Written,
 ) -> None:
-    written.put(r=spec(node="ghost"), fine=spec())
-    has_node = written.state.snapshot.has_node
-    assert [written.store.report_unknown_nodes(has_node) for _ in range(3)] == [1, 1, 1]
-    assert len(written.said) == 1
-    assert "r: node: node 'ghost' does not exist" in written.said[0]
-    written.state.node_seen(node("ghost", cpu="4"))
-    assert written.store.report_unknown_nodes(has_node) == 0
-    written.state.node_gone("ghost")
-    assert written.store.report_unknown_nodes(has_node) == 1
-    assert len(written.said) == 2
-
-
-def test_the_node_of_what_is_over_is_not_missed(written: Written) -> None:
-    written.put(r=spec(node="ghost", expiresAt="2001-01-01T00:00:00Z"))
-    assert written.store.report_unknown_nodes(written.state.snapshot.has_node) == 0
+    owner = pod("owner", cpu="2")
+    written.state.pod_seen(dataclasses.replace(owner, node="worker-1", revision=20))
+    written.state.pod_gone(owner.name)
+    written.put(revision=10, r=spec())
+    assert written.held == 0
+    assert written.edits() == [("over", "r", None)]
 
 
 # What the cleaner should edit.
@@ -233,7 +301,7 @@ def test_what_was_claimed_by_a_bound_pod_is_removed(written: Written) -> None:
 def test_what_is_claimed_by_a_binding_under_way_is_removed_only_once_that_is_written(
     written: Written, data: dict[str, str], edited: list[str]
 ) -> None:
-    written.put("store", **data)
+    written.put(data=data)
     owner = pod("owner", cpu="2")
     written.state.pod_seen(owner)
     claims = judge_bind(owner, "worker-1", written.state, NOW).claims

@@ -269,3 +269,21 @@ def test_who_never_takes_more_than_is_left_is_never_blamed(
         if held and cpu and free < 0:
             blamed.append(f"shop/stranger-{number}")
     assert [violation.pod for violation in tape.report().violations] == blamed
+
+
+def test_on_its_seat_an_owner_stands_before_what_was_written_after_it(tape: Tape) -> None:
+    tape.land("first", "n", cpu="2")
+    seat = tape.reserve("owner")
+    other = tape.reserve("other")
+    tape.land("owner", "n", seat)
+    assert tape.kinds() == []
+    tape.land("other", "n", other)
+    assert tape.kinds() == []  # Nothing is held any more: the node is only too full.
+
+
+def test_an_owner_does_not_take_what_was_held_before_its_seat_was_written(tape: Tape) -> None:
+    tape.land("first", "n", cpu="2")
+    tape.reserve("other")
+    seat = tape.reserve("owner")
+    tape.land("owner", "n", seat)
+    assert tape.kinds() == GIVEN_AWAY

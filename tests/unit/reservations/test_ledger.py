@@ -4,7 +4,7 @@ import pytest
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.reservation import Phase, Reservation, Written
 from tests.builders import name, node, ref, reservation
 
 
@@ -29,6 +29,57 @@ def held(ledger: Ledger, worker: str = "worker-1") -> int:
     assert ledger._snapshot.held[row, ledger._snapshot.columns["cpu"]] == said
     assert bool(ledger._snapshot.has_holds[row]) == bool(ledger.held_on(worker))
     return said
+
+
+@pytest.mark.parametrize(
+    ("writes", "after"),
+    [
+        ([("a", (1, 1), "2"), ("b", (2, 2), "3")], 3),
+        ([("b", (2, 2), "3"), ("a", (1, 1), "2")], 3),
+        ([("a", (2, 2), "2"), ("b", (1, 1), "3")], 0),
+        ([("a", (0, 9), "2"), ("b", (0, 9), "3")], 0),
+        ([("a", (0, 9), "2"), ("b", (9, 12), "3")], 0),
+        ([("a", (0, 9), "2"), ("b", (10, 12), "3")], 3),
+        ([("a", (1, 1), "2"), ("b", (2, 2), "3"), ("a", (3, 3), "1")], 3),
+        ([("a", (1, 1), "2"), ("b", (2, 2), "3"), ("a", (3, 3), "4")], 0),
+    ],
+    ids=[
+        "after",
+        "after, though known first",
+        "before",
+        "nobody knows",
+        "perhaps at once",
+        "certainly after",
+        "one that shrinks keeps its place",
+        "one that grows does not",
+    ],
+)
+def test_what_was_certainly_written_after_another_one_is_told_apart(
+    ledger: Ledger, writes: list[tuple[str, tuple[int, int], str]], after: int
+) -> None:
+    for key, written, cpu in writes:
+        ledger.put(reservation(key, cpu=cpu), Written(*written))
+    first = ledger.get(ref("a"))
+    assert first is not None
+    assert ledger.held_after("worker-1", [first]).get("cpu", 0) == after * 1000
+
+
+def test_one_that_starts_later_stands_behind_those_that_hold_by_then(ledger: Ledger) -> None:
+    early, late = reservation("early", starts=100.0, cpu="1"), reservation("late", cpu="2")
+    ledger.put(early, Written(1, 1))
+    ledger.put(late, Written(2, 2))
+    ledger.advance(100.0)
+    assert ledger.held_after("worker-1", [late])["cpu"] == 1000
+    ledger.put(reservation("last", cpu="4"), Written(3, 3))
+    assert ledger.held_after("worker-1", [early])["cpu"] == 4000
+
+
+def test_the_node_of_one_that_holds_may_be_missing(ledger: Ledger) -> None:
+    ledger.put(reservation("r", node="ghost", cpu="1"))
+    assert ledger.phase(ref("r")) is Phase.FAILED
+    assert ledger.held_on("ghost")["cpu"] == 1000
+    ledger.put(reservation("over", node="ghost", expires=0.0, cpu="1"))
+    assert ledger.phase(ref("over")) is Phase.EXPIRED
 
 
 def test_a_reservation_holds_all_its_slots(ledger: Ledger) -> None:

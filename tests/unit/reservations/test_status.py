@@ -4,7 +4,7 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.reservation import Phase, Reservation, Written
 from reserver.reservations.status import Shortages, Status, count_unbacked
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, ref, reservation, state_of
@@ -14,10 +14,9 @@ WEB = reservation("web", cpu="2")
 
 
 def status(state: State, key: str = "web") -> Status:
-    held, phase = state.ledger.get(ref(key)), state.ledger.phase(ref(key))
+    held = state.ledger.get(ref(key))
     assert held is not None
-    assert phase is not None
-    return Shortages.of(state.snapshot).status(held, phase)
+    return Shortages.of(state.snapshot).status(held, state.ledger)
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ CASES = (
         (W1, node("worker-2", gpu="4"), reservation("web", gpu="1")),
         words="too little nvidia.com/gpu:",
     ),
-    Case("no such node", (WEB,), words="node 'worker-1' does not exist"),
+    Case("no such node", (WEB,), Phase.FAILED, "node 'worker-1' does not exist"),
     Case("not yet", (W1, reservation("web", starts=NOW + 1)), Phase.PENDING, "startsAt"),
     Case("not any more", (W1, reservation("web", expires=NOW)), Phase.EXPIRED, "expiresAt"),
     Case(
@@ -76,18 +75,31 @@ def test_a_hold_is_backed_again_as_room_appears() -> None:
     state.pod_gone(taker.name)
     assert status(state).is_backed
     state.node_gone("worker-1")
-    assert not status(state).is_backed
+    assert status(state).phase is Phase.FAILED
     state.node_seen(W1)
-    assert status(state).is_backed
+    assert status(state) == (Phase.ACTIVE, True, "")
 
 
 def test_only_nodes_that_are_short_are_named() -> None:
     state = state_of(W1, node("worker-2", cpu="1"), WEB, reservation("x", node="worker-2", cpu="2"))
     state.ledger.put(reservation("y", node="ghost"))
-    assert dict(Shortages.of(state.snapshot).by_node) == {"worker-2": {"cpu"}, "ghost": None}
+    by_node: dict[str, object] = dict(Shortages.of(state.snapshot).by_node)
+    assert by_node == {
+        "worker-2": {"cpu": 1000},
+        "ghost": None,
+    }
 
 
 def test_holds_that_are_not_backed_are_counted_and_what_holds_nothing_is_not() -> None:
     state = state_of(W1, WEB, reservation("ghost", node="ghost"))
     state.ledger.put(reservation("over", node="ghost", expires=NOW))
     assert count_unbacked(state.snapshot, state.ledger) == 1
+
+
+def test_where_a_node_is_short_the_last_that_was_written_is_not_backed() -> None:
+    state = state_of(W1)
+    state.ledger.put(WEB, Written(1, 1))
+    state.ledger.put(reservation("x", cpu="3"), Written(2, 2))
+    assert [status(state, key).is_backed for key in ("web", "x")] == [True, False]
+    state.pod_seen(pod("p", node="worker-1", cpu="3"))
+    assert [status(state, key).is_backed for key in ("web", "x")] == [False, False]

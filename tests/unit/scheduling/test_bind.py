@@ -1,8 +1,10 @@
+from dataclasses import dataclass
+
 import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.reservations.reservation import Reservation
+from reserver.reservations.reservation import Reservation, Written
 from reserver.scheduling.bind import BindVerdict, judge_bind
 from reserver.scheduling.filter import filter_nodes
 from tests.builders import NOW, node, pod, reservation, state_of
@@ -51,6 +53,38 @@ def test_what_filter_passed_is_refused_once_a_reservation_was_written() -> None:
 def test_an_owner_claims_its_seat() -> None:
     verdict = judge(OWNER, SEAT, pod("b", node="worker-1", cpu="2"))
     assert verdict == BindVerdict(claims=(SEAT.identity,))
+
+
+@dataclass(frozen=True)
+class Row:
+    says: str
+    request: str  # CPUs that the owner of "mine" asks for
+    taken: str  # by a pod that is there, of 4
+    mine: tuple[int, str]  # when the reservation was written, and what it holds
+    other: tuple[int, str]
+    refused: bool = False
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Row("all is there", "2", "0", (1, "2"), (2, "2")),
+        Row("written onto room that was taken", "2", "2", (1, "2"), (2, "2")),
+        Row("it was there before", "2", "2", (2, "2"), (1, "2"), refused=True),
+        Row("nobody knows which came first", "2", "2", (1, "2"), (1, "2"), refused=True),
+        Row("more than its slot", "3", "0", (1, "2"), (2, "2"), refused=True),
+        Row("more than its slot, and room for it", "3", "0", (1, "2"), (2, "1")),
+        Row("less than its slot", "1", "2", (1, "2"), (2, "2")),
+        Row("its own room was taken", "2", "3", (1, "2"), (2, "1"), refused=True),
+    ],
+    ids=lambda case: case.says,
+)
+def test_on_its_seat_an_owner_stands_before_what_was_written_after(case: Row) -> None:
+    state = state_of(W1, pod("p", node="worker-1", cpu=case.taken))
+    for key, owner, (at, cpu) in (("mine", "owner", case.mine), ("other", "b", case.other)):
+        state.ledger.put(reservation(key, owners=[owner], cpu=cpu), Written(at, at))
+    verdict = judge_bind(pod("owner", cpu=case.request), "worker-1", state, NOW)
+    assert verdict.refusal == ("held by reservation shop/store/other" if case.refused else None)
 
 
 def test_an_owner_claims_every_reservation_that_names_it_wherever_it_lands() -> None:

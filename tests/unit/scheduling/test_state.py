@@ -192,7 +192,7 @@ def test_until_all_is_listed_a_bound_pod_ends_only_what_its_binding_names() -> N
     state.node_seen(WORKER)
     state.ledger.put(SEAT)
     state.ledger.put(later)
-    state.pod_seen(BOUND)
+    state.pod_seen(BOUND, listed=True)
     assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
     assert state.ledger.phase(later.ref) is Phase.ACTIVE
 

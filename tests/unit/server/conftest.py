@@ -9,25 +9,23 @@ from reserver.reservations.reservation import Reservation
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
 from tests.builders import NOW, node, state_of
-from tests.unit.server.fakes import FakeCluster
+from tests.unit.server.fakes import FakeCluster, FakeSight
 
 
 class Served:
     """An extender with all that it is made of.
 
     Attributes:
-        obstacles: what keeps it from deciding.
+        sight: what keeps it from deciding, and whether a watch is broken.
         now: what its clock shows.
     """
 
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
         self.state: State = state_of(node("worker-1", cpu="4"), node("worker-2", cpu="4"))
         self.cluster = FakeCluster()
-        self.obstacles: tuple[str, ...] = ()
+        self.sight = FakeSight()
         self.now = NOW
-        self.extender = Extender(
-            self.state, self.cluster, lambda: self.now, lambda: self.obstacles, tasks
-        )
+        self.extender = Extender(self.state, self.cluster, lambda: self.now, self.sight, tasks)
 
     def show(self, *things: Node | Pod | Reservation) -> None:
         """Let the watches show something."""

@@ -53,3 +53,23 @@ class FakeCluster:
 def call(pod_name: str, node: str = "worker-1", uid: str = "") -> ExtenderBindingArgs:
     """Return a Bind call."""
     return ExtenderBindingArgs(pod_name, NAMESPACE, uid or f"uid-{pod_name}", node)
+
+
+class FakeSight:
+    """Watches that can be broken.
+
+    Attributes:
+        said: what keeps the extender from deciding.
+        current: set while no watch is broken.
+    """
+
+    def __init__(self) -> None:
+        self.said: tuple[str, ...] = ()
+        self.current = asyncio.Event()
+        self.current.set()
+
+    def obstacles(self) -> tuple[str, ...]:
+        return self.said
+
+    async def caught_up(self) -> None:
+        await self.current.wait()

@@ -223,7 +223,7 @@ async def test_draining_does_not_wait_for_ever(
 
 async def test_nothing_is_decided_before_the_cluster_is_seen(served: Served) -> None:
     served.show(OWNER)
-    served.obstacles = ("/api/v1/pods is not listed yet",)
+    served.sight.said = ("/api/v1/pods is not listed yet",)
     with pytest.raises(NotReady, match="/api/v1/pods is not listed yet"):
         served.extender.filter(OWNER, ["worker-1"])
     with pytest.raises(NotReady):
@@ -231,6 +231,17 @@ async def test_nothing_is_decided_before_the_cluster_is_seen(served: Served) -> 
     with pytest.raises(NotReady):
         served.extender.explain(OWNER.name)
     assert served.cluster.bound == []
+
+
+async def test_bind_decides_only_once_no_watch_is_broken(served: Served) -> None:
+    served.show(OWNER)
+    served.sight.current.clear()
+    asked = asyncio.create_task(served.extender.bind(call("owner")))
+    await asyncio.sleep(0)
+    served.show(SEAT)  # Written before, and shown only now.
+    served.sight.current.set()
+    assert await asked == ""
+    assert served.cluster.bound == [("owner", "worker-1", (SEAT.identity,))]
 
 
 async def test_filter_has_no_effects_by_itself(served: Served) -> None:

@@ -36,11 +36,7 @@ class Watched:
 
     @property
     def is_ready(self) -> bool:
-        return not self._served.obstacles
-
-    @property
-    def unknown_nodes(self) -> int:
-        return 3
+        return not self._served.sight.said
 
     def invalid_entries(self) -> Iterable[tuple[str, int]]:
         return [("shop/store", 2)]
@@ -51,7 +47,7 @@ class Watched:
 
 @pytest.fixture
 async def client(served: Served) -> AsyncIterator[Client]:
-    routes = Routes(served.extender, Metrics(Watched(served)), lambda: served.obstacles)
+    routes = Routes(served.extender, Metrics(Watched(served)), lambda: served.sight.said)
     server = TestServer(routes.application())
     async with TestClient(server, connector=aiohttp.TCPConnector(limit=1)) as client:
         yield client
@@ -117,7 +113,7 @@ async def test_bind_answers_with_why_the_pod_may_not_have_the_node(
 
 
 async def test_until_the_cluster_is_seen_calls_are_errors(served: Served, client: Client) -> None:
-    served.obstacles = ("nodes are not listed yet",)
+    served.sight.said = ("nodes are not listed yet",)
     words = "reserver does not see the cluster yet: nodes are not listed yet"
     status, answer = await post(client, "/filter", filter_call("a", "worker-1"))
     assert status == 200
@@ -189,7 +185,7 @@ async def test_the_next_call_on_a_connection_does_not_wait_for_an_effect(
 
 
 async def test_it_is_healthy_while_it_answers(served: Served, client: Client) -> None:
-    served.obstacles = ("nothing is listed yet",)
+    served.sight.said = ("nothing is listed yet",)
     assert await get(client, "/healthz") == (200, "ok\n")
 
 
@@ -197,7 +193,7 @@ async def test_it_is_ready_when_nothing_is_missing_and_says_what_is(
     served: Served, client: Client
 ) -> None:
     assert await get(client, "/readyz") == (200, "ok\n")
-    served.obstacles = ("/api/v1/nodes is not listed yet", "/api/v1/pods is not listed yet")
+    served.sight.said = ("/api/v1/nodes is not listed yet", "/api/v1/pods is not listed yet")
     text = "/api/v1/nodes is not listed yet\n/api/v1/pods is not listed yet\n"
     assert await get(client, "/readyz") == (503, text)
 
@@ -227,7 +223,7 @@ async def test_a_pod_that_nobody_knows_cannot_be_explained(client: Client) -> No
 async def test_nothing_is_explained_until_the_cluster_is_seen(
     served: Served, client: Client
 ) -> None:
-    served.obstacles = ("pods are not listed yet",)
+    served.sight.said = ("pods are not listed yet",)
     status, text = await get(client, "/explain/shop/a")
     assert status == 503
     assert "pods are not listed yet" in json.loads(text)["error"]
@@ -248,7 +244,6 @@ async def test_calls_and_what_is_held_are_counted(served: Served, client: Client
         'reserver_extender_call_seconds_count{verb="filter"} 2.0',
         'reserver_reservations{phase="Active"} 1.0',
         'reserver_invalid_entries{configmap="shop/store"} 2.0',
-        "reserver_unknown_nodes 3.0",
         "reserver_lists_total 7.0",
         "reserver_ready 1.0",
     ):

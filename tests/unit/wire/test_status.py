@@ -87,6 +87,7 @@ SINGLE = '{"phase":"%s","backed":%s,"digest":"d","message":"why"}'
 UNBACKED = SINGLE % ("Active", "false")
 BACKED = SINGLE % ("Active", "true")
 PENDING = SINGLE % ("Pending", "false")
+FAILED = SINGLE % ("Failed", "false")
 INVALID = SINGLE % ("Invalid", "false")
 
 
@@ -101,6 +102,10 @@ INVALID = SINGLE % ("Invalid", "false")
         (UNBACKED, UNBACKED, []),
         (without_messages(UNBACKED), UNBACKED, []),
         (UNBACKED, BACKED, []),
+        (BACKED, FAILED, [("", "why")]),
+        (UNBACKED, FAILED, [("", "why")]),
+        (FAILED, UNBACKED, [("", "why")]),
+        (FAILED, FAILED, []),
         (None, PENDING, []),
         (None, INVALID, []),
         (BACKED, None, []),
@@ -111,7 +116,8 @@ INVALID = SINGLE % ("Invalid", "false")
 def test_only_what_turns_unbacked_is_told(
     before: str | None, after: str | None, expected: list[tuple[str, str]]
 ) -> None:
-    assert list(newly_unbacked(before, after)) == expected
+    told = newly_unbacked(before, after)
+    assert [(item, entry.message) for item, entry in told] == expected
 
 
 def test_messages_are_left_out_of_both_forms() -> None:

@@ -1,0 +1,70 @@
+"""The evidence of claims: what bound pods say they took, and when pods were bound.
+
+It is kept apart from the reservations, because either may become known first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cachetools import LRUCache
+
+from reserver.cluster.pod import PodName
+
+_REMEMBERED = 20_000
+"""So many bindings are remembered: those of the minutes that a watch may be behind another one."""
+
+
+class Claims:
+    """Who took slots of which reservation, by the identity under which that is recorded."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, dict[str, PodName]] = {}
+        self._identities: dict[str, set[str]] = {}
+        self._unwritten: set[str] = set()
+        self._bindings: LRUCache[PodName, tuple[str, int]] = LRUCache(_REMEMBERED)
+
+    def add(self, identity: str, pod: PodName, pod_uid: str, *, written: bool) -> None:
+        """Record that a pod took a slot; one that is not written yet may be taken back."""
+        if not written:
+            self._unwritten.add(pod_uid)
+        self._pods.setdefault(identity, {})[pod_uid] = pod
+        self._identities.setdefault(pod_uid, set()).add(identity)
+
+    def of(self, identity: str) -> Mapping[str, PodName]:
+        """Return UID and name of each pod that took a slot of a reservation."""
+        return self._pods.get(identity, {})
+
+    def by(self, pod_uid: str) -> frozenset[str]:
+        """Return the identities of what a pod took."""
+        return frozenset(self._identities.get(pod_uid, ()))
+
+    def are_written(self, pod_uids: set[str]) -> bool:
+        """Return whether the API server has what each of the pods took."""
+        return self._unwritten.isdisjoint(pod_uids)
+
+    def written(self, pod_uid: str) -> bool:
+        """Take note that the API server has what a pod took; return whether that is news."""
+        is_news = pod_uid in self._unwritten
+        self._unwritten.discard(pod_uid)
+        return is_news
+
+    def forget(self, pod_uid: str) -> frozenset[str]:
+        """Drop the evidence that a pod gives; return what it took."""
+        self._unwritten.discard(pod_uid)
+        identities = self._identities.pop(pod_uid, set())
+        for identity in identities:
+            pods = self._pods[identity]
+            del pods[pod_uid]
+            if not pods:
+                del self._pods[identity]
+        return frozenset(identities)
+
+    def bound(self, pod: PodName, pod_uid: str, revision: int) -> None:
+        """Remember at which resourceVersion a pod was bound, also when it is gone."""
+        self._bindings[pod] = (pod_uid, revision)
+
+    def bound_after(self, pod: PodName, revision: float) -> str | None:
+        """Return the UID of the pod of that name if it was bound after a resourceVersion."""
+        uid, at = self._bindings.get(pod, ("", 0))
+        return uid if at > revision else None
