@@ -3,109 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import time
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import eq
+from uuid import uuid4
 
 import structlog
-from aiohttp import web
 
 from reserver.clock import SteadyClock
 from reserver.config import Settings
-from reserver.errors import ConfigurationError
+from reserver.errors import LeadershipLost
 from reserver.kube import credentials
 from reserver.kube.apply import Apply
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
 from reserver.kube.events import Recorder
-from reserver.kube.reflector import STALE_AFTER_S, Reflector
+from reserver.kube.lease import Lease
+from reserver.kube.reflector import Reflector
 from reserver.kube.status import StatusWriter
 from reserver.kube.store import LABEL, NO_COMPANION, Name, Store
 from reserver.kube.views import node_view, pod_view, store_view
 from reserver.kube.waker import Waker
-from reserver.reservations.ledger import Ledger
+from reserver.kube.watched import Watched
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.server.extender import BIND_PATIENCE_S, Extender
 from reserver.server.http import Routes
+from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
+from reserver.server.tls import ServerTls
 
 log = structlog.get_logger(__name__)
 
+LEASE = "reserver"
+"""Name of the Lease, in the namespace of the labelled stores."""
+
 _SHUTDOWN_S = BIND_PATIENCE_S + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What is known of the watches and the store."""
-
-    state: State
-    store: Store
-    recorder: Recorder
-    cleaner: Cleaner
-    waker: Waker
-    statuses: StatusWriter
-    reflectors: tuple[Reflector, ...]
-    clock: SteadyClock
-
-    @property
-    def ledger(self) -> Ledger:
-        """The ledger of reservations, at this moment."""
-        self.state.ledger.advance(self.clock())
-        return self.state.ledger
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether calls are decided."""
-        return not self.obstacles()
-
-    async def caught_up(self) -> None:
-        """Wait until no watch is known to be broken, but not for longer than is excused."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(STALE_AFTER_S):
-                for reflector in self.reflectors:
-                    await reflector.current.wait()
-
-    def obstacles(self) -> tuple[str, ...]:
-        """Return what keeps the state from being good enough to decide on."""
-        obstacles = tuple(filter(None, (reflector.obstacle() for reflector in self.reflectors)))
-        if not obstacles and not self.state.is_complete:
-            return ("all is listed, starting to decide",)
-        return obstacles
-
-    def invalid_entries(self) -> Iterable[tuple[str, int]]:
-        """Yield each store ConfigMap with the number of entries not enforced."""
-        return (("/".join(name), count) for name, count in self.store.problem_counts())
-
-    def counters(self) -> Iterable[tuple[str, str, int]]:
-        """Yield name, help text and value of what only grows."""
-        yield (
-            "reserver_lists",
-            "Lists of a watched collection.",
-            sum(reflector.lists for reflector in self.reflectors),
-        )
-        yield (
-            "reserver_watches",
-            "Watches begun, resumed ones included.",
-            sum(reflector.watches for reflector in self.reflectors),
-        )
-        yield "reserver_problems", "Entries reported as not enforced.", self.recorder.reported
-        yield "reserver_store_edits", "Edits that tidied the store.", self.cleaner.edits
-        yield (
-            "reserver_store_edits_lost",
-            "Edits that were not made because somebody wrote the key in between.",
-            self.cleaner.lost,
-        )
-        yield "reserver_status_writes", "Writes of what became of entries.", self.statuses.writes
-        yield "reserver_woken_pods", "Waiting pods sent back to be tried.", self.waker.woken
-        yield (
-            "reserver_unreadable_objects",
-            "Pods, nodes and ConfigMaps that were passed over because they could not be read.",
-            sum(reflector.view.unreadable for reflector in self.reflectors),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +54,14 @@ class Running:
         server: base URL of the API server.
         source: where the credentials come from.
         url: base URL of the extender.
+        health_url: base URL of health and metrics, None where they have no address of their own.
         watched: what is known of the watches and the store.
     """
 
     server: str
     source: str
     url: str
+    health_url: str | None
     watched: Watched
 
 
@@ -130,35 +70,83 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
     """Run reserver until the block ends, then let calls in flight finish.
 
     Raises:
-        ConfigurationError: the credentials cannot be used, or the port is taken.
+        ConfigurationError: the credentials or certificates cannot be used, or a port is taken.
     """
     access = await credentials.load(settings.kubeconfig)
+    tls = ServerTls(settings.tls).context if settings.tls else None
     clock = SteadyClock(time.time, time.monotonic)
-    async with ApiClient(access) as client, asyncio.TaskGroup() as writes:
-        watched, apply = _wire(settings, client, clock)
-        async with asyncio.TaskGroup() as tasks:
-            background = [
-                tasks.create_task(work)
-                for work in (
-                    access.renew(),
-                    watched.recorder.run(),
-                    watched.waker.run(watched.state),
-                    _complete(watched),
-                    *(reflector.run() for reflector in watched.reflectors),
-                )
-            ]
+    async with ApiClient(access) as client:
+        lease = _lease(settings, client) if settings.leader_elect else None
+        async with asyncio.TaskGroup() as writes:
+            watched, apply = _wire(settings, client, clock, lease)
             extender = Extender(watched.state, apply, clock, watched, writes)
             routes = Routes(extender, Metrics(watched), watched.obstacles)
-            try:
-                async with _listening(settings, routes) as url:
-                    yield Running(access.server, access.source, url, watched)
-                await extender.drain()
-            finally:
-                for task in background:
-                    task.cancel()
+            async with asyncio.TaskGroup() as tasks:
+                background = (
+                    tasks.create_task(access.renew()),
+                    tasks.create_task(_lead(watched)),
+                )
+                try:
+                    async with AsyncExitStack() as stack:
+                        address = (settings.bind_address, settings.http_port)
+                        url = await stack.enter_async_context(
+                            listening(routes.application(), address, _SHUTDOWN_S, tls)
+                        )
+                        health = await _serve_health(settings, routes, stack)
+                        yield Running(access.server, access.source, url, health, watched)
+                    await extender.drain()
+                finally:
+                    for task in background:
+                        task.cancel()
+        if lease is not None:
+            await lease.release()
 
 
-def _wire(settings: Settings, client: ApiClient, clock: SteadyClock) -> tuple[Watched, Apply]:
+async def _serve_health(settings: Settings, routes: Routes, stack: AsyncExitStack) -> str | None:
+    if settings.health_address is None:
+        return None
+    site = listening(routes.health_application(), settings.health_address, _SHUTDOWN_S)
+    return await stack.enter_async_context(site)
+
+
+def _lease(settings: Settings, client: ApiClient) -> Lease:
+    identity = f"{socket.gethostname()}_{uuid4()}"
+    return Lease(client, settings.namespace, LEASE, identity, time.time, _elapsed)
+
+
+def _elapsed() -> float:
+    """Return seconds that no jump of the clock disturbs and, on Linux, no suspension stops."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+async def _lead(watched: Watched) -> None:
+    """Watch the cluster and decide; with a lease, only once it is held.
+
+    Watching begins only then, so that what is listed includes every binding of whoever led before.
+    """
+    if watched.lease is not None:
+        await watched.lease.acquire()
+    async with asyncio.TaskGroup() as tasks:
+        if watched.lease is not None:
+            tasks.create_task(_keep(watched.lease))
+        tasks.create_task(watched.recorder.run())
+        tasks.create_task(watched.waker.run(watched.state))
+        tasks.create_task(_complete(watched))
+        for reflector in watched.reflectors:
+            tasks.create_task(reflector.run())
+
+
+async def _keep(lease: Lease) -> None:
+    try:
+        await lease.keep()
+    except LeadershipLost as exc:
+        log.error("leadership lost, ending at once", why=str(exc))
+        os._exit(1)  # Nothing that is under way may be written any more.
+
+
+def _wire(
+    settings: Settings, client: ApiClient, clock: SteadyClock, lease: Lease | None
+) -> tuple[Watched, Apply]:
     apply = Apply(client, clock)
     waker = Waker(apply, clock)
     recorder = Recorder(client, clock)
@@ -176,7 +164,8 @@ def _wire(settings: Settings, client: ApiClient, clock: SteadyClock) -> tuple[Wa
         Reflector(client, "/api/v1/pods", pod_view(state)),
         *_store_reflectors(settings, client, store),
     )
-    return Watched(state, store, recorder, cleaner, waker, statuses, reflectors, clock), apply
+    watched = Watched(state, store, recorder, cleaner, waker, statuses, reflectors, clock, lease)
+    return watched, apply
 
 
 def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> Iterable[Reflector]:
@@ -208,20 +197,3 @@ async def _complete(watched: Watched) -> None:
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(watched.cleaner.run(watched.store))
         tasks.create_task(watched.statuses.run(watched.state, watched.store))
-
-
-@asynccontextmanager
-async def _listening(settings: Settings, routes: Routes) -> AsyncIterator[str]:
-    runner = web.AppRunner(routes.application(), access_log=None, shutdown_timeout=_SHUTDOWN_S)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, settings.bind_address, settings.http_port)
-        try:
-            await site.start()
-        except OSError as exc:
-            address = f"{settings.bind_address}:{settings.http_port}"
-            raise ConfigurationError(f"cannot listen on {address}: {exc.strerror}") from exc
-        host, port = runner.addresses[0][:2]
-        yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    finally:
-        await runner.cleanup()

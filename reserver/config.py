@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reserver.errors import ConfigurationError, InvalidInput
+from reserver.server.tls import TlsFiles
 from reserver.wire import names
+
+_LAST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +20,12 @@ class Settings:
 
     Attributes:
         kubeconfig: file; None for the environment's credentials.
-        bind_address: IP address to listen on; a loopback one.
+        bind_address: IP address to listen on; a loopback one, or with `tls` any.
         http_port: port of the extender; 0 for a free one.
+        tls: serve the extender to clients with a certificate only; None for plain HTTP.
+        health_address: IP address and port to serve health and metrics on as well, over plain
+            HTTP; None for nowhere else.
+        leader_elect: stand by while another Reserver holds the lease.
         namespace: where labelled store ConfigMaps are read.
         configmaps: further store ConfigMaps, namespace and name, label or not.
     """
@@ -26,6 +33,9 @@ class Settings:
     kubeconfig: Path | None = None
     bind_address: str = "127.0.0.1"
     http_port: int = 9440
+    tls: TlsFiles | None = None
+    health_address: tuple[str, int] | None = None
+    leader_elect: bool = False
     namespace: str = "reserver-system"
     configmaps: tuple[tuple[str, str], ...] = ()
 
@@ -35,21 +45,58 @@ class Settings:
         Raises:
             ConfigurationError: naming the setting, the value and the remedy.
         """
-        try:
-            address = ipaddress.ip_address(self.bind_address)
-        except ValueError as exc:
-            problem = f"--bind-address: {self.bind_address!r} is not an IP address"
-            raise ConfigurationError(f"{problem}; write 127.0.0.1 or ::1") from exc
-        if not address.is_loopback:
+        if not _ip("--bind-address", self.bind_address).is_loopback and self.tls is None:
             raise ConfigurationError(
                 f"--bind-address: {self.bind_address} is not a loopback address; whoever reaches "
-                "the extender can bind pods, so run it beside kube-scheduler and use 127.0.0.1"
+                "the extender can bind pods, so use 127.0.0.1, or mutual TLS: "
+                "--tls-cert-file, --tls-private-key-file and --client-ca-file"
             )
+        if self.health_address is not None:
+            _ip("--health-address", self.health_address[0])
         for flag, name in (("--namespace", self.namespace), *_names(self.configmaps)):
             try:
                 names.check_subdomain(name, flag, "a name of Kubernetes")
             except InvalidInput as exc:
                 raise ConfigurationError(str(exc)) from exc
+
+
+def _ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError as exc:
+        problem = f"{flag}: {text!r} is not an IP address"
+        raise ConfigurationError(f"{problem}; write 127.0.0.1 or ::1") from exc
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Return IP address and port of ``ADDRESS:PORT``, the address of IPv6 in brackets.
+
+    Raises:
+        ConfigurationError: it is not of that form.
+    """
+    address, colon, port = text.rpartition(":")
+    if not (colon and port.isascii() and port.isdecimal() and int(port[:6]) <= _LAST_PORT):
+        remedy = "write ADDRESS:PORT, e.g. 0.0.0.0:9441"
+        raise ConfigurationError(f"--health-address: {text!r} is not an address; {remedy}")
+    return address.removeprefix("[").removesuffix("]"), int(port)
+
+
+def parse_tls(
+    certificate: Path | None, private_key: Path | None, client_ca: Path | None
+) -> TlsFiles | None:
+    """Return the files of mutual TLS, None without any.
+
+    Raises:
+        ConfigurationError: some are given and others not.
+    """
+    flags = ("--tls-cert-file", "--tls-private-key-file", "--client-ca-file")
+    files = dict(zip(flags, (certificate, private_key, client_ca), strict=True))
+    if certificate and private_key and client_ca:
+        return TlsFiles(certificate, private_key, client_ca)
+    missing = [flag for flag, file in files.items() if not file]
+    if len(missing) < len(files):
+        raise ConfigurationError(f"{', '.join(missing)}: missing; mutual TLS needs all three files")
+    return None
 
 
 def _names(configmaps: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:

@@ -4,6 +4,7 @@ ReserverError
 ├── InvalidInput       a value that somebody wrote is not acceptable
 ├── ConfigurationError Reserver was started with something that it cannot work with
 ├── NotReady           the caches do not show the cluster well enough to decide
+├── LeadershipLost     another Reserver may answer from now on
 └── ApiError           the API server answered with a failure, or not at all
 """
 
@@ -48,6 +49,10 @@ class ConfigurationError(ReserverError):
 
 class NotReady(ReserverError):
     """The caches do not show the cluster well enough to decide."""
+
+
+class LeadershipLost(ReserverError):
+    """Another Reserver may answer from now on, so this one must not."""
 
 
 class ApiError(ReserverError):

@@ -22,7 +22,7 @@ from hack.controlplane.cluster import create_nodes, service_account_kubeconfig
 from hack.controlplane.kubeconfig import kubectl
 
 ROOT = Path(__file__).parents[2]
-RBAC = ROOT / "scheduler-config/base/rbac-reserver.yaml"
+RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 SCHEDULER = "chaos-scheduler"
 """Who binds the storm's pods: no other test's scheduler does."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reserver.app import Watched
+from reserver.kube.watched import Watched
 from reserver.reservations.reservation import Phase
 from reserver.sim.cluster import EmbeddedCluster
 from reserver.wire.times import show_moment

@@ -13,7 +13,7 @@ import typer
 import uvloop
 
 from reserver.cli import logs
-from reserver.config import Settings, parse_configmap
+from reserver.config import Settings, parse_address, parse_configmap, parse_tls
 from reserver.errors import ConfigurationError
 
 _DEFAULTS = Settings()
@@ -28,7 +28,11 @@ def serve(
         ),
     ] = None,
     bind_address: Annotated[
-        str, typer.Option(envvar="RESERVER_BIND_ADDRESS", help="Loopback IP address to listen on.")
+        str,
+        typer.Option(
+            envvar="RESERVER_BIND_ADDRESS",
+            help="IP address to listen on: a loopback one, or any with mutual TLS.",
+        ),
     ] = _DEFAULTS.bind_address,
     http_port: Annotated[
         int,
@@ -39,6 +43,39 @@ def serve(
             help="Port of the extender; 0: a free one.",
         ),
     ] = _DEFAULTS.http_port,
+    tls_cert_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="RESERVER_TLS_CERT_FILE",
+            help="PEM: certificate of the extender, and what leads to its CA.",
+        ),
+    ] = None,
+    tls_private_key_file: Annotated[
+        Path | None,
+        typer.Option(envvar="RESERVER_TLS_PRIVATE_KEY_FILE", help="PEM: the key of that."),
+    ] = None,
+    client_ca_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="RESERVER_CLIENT_CA_FILE",
+            help="PEM: who may call: clients with a certificate of these CAs.",
+        ),
+    ] = None,
+    health_address: Annotated[
+        str,
+        typer.Option(
+            envvar="RESERVER_HEALTH_ADDRESS",
+            metavar="ADDRESS:PORT",
+            help="Serve health and metrics here, too, over plain HTTP, e.g. 0.0.0.0:9441.",
+        ),
+    ] = "",
+    leader_elect: Annotated[
+        bool,
+        typer.Option(
+            envvar="RESERVER_LEADER_ELECT",
+            help="Stand by while another reserver holds the Lease of this namespace.",
+        ),
+    ] = False,
     namespace: Annotated[
         str,
         typer.Option(
@@ -65,6 +102,9 @@ def serve(
             kubeconfig=kubeconfig,
             bind_address=bind_address,
             http_port=http_port,
+            tls=parse_tls(tls_cert_file, tls_private_key_file, client_ca_file),
+            health_address=parse_address(health_address) if health_address else None,
+            leader_elect=leader_elect,
             namespace=namespace,
             configmaps=tuple(parse_configmap(name) for name in configmap or ()),
         )
@@ -92,6 +132,8 @@ async def _serve(settings: Settings) -> None:
     async with app.running(settings) as running:
         typer.echo(f"API server  {running.server} ({running.source})")
         typer.echo(f"extender    {running.url}")
+        if running.health_url:
+            typer.echo(f"health      {running.health_url}")
         typer.echo(f"store       namespace {settings.namespace}, ConfigMaps labelled as store")
         for namespace, name in settings.configmaps:
             typer.echo(f"            ConfigMap {namespace}/{name}")

@@ -70,6 +70,14 @@ class ApiClient:
         """
         return await self._send("POST", path, body=body)
 
+    async def replace(self, path: str, body: object) -> bytes:
+        """Replace an object of the resourceVersion that the body names; return what it is now.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("PUT", path, body=body)
+
     async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
         """Patch an object; return what it is now.
 

@@ -213,7 +213,7 @@ def _now() -> float:
 def advice(error: ApiError) -> str:
     """Return what is wrong, and what to do about it where that is known."""
     if error.status == 403:  # noqa: PLR2004 - Forbidden
-        return f"{error.message}; grant it: scheduler-config/base/rbac-reserver.yaml"
+        return f"{error.message}; grant it: scheduler-config/core/rbac-reserver.yaml"
     if error.status == 401:  # noqa: PLR2004 - Unauthorized
         return "the API server does not accept the credentials (401 Unauthorized)"
     return str(error)

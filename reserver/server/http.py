@@ -46,13 +46,24 @@ class Routes:
             [
                 web.post("/filter", self.filter),
                 web.post("/bind", self.bind),
-                web.get("/healthz", self.healthz),
-                web.get("/readyz", self.readyz),
-                web.get("/metrics", self.metrics),
                 web.get("/explain/{namespace}/{pod}", self.explain),
+                *self._health(),
             ]
         )
         return app
+
+    def health_application(self) -> web.Application:
+        """Return an application that only answers what harms nobody."""
+        app = web.Application()
+        app.add_routes(self._health())
+        return app
+
+    def _health(self) -> list[web.RouteDef]:
+        return [
+            web.get("/healthz", self.healthz),
+            web.get("/readyz", self.readyz),
+            web.get("/metrics", self.metrics),
+        ]
 
     async def filter(self, request: web.Request) -> web.StreamResponse:
         """Answer kube-scheduler's Filter call."""

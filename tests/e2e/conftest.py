@@ -22,7 +22,7 @@ from tests.e2e.cluster import FORMS, NAMED_STORE, STORE, Corner, Form
 from tests.e2e.reserver_process import ReserverProcess
 
 ROOT = Path(__file__).parents[2]
-RBAC = ROOT / "scheduler-config/base/rbac-reserver.yaml"
+RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 
 

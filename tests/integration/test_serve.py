@@ -20,9 +20,21 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--configmap", "no-slash"], "'no-slash' is not of the form NAMESPACE/NAME"),
         (["--bind-address", "0.0.0.0"], "0.0.0.0 is not a loopback address"),
         (["--bind-address", "here"], "'here' is not an IP address"),
+        (["--tls-cert-file", "a.crt"], "--tls-private-key-file, --client-ca-file: missing"),
+        (["--health-address", "9441"], "'9441' is not an address; write ADDRESS:PORT"),
+        (["--health-address", "localhost:1"], "--health-address: 'localhost' is not an IP"),
         (["--namespace", "../secrets"], "--namespace: '../secrets' is not a name"),
     ],
-    ids=["kubeconfig", "configmap", "not-loopback", "no-address", "namespace"],
+    ids=[
+        "kubeconfig",
+        "configmap",
+        "not-loopback",
+        "no-address",
+        "tls",
+        "health",
+        "health-host",
+        "namespace",
+    ],
 )
 def test_a_setting_that_cannot_work_is_named(arguments: list[str], words: str) -> None:
     ended = _serve(*arguments)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reserver import app
 from reserver.config import Settings
+from reserver.kube.watched import Watched
 from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
 
 MERGE = "application/merge-patch+json"
@@ -22,11 +23,11 @@ async def _create(cluster: EmbeddedCluster, namespace: str, name: str, **labels:
     await cluster.client.send("POST", f"/api/v1/namespaces/{namespace}/configmaps", body)
 
 
-def _keys(watched: app.Watched) -> set[str]:
+def _keys(watched: Watched) -> set[str]:
     return {reservation.ref.key for reservation, _ in watched.ledger}
 
 
-async def _until(watched: app.Watched, keys: set[str]) -> None:
+async def _until(watched: Watched, keys: set[str]) -> None:
     async with asyncio.timeout(20):
         while _keys(watched) != keys or not watched.is_ready:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0)

@@ -29,14 +29,19 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.snapshot = Snapshot()
-        for worker in WORKERS:
-            self.snapshot.set_node(node(worker, cpu="64"))
+        self.snapshot = self._workers()
         self.ledger = Ledger(self.snapshot)
         self.now = 0.0
         self.written: dict[Ref, Reservation] = {}
         self.ever: list[Reservation] = []
         self.claims: set[tuple[str, str, str]] = set()
+
+    @staticmethod
+    def _workers() -> Snapshot:
+        snapshot = Snapshot()
+        for worker in WORKERS:
+            snapshot.set_node(node(worker, cpu="64"))
+        return snapshot
 
     @rule(written=reservations())
     def put(self, written: Reservation) -> None:
@@ -92,8 +97,7 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
 
     @invariant()
     def is_the_same_when_it_is_rebuilt(self) -> None:
-        snapshot = Snapshot()
-        rebuilt = Ledger(snapshot)
+        rebuilt = Ledger(self._workers())
         for identity, pod, uid in self.claims:
             rebuilt.claim(identity, name(pod), uid)
         for written in self.written.values():

@@ -1,0 +1,95 @@
+"""How well the watches show the cluster, and what there is to count."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from reserver.kube.cleaner import Cleaner
+from reserver.kube.events import Recorder
+from reserver.kube.lease import Lease
+from reserver.kube.reflector import STALE_AFTER_S, Reflector
+from reserver.kube.status import StatusWriter
+from reserver.kube.store import Store
+from reserver.kube.waker import Waker
+from reserver.reservations.ledger import Ledger
+from reserver.scheduling.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is known of the watches and the store.
+
+    Attributes:
+        lease: what has to be held to answer; None where nobody else may answer.
+    """
+
+    state: State
+    store: Store
+    recorder: Recorder
+    cleaner: Cleaner
+    waker: Waker
+    statuses: StatusWriter
+    reflectors: tuple[Reflector, ...]
+    clock: Callable[[], float]
+    lease: Lease | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of reservations, at this moment."""
+        self.state.ledger.advance(self.clock())
+        return self.state.ledger
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether calls are decided."""
+        return not self.obstacles()
+
+    async def caught_up(self) -> None:
+        """Wait until no watch is known to be broken, but not for longer than is excused."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STALE_AFTER_S):
+                for reflector in self.reflectors:
+                    await reflector.current.wait()
+
+    def obstacles(self) -> tuple[str, ...]:
+        """Return what keeps us from deciding on the state."""
+        if self.lease is not None and (obstacle := self.lease.obstacle()):
+            return (obstacle,)
+        obstacles = tuple(filter(None, (reflector.obstacle() for reflector in self.reflectors)))
+        if not obstacles and not self.state.is_complete:
+            return ("all is listed, starting to decide",)
+        return obstacles
+
+    def invalid_entries(self) -> Iterable[tuple[str, int]]:
+        """Yield each store ConfigMap with the number of entries not enforced."""
+        return (("/".join(name), count) for name, count in self.store.problem_counts())
+
+    def counters(self) -> Iterable[tuple[str, str, int]]:
+        """Yield name, help text and value of what only grows."""
+        yield (
+            "reserver_lists",
+            "Lists of a watched collection.",
+            sum(reflector.lists for reflector in self.reflectors),
+        )
+        yield (
+            "reserver_watches",
+            "Watches begun, resumed ones included.",
+            sum(reflector.watches for reflector in self.reflectors),
+        )
+        yield "reserver_problems", "Entries reported as not enforced.", self.recorder.reported
+        yield "reserver_store_edits", "Edits that tidied the store.", self.cleaner.edits
+        yield (
+            "reserver_store_edits_lost",
+            "Edits that were not made because somebody wrote the key in between.",
+            self.cleaner.lost,
+        )
+        yield "reserver_status_writes", "Writes of what became of entries.", self.statuses.writes
+        yield "reserver_woken_pods", "Waiting pods sent back to be tried.", self.waker.woken
+        yield (
+            "reserver_unreadable_objects",
+            "Pods, nodes and ConfigMaps that were passed over because they could not be read.",
+            sum(reflector.view.unreadable for reflector in self.reflectors),
+        )

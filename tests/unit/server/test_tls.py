@@ -1,0 +1,105 @@
+"""Who may call over mutual TLS, and that certificates can be replaced while it serves."""
+
+import ssl
+from pathlib import Path
+
+import aiohttp
+import pytest
+import trustme
+from aiohttp import web
+
+from reserver.errors import ConfigurationError
+from reserver.server.listen import listening
+from reserver.server.tls import ServerTls, TlsFiles
+
+
+class Pki:
+    """A CA, and the files of a server with a certificate of that CA."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = TlsFiles(folder / "tls.crt", folder / "tls.key", folder / "ca.crt")
+        self.issue()
+
+    def issue(self) -> None:
+        """Replace all files by those of a new CA."""
+        self.ca = trustme.CA()
+        made = self.ca.issue_cert("127.0.0.1")
+        self.files.certificate.write_bytes(made.cert_chain_pems[0].bytes())
+        self.files.private_key.write_bytes(made.private_key_pem.bytes())
+        self.files.client_ca.write_bytes(self.ca.cert_pem.bytes())
+
+    def client(self, *, signed_by: trustme.CA | None) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        self.ca.configure_trust(context)
+        if signed_by is not None:
+            signed_by.issue_cert("kube-scheduler").configure_cert(context)
+        return context
+
+
+@pytest.fixture
+def pki(tmp_path: Path) -> Pki:
+    return Pki(tmp_path)
+
+
+def _application() -> web.Application:
+    async def ok(_: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    app = web.Application()
+    app.add_routes([web.get("/", ok)])
+    return app
+
+
+async def _get(url: str, tls: ssl.SSLContext) -> str:
+    async with aiohttp.ClientSession() as session, session.get(url, ssl=tls) as response:
+        return await response.text()
+
+
+async def test_only_clients_with_a_certificate_of_the_ca_may_call(pki: Pki) -> None:
+    tls = ServerTls(pki.files).context
+    async with listening(_application(), ("127.0.0.1", 0), 1, tls) as url:
+        assert url.startswith("https://127.0.0.1:")
+        assert await _get(url, pki.client(signed_by=pki.ca)) == "ok"
+        for stranger in (None, trustme.CA()):
+            with pytest.raises(aiohttp.ClientError):
+                await _get(url, pki.client(signed_by=stranger))
+
+
+async def test_certificates_that_are_replaced_serve_from_the_next_connection_on(pki: Pki) -> None:
+    tls = ServerTls(pki.files).context
+    async with listening(_application(), ("127.0.0.1", 0), 1, tls) as url:
+        former = pki.client(signed_by=pki.ca)
+        assert await _get(url, former) == "ok"
+        pki.issue()
+        assert await _get(url, pki.client(signed_by=pki.ca)) == "ok"
+        with pytest.raises(aiohttp.ClientError):
+            await _get(url, former)
+
+
+async def test_files_that_are_broken_later_leave_the_former_ones_in_force(pki: Pki) -> None:
+    tls = ServerTls(pki.files).context
+    async with listening(_application(), ("127.0.0.1", 0), 1, tls) as url:
+        client = pki.client(signed_by=pki.ca)
+        pki.files.private_key.write_text("")
+        assert await _get(url, client) == "ok"
+        pki.files.private_key.unlink()
+        assert await _get(url, client) == "ok"
+
+
+@pytest.mark.parametrize("broken", ["certificate", "private_key", "client_ca"])
+@pytest.mark.parametrize("how", ["missing", "empty", "junk"])
+def test_files_that_cannot_be_used_are_named(pki: Pki, broken: str, how: str) -> None:
+    file: Path = getattr(pki.files, broken)
+    if how == "missing":
+        file.unlink()
+    else:
+        file.write_text("" if how == "empty" else "junk\n" * 100_000)
+    with pytest.raises(ConfigurationError, match=file.name):
+        ServerTls(pki.files)
+
+
+def test_a_key_that_is_not_that_of_the_certificate_is_refused(pki: Pki) -> None:
+    other = trustme.CA().issue_cert("127.0.0.1").private_key_pem
+    pki.files.private_key.write_bytes(other.bytes())
+    with pytest.raises(ConfigurationError, match="TLS cannot be had from"):
+        ServerTls(pki.files)
