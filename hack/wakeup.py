@@ -21,7 +21,7 @@ from typing import Any
 from kubernetes import client, config
 
 from hack.controlplane.cluster import ControlPlane, create_nodes, render_scheduler_config
-from tests.e2e.reserver_process import ReserverProcess, wait_for
+from hack.reserver_process import ReserverProcess, wait_for
 
 ROOT = Path(__file__).parents[1]
 SCHEDULER_CONFIG = ROOT / "scheduler-config/kube-scheduler.yaml"

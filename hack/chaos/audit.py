@@ -14,7 +14,7 @@ from hack.chaos.api import Api
 from hack.chaos.book import Book, Hold
 from hack.chaos.forms import LIST_STORE, SPEC_STORE
 from hack.chaos.store import owner_of, path_of
-from tests.e2e.reserver_process import ReserverProcess
+from hack.reserver_process import ReserverProcess
 
 
 @dataclass(frozen=True)

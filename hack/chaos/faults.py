@@ -17,7 +17,7 @@ from hack.chaos.mishaps import Mishaps
 from hack.chaos.proxy import Proxy
 from hack.chaos.scale import Scale
 from hack.controlplane.cluster import ControlPlane
-from tests.e2e.reserver_process import ReserverProcess
+from hack.reserver_process import ReserverProcess
 
 _CALM_END = 0.95  # the part of the storm, as a share of its time, in which faults strike
 _DOWN = 1.0  # seconds that reserver stays dead at most
@@ -110,7 +110,7 @@ class Faults:
         victims = self._victims
         if victims.reserver.process.poll() is not None:
             raise RuntimeError(f"reserver ended by itself: {victims.reserver.log}")
-        if not victims.plane._running[victims.scheduler].alive:  # noqa: SLF001
+        if not victims.plane.is_alive(victims.scheduler):
             began = time.time()
             self._restart_scheduler()
             self._note(began, "scheduler ended by itself")
@@ -178,7 +178,7 @@ class Faults:
 
 def compact(plane: ControlPlane) -> None:
     """Has etcd forget all but the latest state, as the API server does every five minutes."""
-    url = f"http://127.0.0.1:{plane._etcd_port}/v3/kv"  # noqa: SLF001
+    url = f"{plane.etcd_url}/v3/kv"
     now = _post(f"{url}/range", {"key": base64.b64encode(b"/").decode()})
     _post(f"{url}/compaction", {"revision": now["header"]["revision"]})
 

@@ -30,7 +30,7 @@ from hack.chaos.world import SCHEDULER, SCHEDULER_CONFIG, World
 from hack.controlplane.cluster import ControlPlane, render_scheduler_config
 from hack.promises.check import check, read_history
 from hack.promises.record import Recorder
-from tests.e2e.reserver_process import ReserverProcess
+from hack.reserver_process import ReserverProcess
 
 _TICK = 0.2  # seconds
 _LONGER = 1.3  # times as long as planned a storm may last, for the last faults

@@ -101,6 +101,11 @@ class ControlPlane:
         return f"https://127.0.0.1:{self._port}"
 
     @property
+    def etcd_url(self) -> str:
+        """Where etcd listens for clients, JSON gateway included."""
+        return f"http://127.0.0.1:{self._etcd_port}"
+
+    @property
     def ca_file(self) -> Path:
         """The certificate that vouches for kube-apiserver and the schedulers."""
         return self._files.ca
@@ -114,6 +119,14 @@ class ControlPlane:
     def pids(self) -> dict[str, int]:
         """What was started and not stopped, by name."""
         return {name: process.pid for name, process in self._running.items()}
+
+    def is_alive(self, name: str) -> bool:
+        """Whether what was started under that name, and not stopped, still runs.
+
+        Raises:
+            KeyError: nothing of that name was started, or it was stopped.
+        """
+        return self._running[name].alive
 
     def start_scheduler(self, config: Path, name: str = "kube-scheduler") -> int:
         """Starts a kube-scheduler and returns the port of its HTTPS /metrics once it is ready.

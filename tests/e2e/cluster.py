@@ -16,7 +16,7 @@ import yaml
 from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.cluster import create_nodes
-from tests.e2e.reserver_process import wait_for
+from hack.reserver_process import wait_for
 
 STORE = ("reserver-system", "e2e")
 """A ConfigMap with the label that makes it a store."""

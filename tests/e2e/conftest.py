@@ -18,8 +18,8 @@ from hack.controlplane.cluster import (
     render_scheduler_config,
     service_account_kubeconfig,
 )
+from hack.reserver_process import ReserverProcess
 from tests.e2e.cluster import FORMS, NAMED_STORE, STORE, Corner, Form
-from tests.e2e.reserver_process import ReserverProcess
 
 ROOT = Path(__file__).parents[2]
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"

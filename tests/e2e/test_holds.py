@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kubernetes import client
 
+from hack.reserver_process import wait_for
 from tests.e2e.cluster import SPEC, Corner, Form, on_node
-from tests.e2e.reserver_process import wait_for
 
 GPU = "example.com/gpu"
 

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import pytest
 
+from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import SPEC, Corner
-from tests.e2e.reserver_process import ReserverProcess, wait_for
 
 TAINT = {"spec": {"taints": [{"key": "e2e", "value": "closed", "effect": "NoSchedule"}]}}
 

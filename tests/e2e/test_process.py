@@ -12,8 +12,8 @@ import pytest
 
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import write_kubeconfig
+from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import SPEC, Corner
-from tests.e2e.reserver_process import ReserverProcess, wait_for
 
 pytestmark = pytest.mark.controlplane
 

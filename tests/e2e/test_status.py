@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from kubernetes.client.exceptions import ApiException
 
+from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import FORMS, SPEC, Corner, Form
-from tests.e2e.reserver_process import ReserverProcess, wait_for
 
 SHORT = FORMS[1]
 PATIENCE_S = 2.0

@@ -10,11 +10,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 _DEADLINE_S = 90.0
 """After an API server restart its clients come back at their own pace: half a minute and more."""
+
+T = TypeVar("T")
 
 
 class ReserverProcess:
@@ -34,10 +37,12 @@ class ReserverProcess:
         self.url = ""
 
     def __enter__(self) -> Self:
+        """Start it."""
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Stop it."""
         self.stop()
 
     def prepare(self, code: str) -> None:
@@ -47,10 +52,15 @@ class ReserverProcess:
 
     @property
     def port(self) -> int:
+        """Where it listens, on loopback."""
         return int(self.url.rsplit(":", 1)[1])
 
     def start(self) -> None:
-        """Start it, on the port that it had before if it had one."""
+        """Start it, on the port that it had before if it had one.
+
+        Raises:
+            RuntimeError: it ended before it listened.
+        """
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*self._command, "--http-port", self._port],
@@ -58,14 +68,13 @@ class ReserverProcess:
                 stderr=log,
                 text=True,
             )
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        for line in self.process.stdout or ():
             if line.startswith("extender"):
                 self.url = line.split()[1]
                 self._port = str(self.port)
                 break
         else:
-            raise AssertionError(f"reserver did not start: {self.log.read_text()[-2000:]}")
+            raise RuntimeError(f"reserver did not start: {self.log.read_text()[-2000:]}")
         if self._wait_ready:
             self.wait_ready()
 
@@ -80,14 +89,21 @@ class ReserverProcess:
         self.process.kill()
         self.process.communicate()
 
+    def is_ready(self) -> bool:
+        """Whether it says that it answers calls."""
+        return self.get("/readyz")[0] == HTTPStatus.OK
+
     def wait_ready(self) -> None:
-        wait_for(lambda: self.get("/readyz")[0] == 200, "reserver is ready")
+        """Return once it is ready."""
+        wait_for(self.is_ready, "reserver is ready")
 
     def get(self, path: str) -> tuple[int, str]:
-        return self._request(urllib.request.Request(self.url + path))
+        """Return status and body of a GET."""
+        return self._request(path)
 
     def post(self, path: str, body: bytes) -> tuple[int, Any]:
-        status, text = self._request(urllib.request.Request(self.url + path, data=body))
+        """Return status and the JSON of the answer to a POST."""
+        status, text = self._request(path, body)
         return status, json.loads(text)
 
     def metric(self, name: str) -> float:
@@ -97,26 +113,26 @@ class ReserverProcess:
                 return float(line.rsplit(" ", 1)[1])
         return 0.0
 
-    @staticmethod
-    def _request(request: urllib.request.Request) -> tuple[int, str]:
+    def _request(self, path: str, body: bytes | None = None) -> tuple[int, str]:
+        request = urllib.request.Request(self.url + path, data=body)  # noqa: S310 - our own URL
         try:
-            with urllib.request.urlopen(request, timeout=_DEADLINE_S) as response:
+            with urllib.request.urlopen(request, timeout=_DEADLINE_S) as response:  # noqa: S310
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
 
 
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = _DEADLINE_S) -> Any:
+def wait_for(condition: Callable[[], T | None], what: str, seconds: float = _DEADLINE_S) -> T:
     """Return what the condition gives once it is true.
 
     Raises:
-        AssertionError: it has not come true in time.
+        TimeoutError: it has not come true in time.
     """
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not (result := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {what}")
+            raise TimeoutError(f"not within {seconds} s: {what}")
         pause.wait(0.02)
     return result
