@@ -89,6 +89,11 @@ class ReserverProcess:
         self.process.kill()
         self.process.communicate()
 
+    def wait_ended(self) -> int:
+        """Return its exit status once it has ended by itself."""
+        self.process.communicate(timeout=_DEADLINE_S)
+        return self.process.returncode
+
     def is_ready(self) -> bool:
         """Whether it says that it answers calls."""
         return self.get("/readyz")[0] == HTTPStatus.OK
