@@ -27,7 +27,15 @@ from reserver.kube.lease import Lease
 from reserver.kube.reflector import Reflector
 from reserver.kube.status import StatusWriter
 from reserver.kube.store import LABEL, NO_COMPANION, Name, Store
-from reserver.kube.views import node_view, pod_view, store_view
+from reserver.kube.views import (
+    claim_view,
+    class_view,
+    namespace_view,
+    node_view,
+    pod_view,
+    store_view,
+    volume_view,
+)
 from reserver.kube.waker import Waker
 from reserver.kube.watched import Watched
 from reserver.reservations.reservation import Ref
@@ -160,12 +168,22 @@ def _wire(
     state = State(waker.freed, touched)
     store = Store(state.ledger, clock, recorder.report, touched)
     reflectors = (
-        Reflector(client, "/api/v1/nodes", node_view(state)),
-        Reflector(client, "/api/v1/pods", pod_view(state)),
+        *_cluster_reflectors(client, state),
         *_store_reflectors(settings, client, store),
     )
     watched = Watched(state, store, recorder, cleaner, waker, statuses, reflectors, clock, lease)
     return watched, apply
+
+
+def _cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
+    """Yield the watches of what placing a pod depends on."""
+    snapshot, storage = state.snapshot, state.snapshot.storage
+    yield Reflector(client, "/api/v1/nodes", node_view(state))
+    yield Reflector(client, "/api/v1/pods", pod_view(state))
+    yield Reflector(client, "/api/v1/namespaces", namespace_view(snapshot))
+    yield Reflector(client, "/api/v1/persistentvolumeclaims", claim_view(storage))
+    yield Reflector(client, "/api/v1/persistentvolumes", volume_view(storage))
+    yield Reflector(client, "/apis/storage.k8s.io/v1/storageclasses", class_view(storage))
 
 
 def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> Iterable[Reflector]:

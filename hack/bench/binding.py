@@ -11,7 +11,8 @@ from hack.bench.world import NOW, Size, owner_name, seat_of, state
 from reserver.cluster.pod import Pod
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
-from reserver.wire.objects import PodObject, decode
+from reserver.wire.objects import decode
+from reserver.wire.pods import PodObject
 
 _CALLS = 2_000
 

@@ -15,7 +15,9 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.state import State
 from reserver.wire.identity import identified
-from reserver.wire.objects import NodeObject, PodObject, decode
+from reserver.wire.nodes import NodeObject
+from reserver.wire.objects import decode
+from reserver.wire.pods import PodObject
 
 REFUSED_REQUESTS = {"cpu": "20", "memory": "4Gi"}
 """Fits on every node of `state`, but not beside two reservations there."""

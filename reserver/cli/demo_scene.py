@@ -10,7 +10,8 @@ from reserver.cli.demo_view import NodeRow, PodRow, ReservationRow
 from reserver.cluster.quantity import show
 from reserver.cluster.snapshot import Int64s
 from reserver.scheduling.state import State
-from reserver.wire.objects import PodObject, decode
+from reserver.wire.objects import decode
+from reserver.wire.pods import PodObject
 from reserver.wire.watch import ObjectList
 
 

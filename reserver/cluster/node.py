@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reserver.cluster.constraints import Taint
+from reserver.cluster.labels import Labels
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
@@ -13,7 +16,13 @@ class Node:
     Attributes:
         name: ``metadata.name``.
         allocatable: ``status.allocatable``: millicores of cpu, base units of all else.
+        labels: ``metadata.labels``.
+        taints: those that keep pods away: all but those with the effect PreferNoSchedule.
+        unschedulable: it is cordoned.
     """
 
     name: str
     allocatable: Mapping[str, int] = field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False

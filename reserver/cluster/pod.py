@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from reserver.cluster.constraints import UNCONSTRAINED, Constraints
+from reserver.cluster.labels import Labels
 
 
 class PodName(NamedTuple):
@@ -16,6 +19,28 @@ class PodName(NamedTuple):
     def __str__(self) -> str:
         """Return ``namespace/name``."""
         return f"{self.namespace}/{self.name}"
+
+
+class Controller(NamedTuple):
+    """The object that made a pod and looks after it; both empty when there is none."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class ClaimUse(NamedTuple):
+    """A PersistentVolumeClaim that a pod uses, of its own namespace.
+
+    Attributes:
+        name: of the claim.
+        is_ephemeral: the claim is made for this pod, and goes with it.
+    """
+
+    name: str
+    is_ephemeral: bool = False
+
+
+NO_CONTROLLER = Controller()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +58,11 @@ class Pod:
         nominated_node: ``status.nominatedNodeName``, or empty.
         claims: identities of the reservations whose slots its binding took.
         has_preferences: it has soft constraints, which kube-scheduler scores over all nodes.
+        labels: ``metadata.labels``.
+        controller: the owner that is its controller.
+        constraints: what it demands of its node and its neighbours.
+        volume_claims: the PersistentVolumeClaims that it uses.
+        terminating: it is being deleted.
     """
 
     name: PodName
@@ -45,3 +75,12 @@ class Pod:
     nominated_node: str = ""
     claims: frozenset[str] = frozenset()
     has_preferences: bool = False
+    labels: Labels = field(default_factory=dict)
+    controller: Controller = NO_CONTROLLER
+    constraints: Constraints = UNCONSTRAINED
+    volume_claims: tuple[ClaimUse, ...] = ()
+    terminating: bool = False
+
+    def claim_names(self) -> Iterator[PodName]:
+        """Yield namespace and name of each claim that it uses."""
+        return (PodName(self.name.namespace, use.name) for use in self.volume_claims)

@@ -15,7 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reserver.cluster.columns import Bools
+from reserver.cluster.labels import Labels
 from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.cluster.residents import Residents
+from reserver.cluster.storage import Storage
+from reserver.cluster.topology import Topology
 
 Int64s = NDArray[np.int64]
 Rows = NDArray[np.intp]
@@ -30,10 +36,29 @@ Totals = Mapping[str, int]
 
 
 class Placement(NamedTuple):
-    """What one pod takes from one node."""
+    """A pod on a node.
+
+    Attributes:
+        node: the node.
+        pod: the pod.
+        slot: where `Snapshot.residents` has it.
+    """
 
     node: str
-    requests: Mapping[str, int]
+    pod: Pod
+    slot: int
+
+    def counts_like(self, pod: Pod, node: str) -> bool:
+        """Return whether it would be the same to count this pod on that node instead."""
+        own = self.pod
+        return (
+            self.node == node
+            and own.requests == pod.requests
+            and own.labels == pod.labels
+            and own.constraints == pod.constraints
+            and own.terminating == pod.terminating
+            and own.volume_claims == pod.volume_claims
+        )
 
 
 class Snapshot:
@@ -48,6 +73,10 @@ class Snapshot:
         has_holds: bool array, rows: anything at all is held there.
         exists: bool array, rows: the Node object is known.
         columns: resource name to column.
+        topology: labels, taints and cordons of nodes, by row.
+        residents: the pods on the nodes.
+        namespaces: labels of the namespaces.
+        storage: claims, volumes and storage classes.
     """
 
     def __init__(self) -> None:
@@ -59,8 +88,12 @@ class Snapshot:
         self._pods_on: dict[str, int] = {}
         self._totals: tuple[dict[str, Totals], ...] = ({}, {}, {})
         self._cells: NDArray[np.int64] = np.zeros((3, 64, 8), dtype=np.int64)
-        self.has_holds = np.zeros(64, dtype=np.bool_)
-        self.exists = np.zeros(64, dtype=np.bool_)
+        self.has_holds: Bools = np.zeros(64, dtype=np.bool_)
+        self.exists: Bools = np.zeros(64, dtype=np.bool_)
+        self.topology = Topology(64)
+        self.residents = Residents()
+        self.namespaces: dict[str, Labels] = {}
+        self.storage = Storage()
 
     @property
     def allocatable(self) -> Int64s:
@@ -109,11 +142,12 @@ class Snapshot:
         return self._names[row]
 
     def set_node(self, node: Node) -> None:
-        """Take a node's allocatable from its Node object."""
+        """Take a node as its Node object describes it."""
         for resource in node.allocatable:
             self._ensure_column(resource)
         row = self._ensure_row(node.name)  # May replace the arrays.
         self.exists[row] = True
+        self.topology.put(row, node)
         self._write(_ALLOCATABLE, node.name, node.allocatable)
 
     def remove_node(self, name: str) -> None:
@@ -121,26 +155,30 @@ class Snapshot:
         row = self._row_of.get(name)
         if row is not None:
             self.exists[row] = False
+            self.topology.put(row, None)
             self._write(_ALLOCATABLE, name, {})
 
-    def place(self, pod_uid: str, node: str, requests: Mapping[str, int]) -> None:
+    def place(self, pod: Pod, node: str) -> None:
         """Count a pod on a node, and nowhere else."""
-        before = self._placements.get(pod_uid)
-        if before is not None and before.node == node and before.requests == requests:
+        before = self._placements.get(pod.uid)
+        if before is not None and before.counts_like(pod, node):
+            self._placements[pod.uid] = before._replace(pod=pod)  # The old one can go.
             return
-        self.displace(pod_uid)
-        self._placements[pod_uid] = Placement(node, requests)
+        self.displace(pod.uid)
         self._pods_on[node] = self._pods_on.get(node, 0) + 1
-        self._add_requested(node, requests, 1)
+        self._add_requested(node, pod.requests, 1)
+        slot = self.residents.add(pod, self._row_of[node])
+        self._placements[pod.uid] = Placement(node, pod, slot)
 
     def displace(self, pod_uid: str) -> None:
         """Stop counting a pod; one that is not counted is passed over."""
         before = self._placements.pop(pod_uid, None)
         if before is None:
             return
+        self.residents.remove(before.slot, before.pod)
         self._pods_on[before.node] -= 1
         if self._pods_on[before.node]:
-            self._add_requested(before.node, before.requests, -1)
+            self._add_requested(before.node, before.pod.requests, -1)
         else:
             del self._pods_on[before.node]
             self._write(_REQUESTED, before.node, {})
@@ -209,6 +247,7 @@ class Snapshot:
             self._cells = np.pad(self._cells, ((0, 0), (0, size), (0, 0)))
             self.has_holds = np.pad(self.has_holds, (0, size))
             self.exists = np.pad(self.exists, (0, size))
+            self.topology.grow(2 * size)
 
     def _release_row(self, name: str) -> None:
         row = self._row_of[name]

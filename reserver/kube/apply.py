@@ -15,13 +15,8 @@ from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import JSON_PATCH, ApiClient
 from reserver.scheduling.effects import Effect, Steer
 from reserver.wire.edits import Edit
-from reserver.wire.objects import (
-    CLAIMS_ANNOTATION,
-    RETRY_ANNOTATION,
-    PodObject,
-    decode,
-    encode,
-)
+from reserver.wire.objects import decode, encode
+from reserver.wire.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, PodObject
 
 log = structlog.get_logger(__name__)
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Generic, TypeVar
 
 import msgspec
 import structlog
 
 from reserver.cluster.pod import PodName
+from reserver.cluster.snapshot import Snapshot
+from reserver.cluster.storage import Claim, Storage, StorageClass, Volume
 from reserver.errors import InvalidInput
 from reserver.kube.store import Name, Store
 from reserver.scheduling.state import State
-from reserver.wire.objects import ConfigMapObject, NodeObject, PodObject, decode
+from reserver.wire.nodes import NamespaceObject, NodeObject
+from reserver.wire.objects import ConfigMapObject, decode
+from reserver.wire.pods import PodObject
+from reserver.wire.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.watch import PartialObject
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 Key = tuple[str, str]
-"""Namespace (empty for nodes) and name."""
+"""Namespace (empty for what has none) and name."""
 
 
 class ObjectView(Generic[T]):
@@ -104,6 +111,55 @@ def node_view(state: State) -> ObjectView[NodeObject]:
         gone=lambda key: state.node_gone(key[1]),
         known=lambda: (("", name) for name in state.snapshot.node_names()),
     )
+
+
+def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
+    """Return a view that keeps the labels of namespaces up to date."""
+    namespaces = snapshot.namespaces
+
+    def seen(namespace: NamespaceObject) -> None:
+        namespaces[namespace.metadata.name] = namespace.metadata.labels or {}
+
+    return ObjectView(
+        read=lambda raw: decode(NamespaceObject, raw),
+        seen=seen,
+        gone=lambda key: _drop(namespaces, key[1]),
+        known=lambda: (("", name) for name in namespaces),
+    )
+
+
+def claim_view(storage: Storage) -> ObjectView[Claim]:
+    """Return a view that keeps PersistentVolumeClaims up to date."""
+    return ObjectView(
+        read=lambda raw: decode(ClaimObject, raw).value(),
+        seen=lambda claim: storage.claims.update({claim.name: claim}),
+        gone=lambda key: _drop(storage.claims, PodName(*key)),
+        known=lambda: storage.claims,
+    )
+
+
+def volume_view(storage: Storage) -> ObjectView[Volume]:
+    """Return a view that keeps PersistentVolumes up to date."""
+    return ObjectView(
+        read=lambda raw: decode(VolumeObject, raw).value(),
+        seen=lambda volume: storage.volumes.update({volume.name: volume}),
+        gone=lambda key: _drop(storage.volumes, key[1]),
+        known=lambda: (("", name) for name in storage.volumes),
+    )
+
+
+def class_view(storage: Storage) -> ObjectView[StorageClass]:
+    """Return a view that keeps StorageClasses up to date."""
+    return ObjectView(
+        read=lambda raw: decode(StorageClassObject, raw).value(),
+        seen=lambda one: storage.classes.update({one.name: one}),
+        gone=lambda key: _drop(storage.classes, key[1]),
+        known=lambda: (("", name) for name in storage.classes),
+    )
+
+
+def _drop(known: MutableMapping[K, V], key: K) -> None:
+    known.pop(key, None)
 
 
 def store_view(store: Store, covers: Callable[[Name], bool]) -> ObjectView[ConfigMapObject]:

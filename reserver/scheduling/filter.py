@@ -11,18 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from zlib import crc32
 
 import numpy as np
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Policy, Reservation
 from reserver.scheduling.effects import Effect, Retry, Steer
-from reserver.scheduling.fit import (
-    fits_beside_holds,
-    has_room,
-    in_the_way,
-    seats_by_node,
-)
+from reserver.scheduling.fit import fits, fits_beside_holds, in_the_way, seats_by_node
 from reserver.scheduling.state import State
 
 LEAST_SAMPLE = 100
@@ -143,18 +139,22 @@ def _name_holds(pod: Pod, names: Sequence[str], state: State) -> dict[str, str]:
 
 
 def _retry(pod: Pod, names: Sequence[str], state: State) -> tuple[Effect, ...]:
-    """Return a retry if the pod would fit on a node that kube-scheduler's sample left out.
+    """Return what sends a pod to a node that fits and that kube-scheduler's sample left out.
 
     Fewer names than the least sample are no sample: kube-scheduler has refused all other nodes.
+    A nomination that somebody else made (preemption) is left alone; such a pod is tried again.
     """
     if len(names) < LEAST_SAMPLE:
         return ()
     snapshot = state.snapshot
-    elsewhere = snapshot.exists.copy()
+    elsewhere = fits(pod, snapshot)
     offered = snapshot.rows(names)
     elsewhere[offered[offered >= 0]] = False
     rows = np.flatnonzero(elsewhere)
-    rows = rows[has_room(pod, snapshot, rows)]
-    if not fits_beside_holds(pod, snapshot, rows, {}).any():
+    if not len(rows):
         return ()
-    return (Retry(pod, attempts=-(-snapshot.node_count // len(names))),)
+    if pod.nominated_node:
+        return (Retry(pod, attempts=-(-snapshot.node_count // len(names))),)
+    # Pods that are refused together are sent to different nodes.
+    row = rows[crc32(pod.uid.encode()) % len(rows)]
+    return (Steer(pod, snapshot.name_of(row)),)

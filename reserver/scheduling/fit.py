@@ -1,22 +1,33 @@
-"""Whether a pod fits on nodes beside what is held there for others.
+"""Whether a pod fits on a node, and every reason why it does not.
 
-What P may use on N = allocatable − requests of the pods there − what is held there + the slots that
-P would claim there. Only resources that P requests *and* that somebody else holds are compared:
-all else is kube-scheduler's business, and its picture of it is fresher than ours.
+`fit` and `fits` agree with kube-scheduler on all that `docs/fit.md` lists, and add what is held:
+what P may use on N = allocatable − requests of the pods there − what reservations hold there + the
+slots that P would claim there.
+
+For nodes that kube-scheduler itself has named, `fits_beside_holds` is enough: only resources that P
+requests *and* that somebody else holds are compared. All else is kube-scheduler's business there,
+and its picture of it is fresher than ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Reservation
+from reserver.scheduling.node_rules import node_refusals
+from reserver.scheduling.pod_affinity import affinity_refusals
+from reserver.scheduling.reasons import HELD, UNKNOWN_NODE, Reason, Refusal, insufficient
+from reserver.scheduling.spread import spread_refusals
+from reserver.scheduling.volumes import volume_refusals
 
 EXEMPT_PRIORITY = 2_000_000_000
 """From this priority on holds refuse nothing (system-cluster-critical, system-node-critical):
@@ -24,13 +35,6 @@ a hold must not keep a node agent from its node."""
 
 _MOST = 2**61
 """Beyond what any node has; more would not fit the sums."""
-
-Bools = NDArray[np.bool_]
-
-
-def is_exempt(pod: Pod) -> bool:
-    """Return whether holds do not apply to a pod."""
-    return pod.priority >= EXEMPT_PRIORITY
 
 
 class Seat(NamedTuple):
@@ -44,6 +48,96 @@ class Seat(NamedTuple):
 
     slot: Mapping[str, int]
     later: Mapping[str, int]
+
+
+Seats = Mapping[str, Seat]
+"""An owner's seat on each node where it has one (`seats_by_node`)."""
+
+NO_SEATS: Seats = MappingProxyType({})
+
+
+def fit(pod: Pod, node: str, snapshot: Snapshot, own: Seats = NO_SEATS) -> tuple[Reason, ...]:
+    """Return every reason why a pod does not fit on a node; none when it fits.
+
+    Args:
+        pod: the pod, not on a node yet.
+        node: the node's name.
+        snapshot: the cluster.
+        own: the pod's seats.
+    """
+    row = snapshot.row(node)
+    if row is None or not snapshot.exists[row]:
+        return (UNKNOWN_NODE,)
+    found = (reason for reason, rows in _refusals(pod, snapshot, own) if rows[row])
+    return tuple(dict.fromkeys(found))
+
+
+def fits(pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS) -> Bools:
+    """Return, for each row of the snapshot, whether a pod fits on its node.
+
+    A row whose Node object is not known does not fit. The arguments are those of `fit`.
+    """
+    return _free_of(_refusals(pod, snapshot, own), snapshot)
+
+
+def allowed(pod: Pod, snapshot: Snapshot) -> Bools:
+    """Return, for each row of the snapshot, whether a pod may go there if there is room."""
+    return _free_of(_constraint_refusals(pod, snapshot), snapshot)
+
+
+def _free_of(refusals: Iterable[Refusal], snapshot: Snapshot) -> Bools:
+    free = snapshot.exists.copy()
+    for _, rows in refusals:
+        free &= ~rows
+        if not free.any():
+            break
+    return free
+
+
+def _refusals(pod: Pod, snapshot: Snapshot, own: Seats) -> Iterator[Refusal]:
+    """Yield what refuses nodes, in the order of kube-scheduler's default plugins."""
+    yield from node_refusals(pod, snapshot)
+    yield from _lacks(pod, snapshot)
+    yield from _neighbour_refusals(pod, snapshot)
+    yield _held(pod, snapshot, own)
+
+
+def _constraint_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
+    """Yield what refuses nodes, resources aside."""
+    return chain(node_refusals(pod, snapshot), _neighbour_refusals(pod, snapshot))
+
+
+def _neighbour_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
+    yield from volume_refusals(pod, snapshot)
+    yield from spread_refusals(pod, snapshot)
+    yield from affinity_refusals(pod, snapshot)
+
+
+def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
+    """Yield each resource of which nodes have too little, holds aside (noderesources/fit.go)."""
+    for resource, amount in pod.requests.items():
+        if not amount:
+            continue
+        column = snapshot.columns.get(resource)
+        if column is None:  # No node offers it.
+            lacking = np.ones(len(snapshot.exists), dtype=np.bool_)
+        else:
+            free = snapshot.allocatable[:, column] - snapshot.requested[:, column]
+            lacking = free < min(amount, _MOST)
+        yield Refusal(insufficient(resource), lacking)
+
+
+def _held(pod: Pod, snapshot: Snapshot, own: Seats) -> Refusal:
+    """Return where there is room, but held for others."""
+    rows = np.flatnonzero(snapshot.has_holds & snapshot.exists)
+    held = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    held[rows] = has_room(pod, snapshot, rows) & ~fits_beside_holds(pod, snapshot, rows, own)
+    return Refusal(HELD, held)
+
+
+def is_exempt(pod: Pod) -> bool:
+    """Return whether holds do not apply to a pod."""
+    return pod.priority >= EXEMPT_PRIORITY
 
 
 def seats_by_node(seats: Iterable[Reservation], ledger: Ledger) -> dict[str, Seat]:
@@ -71,7 +165,7 @@ def in_the_way(pod: Pod, node: str, ledger: Ledger) -> Reservation | None:
     return next(others, None)
 
 
-def fits_beside_holds(pod: Pod, snapshot: Snapshot, rows: Rows, own: Mapping[str, Seat]) -> Bools:
+def fits_beside_holds(pod: Pod, snapshot: Snapshot, rows: Rows, own: Seats) -> Bools:
     """Return, for each row, whether the pod fits beside what is held there for others.
 
     Args:

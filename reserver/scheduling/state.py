@@ -108,7 +108,7 @@ class State:
         if pod.finished:
             self.snapshot.displace(pod.uid)
         else:
-            self.snapshot.place(pod.uid, pod.node, pod.requests)
+            self.snapshot.place(pod, pod.node)
         self._claim(pod.claims, pod)
         was_bound = before.node != "" if before else listed and not self.is_complete
         if not was_bound:
@@ -141,7 +141,7 @@ class State:
     def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
         """Count a pod as bound, and its slots as claimed, before the API server is asked."""
         self._assumed[pod.uid] = Assumption(pod, node)
-        self.snapshot.place(pod.uid, node, pod.requests)
+        self.snapshot.place(pod, node)
         for identity in claims:
             self.ledger.claim(identity, pod.name, pod.uid, written=False)
 

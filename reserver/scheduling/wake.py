@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Int64s, Snapshot
+from reserver.cluster.snapshot import Int64s, Rows, Snapshot
 from reserver.scheduling.effects import Effect, Retry, Steer
 from reserver.scheduling.filter import LEAST_SAMPLE
-from reserver.scheduling.fit import wanted
+from reserver.scheduling.fit import allowed, wanted
 from reserver.scheduling.state import State, Waiting
 
 
@@ -37,22 +38,44 @@ def wake(freed: Collection[str], state: State, now: float) -> tuple[Effect, ...]
 def _fitting(nodes: list[str], state: State) -> Iterator[Effect]:
     snapshot = state.snapshot
     rows = snapshot.rows(nodes)
+    may_go = _Allowed(snapshot, rows)
     free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
     # Sorting keeps the order of arrival among equals.
     for waiting in sorted(state.waiting.values(), key=lambda w: -w.pod.priority):
-        index = _take(waiting, nodes, free, snapshot)
+        index = _take(waiting, nodes, free, may_go)
         if index is not None:
             yield _send_back(waiting.pod, nodes[index])
 
 
-def _take(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snapshot) -> int | None:
+class _Allowed:
+    """Where constraints let pods go, judged once for all pods of a template."""
+
+    def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
+        self.snapshot = snapshot
+        self._rows = rows
+        self._known: dict[object, Bools] = {}
+
+    def at(self, pod: Pod) -> Bools:
+        """Return, for each of the rows, whether the pod may go there if there is room."""
+        labels = frozenset(pod.labels.items())
+        key = (pod.name.namespace, labels, pod.constraints, pod.volume_claims)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = allowed(pod, self.snapshot)[self._rows]
+        return known
+
+
+def _take(waiting: Waiting, nodes: list[str], free: Int64s, may_go: _Allowed) -> int | None:
     """Take a pod's request out of the first node that has it; return which one."""
-    columns, amounts = wanted(waiting.pod, snapshot)
-    fits = np.all(free[:, columns] >= amounts, axis=1)
+    pod = waiting.pod
+    columns, amounts = wanted(pod, may_go.snapshot)
+    has_room = np.all(free[:, columns] >= amounts, axis=1)
+    if not has_room.any():
+        return None
     # A whole sample was refused: a node outside it may do as well. Otherwise kube-scheduler has
     # refused by itself all that it did not name.
     may_be_any = len(waiting.names) >= LEAST_SAMPLE
-    for index in np.flatnonzero(fits):
+    for index in np.flatnonzero(has_room & may_go.at(pod)):
         if may_be_any or nodes[index] in waiting.names:
             free[index, columns] -= amounts
             return int(index)

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from reserver.errors import InvalidInput
-from reserver.wire.objects import PodObject, decode
+from reserver.wire.objects import decode
+from reserver.wire.pods import PodObject
 
 
 class ExtenderArgs(msgspec.Struct, frozen=True):

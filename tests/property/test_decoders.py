@@ -14,7 +14,9 @@ from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.wire import document, edits
 from reserver.wire.extender import decode_bind, decode_filter
-from reserver.wire.objects import ConfigMapObject, NodeObject, PodObject, decode, encode
+from reserver.wire.nodes import NodeObject
+from reserver.wire.objects import ConfigMapObject, decode, encode
+from reserver.wire.pods import PodObject
 from reserver.wire.store import Entries, read_key
 from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
 

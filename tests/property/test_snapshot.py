@@ -2,6 +2,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 
 CLAMP = 2**60
@@ -36,7 +37,7 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
 
     @rule(uid=uids, node=nodes, requests=amounts)
     def place(self, uid: str, node: str, requests: Amounts) -> None:
-        self.snapshot.place(uid, node, requests)
+        self.snapshot.place(Pod(name=PodName("shop", uid), uid=uid, requests=requests), node)
         self.pods[uid] = (node, requests)
 
     @rule(uid=uids)

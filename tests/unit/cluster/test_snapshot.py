@@ -1,7 +1,12 @@
 import numpy as np
 
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from tests.builders import node
+
+
+def taking(uid: str, requests: dict[str, int]) -> Pod:
+    return Pod(name=PodName("shop", uid), uid=uid, requests=requests)
 
 
 def cell(snapshot: Snapshot, layer: str, node_name: str, resource: str) -> int:
@@ -42,14 +47,14 @@ def test_a_pod_counts_on_one_node_and_once() -> None:
     snapshot = Snapshot()
     for worker in ("worker-1", "worker-2"):
         snapshot.set_node(node(worker, cpu="4"))
-    snapshot.place("uid", "worker-1", {"cpu": 1000})
-    snapshot.place("uid", "worker-1", {"cpu": 1000})
+    snapshot.place(taking("uid", {"cpu": 1000}), "worker-1")
+    snapshot.place(taking("uid", {"cpu": 1000}), "worker-1")
     assert cell(snapshot, "requested", "worker-1", "cpu") == 1000
 
-    snapshot.place("uid", "worker-1", {"cpu": 3000})
+    snapshot.place(taking("uid", {"cpu": 3000}), "worker-1")
     assert cell(snapshot, "requested", "worker-1", "cpu") == 3000
 
-    snapshot.place("uid", "worker-2", {"cpu": 3000})
+    snapshot.place(taking("uid", {"cpu": 3000}), "worker-2")
     assert cell(snapshot, "requested", "worker-1", "cpu") == 0
     assert cell(snapshot, "requested", "worker-2", "cpu") == 3000
 
@@ -61,7 +66,7 @@ def test_a_pod_counts_on_one_node_and_once() -> None:
 def test_what_is_known_of_a_node_outlives_its_node_object() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", cpu="4"))
-    snapshot.place("uid", "worker-1", {"cpu": 1000})
+    snapshot.place(taking("uid", {"cpu": 1000}), "worker-1")
     snapshot.set_held("worker-1", {"cpu": 2000})
 
     snapshot.remove_node("worker-1")
@@ -75,7 +80,7 @@ def test_what_is_known_of_a_node_outlives_its_node_object() -> None:
 def test_a_row_is_released_with_the_last_thing_known_of_its_node_and_used_again_clean() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", cpu="4"))
-    snapshot.place("uid", "worker-1", {"cpu": 1000})
+    snapshot.place(taking("uid", {"cpu": 1000}), "worker-1")
     snapshot.set_held("worker-1", {"cpu": 2000})
     row = snapshot.row("worker-1")
 
@@ -105,7 +110,7 @@ def test_the_matrix_grows_past_its_first_size_and_keeps_every_cell() -> None:
     snapshot = Snapshot()
     for number in range(300):
         snapshot.set_node(node(f"worker-{number}", cpu=str(number), **{f"x.io/r{number}": "7"}))
-        snapshot.place(f"uid-{number}", f"worker-{number}", {"cpu": number})
+        snapshot.place(taking(f"uid-{number}", {"cpu": number}), f"worker-{number}")
         snapshot.set_held(f"worker-{number}", {"cpu": 2 * number + 1})
     for number in range(300):
         assert cell(snapshot, "allocatable", f"worker-{number}", "cpu") == 1000 * number
@@ -120,7 +125,7 @@ def test_a_hold_and_a_request_for_what_no_node_offers_yet_count_once_one_does() 
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", cpu="4"))
     snapshot.set_held("worker-1", {"nvidia.com/gpu": 2})
-    snapshot.place("uid", "worker-1", {"nvidia.com/gpu": 1})
+    snapshot.place(taking("uid", {"nvidia.com/gpu": 1}), "worker-1")
     assert "nvidia.com/gpu" not in snapshot.columns
     assert snapshot.has_holds[snapshot.row("worker-1")]
 
@@ -135,7 +140,7 @@ def test_absurd_amounts_are_clamped_and_do_not_overflow() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", memory="4Gi"))
     for number in range(3):
-        snapshot.place(f"uid-{number}", "worker-1", {"memory": 2**62})
+        snapshot.place(taking(f"uid-{number}", {"memory": 2**62}), "worker-1")
     snapshot.set_held("worker-1", {"memory": 2**70})
     with np.errstate(all="raise"):
         assert free(snapshot, "worker-1", "memory") < 0
@@ -144,9 +149,9 @@ def test_absurd_amounts_are_clamped_and_do_not_overflow() -> None:
 def test_a_clamped_cell_does_not_drift() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", memory="4Gi"))
-    snapshot.place("small", "worker-1", {"memory": 1})
+    snapshot.place(taking("small", {"memory": 1}), "worker-1")
     for number in range(3):
-        snapshot.place(f"uid-{number}", "worker-1", {"memory": 2**62})
+        snapshot.place(taking(f"uid-{number}", {"memory": 2**62}), "worker-1")
     for number in range(3):
         snapshot.displace(f"uid-{number}")
     assert cell(snapshot, "requested", "worker-1", "memory") == 1

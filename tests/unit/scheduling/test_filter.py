@@ -228,7 +228,7 @@ def test_a_pod_is_tried_again_only_if_a_node_outside_its_sample_fits(
     asking = pod("a", cpu="2")
     verdict = ask_with_sample_held(asking, *elsewhere, names=SAMPLE)
     assert answer(verdict) == []
-    assert verdict.effects == (Retry(asking, attempts=2 if elsewhere else 1),) * effects
+    assert verdict.effects == (Steer(asking, "elsewhere"),) * effects
 
 
 def test_fewer_names_than_the_least_sample_are_all_that_kube_scheduler_has() -> None:
@@ -251,7 +251,7 @@ def test_the_tries_that_are_worth_it_are_those_that_see_every_node_once() -> Non
     nodes = many(300)
     names = [f"n{number}" for number in range(100)]
     holds = [reservation(f"r{number}", node=f"n{number}", cpu="4") for number in range(299)]
-    asking = pod("a", cpu="1")
+    asking = pod("a", cpu="1", nominated="n5")
     state = state_of(*nodes, *holds)
     verdict = filter_nodes(asking, names, state, NOW)
     assert verdict.effects == (Retry(asking, attempts=3),)

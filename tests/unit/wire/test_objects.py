@@ -8,7 +8,9 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.wire.objects import ConfigMapObject, NodeObject, PodObject, decode
+from reserver.wire.nodes import NodeObject
+from reserver.wire.objects import ConfigMapObject, decode
+from reserver.wire.pods import PodObject
 
 POD: dict[str, Any] = {
     "kind": "Pod",

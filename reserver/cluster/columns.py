@@ -1,0 +1,105 @@
+"""One value, or none, for each row of a table, as an array of small numbers.
+
+A question about values is asked once for each value that occurs, however many rows have it; which
+rows that concerns is then one look-up in numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Ids = NDArray[np.int32]
+
+ABSENT = -1
+"""The id of a row that has no value."""
+
+V = TypeVar("V", bound=Hashable)
+
+
+class Column(Generic[V]):
+    """One value, or none, for each row.
+
+    Attributes:
+        ids: int32 array, rows: which value a row has, `ABSENT` for none. Ids of values that no row
+            has any more are given to others.
+    """
+
+    def __init__(self, size: int) -> None:
+        """Begin with `size` rows that have no value."""
+        self.ids: Ids = np.full(size, ABSENT, dtype=np.int32)
+        self._id_of: dict[V, int] = {}
+        self._values: dict[int, V] = {}
+        self._uses: list[int] = []
+        self._free: list[int] = []
+
+    @property
+    def width(self) -> int:
+        """One more than the largest id: the least length of an array by id."""
+        return len(self._uses)
+
+    def grow(self, size: int) -> None:
+        """Have `size` rows, those that are new without a value."""
+        more = size - len(self.ids)
+        self.ids = np.pad(self.ids, (0, more), constant_values=ABSENT)
+
+    def put(self, row: int, value: V | None) -> None:
+        """Give a row a value, or none."""
+        before = int(self.ids[row])
+        known = ABSENT if value is None else self._id_of.get(value, ABSENT)
+        if known == before and (known != ABSENT or value is None):
+            return
+        self.ids[row] = ABSENT if value is None else self._use(value)
+        if before != ABSENT:
+            self._leave(before)
+
+    def items(self) -> Iterator[tuple[int, V]]:
+        """Yield each value that some row has, with its id."""
+        return iter(self._values.items())
+
+    def having(self, ids: Iterable[int]) -> Bools:
+        """Return, for each row, whether its value has one of these ids."""
+        wanted = np.zeros(self.width + 1, dtype=np.bool_)  # The last one is that of ABSENT.
+        wanted[list(ids)] = True
+        rows: Bools = wanted[self.ids]
+        return rows
+
+    def among(self, values: Iterable[V]) -> Bools:
+        """Return, for each row, whether it has one of these values."""
+        known = [self._id_of[value] for value in values if value in self._id_of]
+        if len(known) == 1:
+            rows: Bools = self.ids == known[0]
+            return rows
+        return self.having(known)
+
+    def where(self, test: Callable[[V], bool]) -> Bools:
+        """Return, for each row, whether it has a value that passes a test."""
+        return self.having(number for number, value in self.items() if test(value))
+
+    def present(self) -> Bools:
+        """Return, for each row, whether it has a value."""
+        rows: Bools = self.ids != ABSENT
+        return rows
+
+    def _use(self, value: V) -> int:
+        number = self._id_of.get(value)
+        if number is None:
+            if self._free:
+                number = self._free.pop()
+            else:
+                number = len(self._uses)
+                self._uses.append(0)
+            self._id_of[value] = number
+            self._values[number] = value
+        self._uses[number] += 1
+        return number
+
+    def _leave(self, number: int) -> None:
+        self._uses[number] -= 1
+        if not self._uses[number]:
+            del self._id_of[self._values.pop(number)]
+            self._free.append(number)

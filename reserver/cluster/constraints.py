@@ -1,0 +1,139 @@
+"""What a pod demands of its node and of its neighbours, beside resources.
+
+Only what is required: what a pod merely prefers is scored by kube-scheduler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reserver.cluster.labels import EVERYTHING, NOTHING, Selector
+
+
+class Taint(NamedTuple):
+    """A taint of a node that keeps pods away: its effect is NoSchedule or NoExecute."""
+
+    key: str
+    value: str
+    effect: str
+
+
+class Toleration(NamedTuple):
+    """A toleration of a pod.
+
+    Attributes:
+        key: of the taints; empty for all.
+        operator: ``Equal`` or ``Exists``. Any other one tolerates nothing: ``Lt`` and ``Gt`` are
+            behind the gate TaintTolerationComparisonOperators, which is off in 1.37.
+        value: of the taints, for ``Equal``.
+        effect: of the taints; empty for all.
+    """
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Return whether a taint is tolerated (`ToleratesTaint` in api/core/v1/toleration.go)."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        return self.operator == "Exists" or (self.operator == "Equal" and self.value == taint.value)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """One alternative of a required node affinity: both selectors have to be met.
+
+    Attributes:
+        labels: of the node.
+        fields: of the node; ``metadata.name`` is the only one there is.
+    """
+
+    labels: Selector
+    fields: Selector = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class PodTerm:
+    """One term of a required pod affinity or anti-affinity.
+
+    Attributes:
+        selector: the labels of the pods that are meant.
+        topology_key: the node label whose equal values make a domain.
+        namespaces: where those pods live.
+        namespace_selector: labels of further namespaces where they live.
+    """
+
+    selector: Selector
+    topology_key: str
+    namespaces: frozenset[str] = frozenset()
+    namespace_selector: Selector = NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A topology spread constraint with ``whenUnsatisfiable: DoNotSchedule``.
+
+    Attributes:
+        topology_key: the node label whose equal values make a domain.
+        selector: the labels of the pods that are counted.
+        match_label_keys: labels in which they have to equal the pod itself.
+        max_skew: how many more than the least domain a domain may have.
+        min_domains: with fewer eligible domains than these, the least domain counts as empty.
+        honors_affinity: only nodes that the pod's node selector and affinity allow are eligible.
+        honors_taints: only nodes whose taints the pod tolerates are eligible.
+    """
+
+    topology_key: str
+    selector: Selector
+    match_label_keys: tuple[str, ...] = ()
+    max_skew: int = 1
+    min_domains: int = 1
+    honors_affinity: bool = True
+    honors_taints: bool = False
+
+
+class HostPort(NamedTuple):
+    """A port of the node that a pod takes."""
+
+    ip: str
+    protocol: str
+    port: int
+
+    def conflicts(self, other: HostPort) -> bool:
+        """Return whether both cannot be had (`CheckConflict` in kube-scheduler/framework)."""
+        same = (self.protocol, self.port) == (other.protocol, other.port)
+        return same and (self.ip == other.ip or ANY_IP in {self.ip, other.ip})
+
+
+ANY_IP = "0.0.0.0"  # noqa: S104 - what Kubernetes takes for all addresses of a node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraints:
+    """What a pod demands of its node and of its neighbours; equal for most pods of a template.
+
+    Attributes:
+        tolerations: the taints that it puts up with.
+        node_selector: ``spec.nodeSelector``.
+        node_terms: alternatives of the required node affinity; None without one.
+        affinity: each of the pods that are meant has to meet all of these terms.
+        anti_affinity: none of the pods that any of these terms means may be near.
+        spread: all of them have to be met.
+        host_ports: ports of the node that it takes.
+    """
+
+    tolerations: tuple[Toleration, ...] = ()
+    node_selector: Selector = EVERYTHING
+    node_terms: tuple[NodeTerm, ...] | None = None
+    affinity: tuple[PodTerm, ...] = ()
+    anti_affinity: tuple[PodTerm, ...] = ()
+    spread: tuple[Spread, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+
+
+UNCONSTRAINED = Constraints()

@@ -1,0 +1,81 @@
+"""What volumes say about where their pods can go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reserver.cluster.constraints import NodeTerm
+from reserver.cluster.pod import PodName
+
+ZONE_LABELS = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""The labels that say where a volume can be reached from, each with its name of today."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A PersistentVolumeClaim.
+
+    Attributes:
+        name: namespace and name.
+        volume: ``spec.volumeName``; empty while it has none.
+        is_bound: the volume is its own, and both sides say so.
+        storage_class: the class that makes its volume; empty for none.
+        is_lost: its volume is gone.
+        terminating: it is being deleted.
+        owner_uid: UID of the object that controls it; empty for none.
+        selected_node: where its volume is being made; empty for nowhere yet.
+        is_exclusive: only one pod may use it (access mode ReadWriteOncePod).
+    """
+
+    name: PodName
+    volume: str = ""
+    is_bound: bool = False
+    storage_class: str = ""
+    is_lost: bool = False
+    terminating: bool = False
+    owner_uid: str = ""
+    selected_node: str = ""
+    is_exclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """A PersistentVolume.
+
+    Attributes:
+        name: its name.
+        node_terms: alternatives of its required node affinity; None without one.
+        zones: for each of its zone and region labels, the values that a node may have.
+    """
+
+    name: str
+    node_terms: tuple[NodeTerm, ...] | None = None
+    zones: tuple[tuple[str, frozenset[str]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClass:
+    """A StorageClass.
+
+    Attributes:
+        name: its name.
+        waits: it binds a claim when a pod that uses it is scheduled (WaitForFirstConsumer).
+    """
+
+    name: str
+    waits: bool = False
+
+
+class Storage:
+    """The claims, volumes and storage classes of a cluster, by name."""
+
+    def __init__(self) -> None:
+        """Begin with nothing known."""
+        self.claims: dict[PodName, Claim] = {}
+        self.volumes: dict[str, Volume] = {}
+        self.classes: dict[str, StorageClass] = {}

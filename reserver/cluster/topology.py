@@ -1,0 +1,64 @@
+"""What nodes say of themselves beside their resources, by row of the snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from reserver.cluster.columns import ABSENT, Bools, Column, Ids
+from reserver.cluster.constraints import NodeTerm, Taint
+from reserver.cluster.labels import LabelTable
+from reserver.cluster.node import Node
+
+
+class Topology:
+    """Labels, taints and cordons of nodes.
+
+    Attributes:
+        labels: of the nodes.
+        taints: of the nodes that have any which keep pods away.
+        cordoned: bool array, rows: ``spec.unschedulable``.
+    """
+
+    def __init__(self, size: int) -> None:
+        """Begin with `size` rows of which nothing is known."""
+        self.labels = LabelTable(size)
+        self.taints: Column[tuple[Taint, ...]] = Column(size)
+        self.cordoned: Bools = np.zeros(size, dtype=np.bool_)
+        self._fields = LabelTable(size)
+
+    def grow(self, size: int) -> None:
+        """Have `size` rows."""
+        self.labels.grow(size)
+        self.taints.grow(size)
+        self._fields.grow(size)
+        self.cordoned = np.pad(self.cordoned, (0, size - len(self.cordoned)))
+
+    def put(self, row: int, node: Node | None) -> None:
+        """Take what a node says; None once its Node object is gone."""
+        self.labels.put(row, node.labels if node else None)
+        self._fields.put(row, {"metadata.name": node.name} if node else None)
+        self.taints.put(row, (node.taints or None) if node else None)
+        self.cordoned[row] = node is not None and node.unschedulable
+
+    def meeting(self, terms: Iterable[NodeTerm]) -> Bools:
+        """Return, for each row, whether it meets one of the terms (`MatchNodeSelectorTerms`)."""
+        rows = np.zeros(len(self.cordoned), dtype=np.bool_)
+        for term in terms:
+            rows |= self.labels.matching(term.labels) & self._fields.matching(term.fields)
+        return rows
+
+    def domains_of(self, key: str, rows: Ids) -> Bools:
+        """Return, for each row, whether it is in one domain with any of the given rows.
+
+        Args:
+            key: the label whose equal values make a domain; a node without it is in none.
+            rows: rows, repeated or not.
+        """
+        column = self.labels.column(key)
+        inhabited = np.zeros(column.width + 1, dtype=np.bool_)
+        inhabited[column.ids[rows]] = True
+        inhabited[ABSENT] = False
+        same: Bools = inhabited[column.ids]
+        return same

@@ -1,0 +1,58 @@
+"""What a node itself refuses: cordon, taints, node affinity, host ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.constraints import Constraints, Taint
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.scheduling.reasons import NODE_AFFINITY, PORTS, TAINTED, UNSCHEDULABLE, Refusal
+
+_CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+
+def node_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
+    """Yield what keeps a pod from nodes that its own constraints or theirs rule out."""
+    constraints, topology = pod.constraints, snapshot.topology
+    if not _tolerates(constraints, _CORDON):
+        yield Refusal(UNSCHEDULABLE, topology.cordoned)
+    yield Refusal(TAINTED, ~tolerated(constraints, snapshot))
+    if constraints.node_selector.requirements or constraints.node_terms is not None:
+        yield Refusal(NODE_AFFINITY, ~allowed_by_affinity(constraints, snapshot))
+    if constraints.host_ports:
+        yield Refusal(PORTS, _ports_taken(constraints, snapshot))
+
+
+def tolerated(constraints: Constraints, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether a pod tolerates all taints there that keep pods away."""
+    untolerated = snapshot.topology.taints.where(
+        lambda taints: not all(_tolerates(constraints, taint) for taint in taints)
+    )
+    return ~untolerated
+
+
+def allowed_by_affinity(constraints: Constraints, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether node selector and required node affinity allow it."""
+    topology = snapshot.topology
+    allowed = topology.labels.matching(constraints.node_selector)
+    if constraints.node_terms is not None:
+        allowed &= topology.meeting(constraints.node_terms)
+    return allowed
+
+
+def _tolerates(constraints: Constraints, taint: Taint) -> bool:
+    return any(toleration.tolerates(taint) for toleration in constraints.tolerations)
+
+
+def _ports_taken(constraints: Constraints, snapshot: Snapshot) -> Bools:
+    residents = snapshot.residents
+    in_the_way = residents.ports.where(
+        lambda ports: any(own.conflicts(port) for own in constraints.host_ports for port in ports)
+    )
+    taken = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    taken[residents.rows[in_the_way]] = True
+    return taken

@@ -1,0 +1,112 @@
+"""What pods demand of their neighbours: affinity, anti-affinity, and that of the neighbours.
+
+The rules are those of kube-scheduler's plugins/interpodaffinity/filtering.go.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.constraints import PodTerm
+from reserver.cluster.labels import EVERYTHING, NOTHING
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.scheduling.reasons import (
+    ANTI_AFFINITY,
+    EXISTING_ANTI_AFFINITY,
+    POD_AFFINITY,
+    Refusal,
+)
+
+
+def affinity_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
+    """Yield what keeps a pod from nodes because of the pods in their domains."""
+    constraints = pod.constraints
+    if constraints.affinity:
+        yield Refusal(POD_AFFINITY, ~_near_all(pod, snapshot))
+    if constraints.anti_affinity:
+        yield Refusal(ANTI_AFFINITY, _near_any(constraints.anti_affinity, snapshot))
+    yield Refusal(EXISTING_ANTI_AFFINITY, _unwanted(pod, snapshot))
+
+
+def _near_all(pod: Pod, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether its domains have pods that meet all terms of the affinity.
+
+    One and the same pod has to meet all terms. The first pod of a group that is to stay together
+    finds none yet: when no node that has any of the labels has such a pod, and it meets its own
+    terms, then it may go wherever all of the labels are.
+    """
+    terms, topology, residents = pod.constraints.affinity, snapshot.topology, snapshot.residents
+    meant = residents.rows >= 0
+    for term in terms:
+        meant &= residents.matching(_namespaces(term, snapshot), term.selector)
+    rows = residents.rows[meant]
+    keys = {term.topology_key for term in terms}
+    domains = [topology.domains_of(key, rows) for key in keys]
+    meets_own = all(_means(term, pod, snapshot) for term in terms)
+    if meets_own and not any(domain.any() for domain in domains):
+        return topology.labels.all_present(keys)
+    near: Bools = np.logical_and.reduce(domains)
+    return near
+
+
+def _near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether a domain of it has a pod that any term means."""
+    near = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    for term in terms:
+        meant = snapshot.residents.matching(_namespaces(term, snapshot), term.selector)
+        rows = snapshot.residents.rows[meant]
+        near |= snapshot.topology.domains_of(term.topology_key, rows)
+    return near
+
+
+def _unwanted(pod: Pod, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether a pod in a domain of it does not want this one near."""
+    residents = snapshot.residents
+    ids_by_key: dict[str, set[int]] = defaultdict(set)
+    for number, terms in residents.anti_affinity.items():
+        for term in terms:
+            if _rejects(term, pod, snapshot):
+                ids_by_key[term.topology_key].add(number)
+    unwanted = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    for key, ids in ids_by_key.items():
+        rows = residents.rows[residents.anti_affinity.having(ids)]
+        unwanted |= snapshot.topology.domains_of(key, rows)
+    return unwanted
+
+
+def _rejects(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
+    """Return whether a term of a pod on a node means this pod.
+
+    A namespace that is not known has no labels.
+    """
+    if pod.name.namespace not in term.namespaces:
+        labels = snapshot.namespaces.get(pod.name.namespace, {})
+        if not term.namespace_selector.matches(labels):
+            return False
+    return term.selector.matches(pod.labels)
+
+
+def _means(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
+    """Return whether a term of a pod means the pod itself."""
+    namespaces = _namespaces(term, snapshot)
+    is_there = namespaces is None or pod.name.namespace in namespaces
+    return is_there and term.selector.matches(pod.labels)
+
+
+def _namespaces(term: PodTerm, snapshot: Snapshot) -> frozenset[str] | None:
+    """Return the namespaces that a term is about, None for all.
+
+    A selector finds none but the namespaces that are known.
+    """
+    selector = term.namespace_selector
+    if selector == EVERYTHING:
+        return None
+    if selector == NOTHING:
+        return term.namespaces
+    found = (name for name, labels in snapshot.namespaces.items() if selector.matches(labels))
+    return term.namespaces.union(found)

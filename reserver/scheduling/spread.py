@@ -1,0 +1,72 @@
+"""Topology spread constraints with ``whenUnsatisfiable: DoNotSchedule``.
+
+The rules are those of kube-scheduler's plugins/podtopologyspread (common.go, filtering.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.constraints import Spread
+from reserver.cluster.labels import EVERYTHING, NOTHING, Selector, equals
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
+from reserver.scheduling.reasons import SPREAD, SPREAD_LABEL, Refusal
+
+
+def spread_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
+    """Yield what keeps a pod from nodes because their domains have too many like it."""
+    constraints = pod.constraints.spread
+    if not constraints:
+        return
+    labels = snapshot.topology.labels
+    # Only nodes that have the labels of all constraints count for any.
+    counted = snapshot.exists & labels.all_present(c.topology_key for c in constraints)
+    for constraint in constraints:
+        yield Refusal(SPREAD_LABEL, ~labels.column(constraint.topology_key).present())
+        yield Refusal(SPREAD, _too_full(pod, constraint, counted, snapshot))
+
+
+def _too_full(pod: Pod, constraint: Spread, counted: Bools, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether its domain would exceed the least one by more than allowed."""
+    eligible = counted.copy()
+    if constraint.honors_affinity:
+        eligible &= allowed_by_affinity(pod.constraints, snapshot)
+    if constraint.honors_taints:
+        eligible &= tolerated(pod.constraints, snapshot)
+    column = snapshot.topology.labels.column(constraint.topology_key)
+    selector = _selector(pod, constraint)
+    rows = _rows_of_pods(pod.name.namespace, selector, snapshot)
+    counts = np.bincount(column.ids[rows[eligible[rows]]], minlength=column.width)
+    is_domain = np.zeros(column.width, dtype=np.bool_)
+    is_domain[column.ids[eligible]] = True
+    least = counts[is_domain].min() if is_domain.sum() >= max(constraint.min_domains, 1) else 0
+    most = constraint.max_skew + least - selector.matches(pod.labels)
+    # The last one is for nodes without the label, which are refused for that.
+    too_full: Bools = np.append(counts > most, False)[column.ids]
+    return too_full
+
+
+def _selector(pod: Pod, constraint: Spread) -> Selector:
+    """Return the labels of the pods that are counted (`filterTopologySpreadConstraints`)."""
+    if constraint.selector == NOTHING:
+        return NOTHING
+    same = {key: pod.labels[key] for key in constraint.match_label_keys if key in pod.labels}
+    return Selector(equals(same).requirements + constraint.selector.requirements)
+
+
+def _rows_of_pods(namespace: str, selector: Selector, snapshot: Snapshot) -> np.ndarray:
+    """Return the row of each pod that is counted.
+
+    Pods that are being deleted are not, and a selector for everything counts none
+    (`countPodsMatchSelector`).
+    """
+    residents = snapshot.residents
+    if selector == EVERYTHING:
+        return residents.rows[:0]
+    counted = residents.matching((namespace,), selector) & ~residents.terminating
+    return residents.rows[counted]

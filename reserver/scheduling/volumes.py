@@ -1,0 +1,123 @@
+"""Where the volumes of a pod let it go.
+
+The rules are those of kube-scheduler's plugins/volumebinding, volumezone and volumerestrictions, as
+far as bound claims go; `docs/fit.md` says what of unbound ones is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.pod import ClaimUse, Pod, PodName
+from reserver.cluster.snapshot import Snapshot
+from reserver.cluster.storage import ZONE_LABELS, Claim, Volume
+from reserver.scheduling.reasons import (
+    EXCLUSIVE_CLAIM,
+    UNBOUND_CLAIM,
+    VOLUME_AFFINITY,
+    VOLUME_ELSEWHERE,
+    VOLUME_GONE,
+    VOLUME_ZONE,
+    Reason,
+    Refusal,
+)
+
+
+def volume_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
+    """Yield what keeps a pod from nodes because of the claims that it uses."""
+    everywhere = np.ones(len(snapshot.exists), dtype=np.bool_)
+    usable: list[tuple[ClaimUse, Claim]] = []
+    for use in pod.volume_claims:
+        claim = snapshot.storage.claims.get(PodName(pod.name.namespace, use.name))
+        problem = _problem(pod, use, claim, snapshot)
+        if problem is not None:
+            yield Refusal(problem, everywhere)
+        if claim is not None:
+            usable.append((use, claim))
+    for use, claim in usable:
+        if claim.is_exclusive and not use.is_ephemeral and snapshot.residents.uses(claim.name):
+            yield Refusal(EXCLUSIVE_CLAIM, everywhere)
+    for use, claim in usable:
+        yield from _claim_refusals(use, claim, snapshot, everywhere)
+
+
+def _problem(pod: Pod, use: ClaimUse, claim: Claim | None, snapshot: Snapshot) -> Reason | None:
+    """Return what is wrong with a claim, wherever the pod would go; None when nothing is."""
+    if claim is None:
+        return _missing(use)
+    text = ""
+    if claim.is_lost:
+        lost = f'bound to non-existent persistentvolume "{claim.volume}"'
+        text = f'persistentvolumeclaim "{use.name}" {lost}'
+    elif claim.terminating:
+        text = f'persistentvolumeclaim "{use.name}" is being deleted'
+    elif use.is_ephemeral and claim.owner_uid != pod.uid:
+        text = f"PVC {claim.name} was not created for pod {pod.name} (pod is not owner)"
+    if text:
+        return Reason(UNBOUND_CLAIM.plugin, text)
+    return None if claim.is_bound or _waits(claim, snapshot) else UNBOUND_CLAIM
+
+
+def _missing(use: ClaimUse) -> Reason:
+    if not use.is_ephemeral:
+        text = f'persistentvolumeclaim "{use.name}" not found'
+        return Reason(EXCLUSIVE_CLAIM.plugin, text)
+    waits = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
+    return Reason(UNBOUND_CLAIM.plugin, f'{waits} "{use.name}"')
+
+
+def _waits(claim: Claim, snapshot: Snapshot) -> bool:
+    """Return whether a claim is bound only once a pod that uses it has a node."""
+    storage_class = snapshot.storage.classes.get(claim.storage_class)
+    return storage_class is not None and storage_class.waits and not claim.volume
+
+
+def _claim_refusals(
+    use: ClaimUse, claim: Claim, snapshot: Snapshot, everywhere: Bools
+) -> Iterator[Refusal]:
+    if not claim.is_bound:
+        if claim.selected_node and _waits(claim, snapshot):
+            rows = everywhere.copy()
+            row = snapshot.row(claim.selected_node)
+            if row is not None:
+                rows[row] = False
+            yield Refusal(VOLUME_ELSEWHERE, rows)
+        return
+    volume = snapshot.storage.volumes.get(claim.volume)
+    if volume is None:
+        yield Refusal(VOLUME_GONE, everywhere)
+        if not use.is_ephemeral:
+            text = f'persistentvolume "{claim.volume}" not found'
+            yield Refusal(Reason(VOLUME_ZONE.plugin, text), everywhere)
+        return
+    if volume.node_terms is not None:
+        yield Refusal(VOLUME_AFFINITY, ~_reachable(volume, snapshot))
+    if volume.zones and not use.is_ephemeral:
+        yield Refusal(VOLUME_ZONE, _in_other_zone(volume, snapshot))
+
+
+def _reachable(volume: Volume, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether a volume's node affinity allows it.
+
+    It is about labels only: `CheckNodeAffinity` passes over matchFields.
+    """
+    reachable = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    for term in volume.node_terms or ():
+        reachable |= snapshot.topology.labels.matching(term.labels)
+    return reachable
+
+
+def _in_other_zone(volume: Volume, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether its zone labels do not suit a volume; none suit any."""
+    labels = snapshot.topology.labels
+    is_zoned = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    for key in ZONE_LABELS:
+        is_zoned |= labels.column(key).present()
+    suits = np.ones(len(snapshot.exists), dtype=np.bool_)
+    for key, zones in volume.zones:
+        own, todays = labels.column(key), labels.column(ZONE_LABELS[key])
+        suits &= np.where(own.present(), own.among(zones), todays.among(zones))
+    return is_zoned & ~suits

@@ -1,0 +1,171 @@
+"""Pods as the API server and kube-scheduler send them.
+
+Most pods of a cluster come from few templates, and are equal in most that decisions need: what
+follows from bytes that have been seen before is looked up, which takes a fraction of reading them.
+What few pods have (host ports, claims, constraints) is left as JSON until it is known to be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from reserver.cluster.labels import Labels
+from reserver.cluster.pod import NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
+from reserver.errors import InvalidInput
+from reserver.wire.constraints import Written, demands
+from reserver.wire.objects import Metadata, WireStruct, decode, decode_part
+from reserver.wire.requests import Actuated, Requesting, request
+
+CLAIMS_ANNOTATION = "reserver.io/claims"
+"""On a bound pod: a JSON list of the identities of the reservations that its binding claimed."""
+
+RETRY_ANNOTATION = "reserver.io/retry"
+"""On a pending pod: any change of it makes kube-scheduler try the pod again."""
+
+_ABSENT = msgspec.Raw()
+
+
+class Owned(Metadata, frozen=True):
+    """``metadata`` of an object whose labels and owners matter."""
+
+    labels: msgspec.Raw = _ABSENT
+    owner_references: msgspec.Raw = _ABSENT
+    deletion_timestamp: str | None = None
+
+
+class _PodSpec(Requesting, frozen=True):
+    node_name: str = ""
+    priority: int | None = None
+    node_selector: msgspec.Raw = _ABSENT
+    affinity: msgspec.Raw = _ABSENT
+    tolerations: msgspec.Raw = _ABSENT
+    topology_spread_constraints: msgspec.Raw = _ABSENT
+    volumes: msgspec.Raw = _ABSENT
+
+
+class _PodStatus(Actuated, frozen=True):
+    phase: str = ""
+    nominated_node_name: str = ""
+
+
+class OwnerReference(WireStruct, frozen=True):
+    """One owner of an object."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class _ClaimSource(WireStruct, frozen=True):
+    claim_name: str = ""
+
+
+class _Volume(WireStruct, frozen=True):
+    name: str = ""
+    persistent_volume_claim: _ClaimSource | None = None
+    ephemeral: msgspec.Raw | None = None
+
+
+class PodObject(WireStruct, frozen=True):
+    """A Pod on the wire."""
+
+    metadata: Owned = Owned()
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
+
+    def value(self) -> Pod:
+        """Return the pod as decisions see it.
+
+        Raises:
+            InvalidInput: a part is malformed; the error carries its path.
+        """
+        metadata, spec, status = self.metadata, self.spec, self.status
+        demanded = demands(_written(metadata.namespace, spec))
+        return Pod(
+            name=PodName(metadata.namespace, metadata.name),
+            uid=metadata.uid,
+            revision=metadata.revision,
+            requests=request(spec, status),
+            node=spec.node_name,
+            priority=spec.priority or 0,
+            finished=status.phase in {"Succeeded", "Failed"},
+            nominated_node=status.nominated_node_name,
+            claims=_claims(metadata.annotations),
+            has_preferences=demanded.has_preferences,
+            labels=labels_of(bytes(metadata.labels)),
+            controller=_controller(bytes(metadata.owner_references)),
+            constraints=demanded.constraints,
+            volume_claims=tuple(_claim_uses(metadata.name, bytes(spec.volumes))),
+            terminating=metadata.deletion_timestamp is not None,
+        )
+
+
+@lru_cache(maxsize=4096)
+def labels_of(written: bytes) -> Labels:
+    """Return ``metadata.labels``; one value for all objects that have the same.
+
+    Raises:
+        InvalidInput: they are not labels.
+    """
+    return decode_part(dict[str, str], written, "metadata.labels") or {}
+
+
+def controller_of(written: bytes) -> OwnerReference | None:
+    """Return the owner that is the controller, None without one.
+
+    Raises:
+        InvalidInput: these are no owner references.
+    """
+    owners = decode_part(list[OwnerReference], written, "metadata.ownerReferences") or ()
+    return next((owner for owner in owners if owner.controller), None)
+
+
+@lru_cache(maxsize=4096)
+def _controller(written: bytes) -> Controller:
+    owner = controller_of(written)
+    return Controller(owner.kind, owner.name) if owner else NO_CONTROLLER
+
+
+def _written(namespace: str, spec: _PodSpec) -> Written:
+    affinity = bytes(spec.affinity)
+    return Written(
+        namespace=namespace if affinity else "",
+        node_selector=bytes(spec.node_selector),
+        affinity=affinity,
+        tolerations=bytes(spec.tolerations),
+        spread=bytes(spec.topology_spread_constraints),
+        ports=tuple(_host_ports(spec)),
+    )
+
+
+def _host_ports(spec: _PodSpec) -> Iterator[bytes]:
+    for container in spec.containers or ():
+        if b'"hostPort"' in (ports := bytes(container.ports)):
+            yield ports
+    for container in spec.init_containers or ():
+        if container.is_sidecar and b'"hostPort"' in (ports := bytes(container.ports)):
+            yield ports
+
+
+def _claim_uses(pod: str, volumes: bytes) -> Iterator[ClaimUse]:
+    if b'"persistentVolumeClaim"' not in volumes and b'"ephemeral"' not in volumes:
+        return
+    for volume in decode_part(list[_Volume], volumes, "spec.volumes") or ():
+        if volume.persistent_volume_claim is not None:
+            yield ClaimUse(volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            yield ClaimUse(f"{pod}-{volume.name}", is_ephemeral=True)
+
+
+def _claims(annotations: dict[str, str] | None) -> frozenset[str]:
+    text = (annotations or {}).get(CLAIMS_ANNOTATION)
+    if text is None:
+        return frozenset()
+    try:
+        return frozenset(decode(list[str], text.encode()))
+    except InvalidInput:
+        return frozenset()  # Not written by us.
