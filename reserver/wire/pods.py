@@ -64,10 +64,14 @@ class _ClaimSource(WireStruct, frozen=True):
     claim_name: str = ""
 
 
+class _EphemeralSource(WireStruct, frozen=True):
+    """That it is there is all that matters."""
+
+
 class _Volume(WireStruct, frozen=True):
     name: str = ""
     persistent_volume_claim: _ClaimSource | None = None
-    ephemeral: msgspec.Raw | None = None
+    ephemeral: _EphemeralSource | None = None
 
 
 class PodObject(WireStruct, frozen=True):

@@ -1,0 +1,1 @@
+"""Does `reserver.scheduling.fit` agree with the real kube-scheduler?"""
