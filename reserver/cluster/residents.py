@@ -7,16 +7,18 @@ operations on arrays over all slots, whatever the number of workloads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from reserver.cluster.columns import ABSENT, Bools, Column, Ids
+from reserver.cluster.columns import ABSENT, Bools, Column, Ids, IndexedColumn
 from reserver.cluster.constraints import HostPort, PodTerm
-from reserver.cluster.labels import LabelTable, Selector
+from reserver.cluster.labels import Labels, LabelTable, Selector
 from reserver.cluster.pod import Pod, PodName
 
 _FIRST_SIZE = 64
+_ANY_LABELS = None
+"""What a term is about that names no value of any label."""
 
 
 class Residents:
@@ -25,8 +27,6 @@ class Residents:
     Attributes:
         rows: int32 array, slots: the row of the pod's node in the snapshot, `ABSENT` for a slot
             that no pod has.
-        anti_affinity: the required anti-affinity of the pods that have any.
-        ports: the host ports of the pods that take any.
         terminating: bool array, slots: the pod is being deleted.
     """
 
@@ -34,8 +34,10 @@ class Residents:
         """Begin without pods."""
         self.rows: Ids = np.full(_FIRST_SIZE, ABSENT, dtype=np.int32)
         self.terminating: Bools = np.zeros(_FIRST_SIZE, dtype=np.bool_)
-        self.anti_affinity: Column[tuple[PodTerm, ...]] = Column(_FIRST_SIZE)
-        self.ports: Column[tuple[HostPort, ...]] = Column(_FIRST_SIZE)
+        self._anti_affinity: IndexedColumn[tuple[PodTerm, ...]]
+        self._anti_affinity = IndexedColumn(_FIRST_SIZE, _labels_meant)
+        self._ports: IndexedColumn[tuple[HostPort, ...]]
+        self._ports = IndexedColumn(_FIRST_SIZE, _port_numbers)
         self._namespaces: Column[str] = Column(_FIRST_SIZE)
         self._labels = LabelTable(_FIRST_SIZE)
         self._claims: Counter[PodName] = Counter()
@@ -48,8 +50,8 @@ class Residents:
         constraints = pod.constraints
         self.rows[slot] = row
         self.terminating[slot] = pod.terminating
-        self.anti_affinity.put(slot, constraints.anti_affinity or None)
-        self.ports.put(slot, constraints.host_ports or None)
+        self._anti_affinity.put(slot, constraints.anti_affinity or None)
+        self._ports.put(slot, constraints.host_ports or None)
         self._namespaces.put(slot, pod.name.namespace)
         self._labels.put(slot, pod.labels)
         self._claims.update(pod.claim_names())
@@ -58,8 +60,8 @@ class Residents:
     def remove(self, slot: int, pod: Pod) -> None:
         """Let go of a pod, which has this slot."""
         self.rows[slot] = ABSENT
-        self.anti_affinity.put(slot, None)
-        self.ports.put(slot, None)
+        self._anti_affinity.put(slot, None)
+        self._ports.put(slot, None)
         self._namespaces.put(slot, None)
         self._labels.put(slot, None)
         for claim in pod.claim_names():
@@ -81,6 +83,33 @@ class Residents:
             meant = self._namespaces.among(namespaces)
         return meant & self._labels.matching(selector)
 
+    def rows_rejecting(
+        self, labels: Labels, rejects: Callable[[PodTerm], bool]
+    ) -> Iterator[tuple[str, Ids]]:
+        """Yield, by topology key, the rows of pods that do not want a pod in their domain.
+
+        Args:
+            labels: of that pod.
+            rejects: whether a term of a required anti-affinity means it.
+        """
+        ids_by_key: dict[str, set[int]] = {}
+        for number, terms in self._anti_affinity.about([_ANY_LABELS, *labels.items()]):
+            for term in terms:
+                if rejects(term):
+                    ids_by_key.setdefault(term.topology_key, set()).add(number)
+        for key, ids in ids_by_key.items():
+            yield key, self.rows[self._anti_affinity.having(ids)]
+
+    def rows_taking(self, wanted: Iterable[HostPort]) -> Ids:
+        """Return the rows of pods that take ports which conflict with these."""
+        wanted = tuple(wanted)
+        ids = [
+            number
+            for number, taken in self._ports.about(_port_numbers(wanted))
+            if any(own.conflicts(port) for own in wanted for port in taken)
+        ]
+        return self.rows[self._ports.having(ids)]
+
     def uses(self, claim: PodName) -> bool:
         """Return whether a pod uses a PersistentVolumeClaim."""
         return claim in self._claims
@@ -91,6 +120,21 @@ class Residents:
         if slot == size:
             self.rows = np.pad(self.rows, (0, size), constant_values=ABSENT)
             self.terminating = np.pad(self.terminating, (0, size))
-            for table in (self.anti_affinity, self.ports, self._namespaces, self._labels):
+            for table in (self._anti_affinity, self._ports, self._namespaces, self._labels):
                 table.grow(2 * size)
         return slot
+
+
+def _labels_meant(terms: Iterable[PodTerm]) -> Iterator[tuple[str, str] | None]:
+    """Yield labels of which a pod has one, if any of the terms means it."""
+    for term in terms:
+        requirements = term.selector.requirements
+        positive = next((each for each in requirements if each.operator == "In"), None)
+        if positive is None:
+            yield _ANY_LABELS
+        else:
+            yield from ((positive.key, value) for value in positive.values)
+
+
+def _port_numbers(ports: Iterable[HostPort]) -> Iterator[tuple[str, int]]:
+    return ((port.protocol, port.port) for port in ports)

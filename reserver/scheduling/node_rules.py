@@ -49,10 +49,6 @@ def _tolerates(constraints: Constraints, taint: Taint) -> bool:
 
 
 def _ports_taken(constraints: Constraints, snapshot: Snapshot) -> Bools:
-    residents = snapshot.residents
-    in_the_way = residents.ports.where(
-        lambda ports: any(own.conflicts(port) for own in constraints.host_ports for port in ports)
-    )
     taken = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    taken[residents.rows[in_the_way]] = True
+    taken[snapshot.residents.rows_taking(constraints.host_ports)] = True
     return taken

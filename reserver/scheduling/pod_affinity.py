@@ -5,8 +5,8 @@ The rules are those of kube-scheduler's plugins/interpodaffinity/filtering.go.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -66,15 +66,9 @@ def _near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:
 
 def _unwanted(pod: Pod, snapshot: Snapshot) -> Bools:
     """Return, for each row, whether a pod in a domain of it does not want this one near."""
-    residents = snapshot.residents
-    ids_by_key: dict[str, set[int]] = defaultdict(set)
-    for number, terms in residents.anti_affinity.items():
-        for term in terms:
-            if _rejects(term, pod, snapshot):
-                ids_by_key[term.topology_key].add(number)
     unwanted = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    for key, ids in ids_by_key.items():
-        rows = residents.rows[residents.anti_affinity.having(ids)]
+    rejects = partial(_rejects, pod=pod, snapshot=snapshot)
+    for key, rows in snapshot.residents.rows_rejecting(pod.labels, rejects):
         unwanted |= snapshot.topology.domains_of(key, rows)
     return unwanted
 
