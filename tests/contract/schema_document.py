@@ -24,11 +24,19 @@ ROOTS = (
     "io.k8s.api.core.v1.Event",
     "io.k8s.api.core.v1.Namespace",
     "io.k8s.api.core.v1.Node",
+    "io.k8s.api.core.v1.PersistentVolume",
+    "io.k8s.api.core.v1.PersistentVolumeClaim",
     "io.k8s.api.core.v1.Pod",
     "io.k8s.api.policy.v1.Eviction",
     "io.k8s.api.scheduling.v1.PriorityClass",
+    "io.k8s.api.storage.v1.StorageClass",
 )
-DOCUMENTS = ("api/v1", "apis/policy/v1", "apis/scheduling.k8s.io/v1")
+DOCUMENTS = (
+    "api/v1",
+    "apis/policy/v1",
+    "apis/scheduling.k8s.io/v1",
+    "apis/storage.k8s.io/v1",
+)
 
 
 def reduce_documents(documents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

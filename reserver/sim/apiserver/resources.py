@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from reserver.sim.apiserver.pod_strategy import POD
 from reserver.sim.apiserver.selectors import Fields
 from reserver.sim.apiserver.status import Json
+from reserver.sim.apiserver.storage_strategies import CLAIM, STORAGE_CLASS, VOLUME
 from reserver.sim.apiserver.strategies import (
     CONFIG_MAP,
     EVENT,
@@ -171,13 +172,42 @@ PRIORITY_CLASS_RESOURCE = Resource(
     schema="io.k8s.api.scheduling.v1.PriorityClass",
     strategy=PRIORITY_CLASS,
 )
+CLAIM_RESOURCE = Resource(
+    kind="PersistentVolumeClaim",
+    plural="persistentvolumeclaims",
+    short_names=("pvc",),
+    schema=f"{_CORE}PersistentVolumeClaim",
+    strategy=CLAIM,
+)
+VOLUME_RESOURCE = Resource(
+    kind="PersistentVolume",
+    plural="persistentvolumes",
+    namespaced=False,
+    short_names=("pv",),
+    schema=f"{_CORE}PersistentVolume",
+    fields=_readers(),
+    strategy=VOLUME,
+)
+STORAGE_CLASS_RESOURCE = Resource(
+    kind="StorageClass",
+    plural="storageclasses",
+    group="storage.k8s.io",
+    namespaced=False,
+    short_names=("sc",),
+    schema="io.k8s.api.storage.v1.StorageClass",
+    fields=_readers(),
+    strategy=STORAGE_CLASS,
+)
 
 RESOURCES = (
+    CLAIM_RESOURCE,
     CONFIG_MAP_RESOURCE,
     EVENT_RESOURCE,
     NAMESPACE_RESOURCE,
     NODE_RESOURCE,
     POD_RESOURCE,
     PRIORITY_CLASS_RESOURCE,
+    STORAGE_CLASS_RESOURCE,
+    VOLUME_RESOURCE,
 )
 """All resources, by plural within their group."""
