@@ -10,7 +10,7 @@ NODES ?= 3
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
-.PHONY: help venv demo test check check-lint check-types check-tests e2e cluster controlplane chaos bench image proto lock clean
+.PHONY: help venv demo test check check-lint check-types check-tests e2e cluster controlplane chaos differential bench image proto lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,12 +52,16 @@ controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 
 e2e: controlplane ## Run the scenarios and the API contracts on the real control plane
 	$(BIN)/pytest tests/e2e tests/contract --controlplane $(ARGS)
+	$(BIN)/python -m hack.differential --pairs 300
 
 cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, until Ctrl-C
 	@$(BIN)/python -m hack.controlplane.cluster --version $(KUBERNETES) --nodes $(NODES)
 
 chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes 0.5 --faults none' and others
 	$(BIN)/python -m hack.chaos $(ARGS)
+
+differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pairs 2000 --seed 7'
+	$(BIN)/python -m hack.differential $(ARGS)
 
 bench: venv ## Print the tables of docs/performance.md
 	$(BIN)/python -m hack.bench

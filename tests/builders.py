@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from reserver.cluster import quantity
+from reserver.cluster.constraints import UNCONSTRAINED, Constraints, Taint
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.reservation import Policy, Ref, Reservation
@@ -35,6 +36,8 @@ def pod(  # noqa: PLR0913 - the fields of a pod
     nominated: str = "",
     claims: Iterable[Reservation] = (),
     preferences: bool = False,
+    labels: Mapping[str, str] | None = None,
+    constraints: Constraints = UNCONSTRAINED,
     **requests: str,
 ) -> Pod:
     """Return a pod whose UID, unless given, follows from its name."""
@@ -48,12 +51,25 @@ def pod(  # noqa: PLR0913 - the fields of a pod
         nominated_node=nominated,
         claims=frozenset(r.identity for r in claims),
         has_preferences=preferences,
+        labels=labels or {},
+        constraints=constraints,
     )
 
 
-def node(node_name: str, **allocatable: str) -> Node:
+def node(
+    node_name: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    taints: Iterable[Taint] = (),
+    **allocatable: str,
+) -> Node:
     """Return a node that has room for 110 pods unless it says otherwise."""
-    return Node(name=node_name, allocatable=amounts({"pods": "110"} | allocatable))
+    return Node(
+        name=node_name,
+        allocatable=amounts({"pods": "110"} | allocatable),
+        labels=labels or {},
+        taints=tuple(taints),
+    )
 
 
 def reservation(  # noqa: PLR0913 - the fields of a reservation

@@ -17,6 +17,7 @@ from reserver.wire.extender import decode_bind, decode_filter
 from reserver.wire.nodes import NodeObject
 from reserver.wire.objects import ConfigMapObject, decode, encode
 from reserver.wire.pods import PodObject
+from reserver.wire.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.store import Entries, read_key
 from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
 
@@ -66,16 +67,42 @@ def nearly(draw: st.DrawFn, shape: object) -> object:
 
 AMOUNTS = {"cpu": "100m", "memory": "1Gi", "pods": 3, "nvidia.com/gpu": 1}
 RESOURCES = {"requests": AMOUNTS, "limits": AMOUNTS}
+TERM = {
+    "labelSelector": {
+        "matchLabels": {"app": "web"},
+        "matchExpressions": [{"key": "app", "operator": "In", "values": ["a"]}],
+    },
+    "namespaceSelector": {},
+    "namespaces": ["shop"],
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "maxSkew": 1,
+    "minDomains": 2,
+    "matchLabelKeys": ["app"],
+}
+NODE_TERMS = {
+    "nodeSelectorTerms": [
+        {
+            "matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["4"]}],
+            "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}],
+        }
+    ]
+}
 METADATA = {
     "name": "web-0",
     "namespace": "shop",
     "uid": "u",
     "resourceVersion": "7",
-    "annotations": {"reserver.io/claims": '["a"]'},
+    "annotations": {"reserver.io/claims": '["a"]', "pv.kubernetes.io/bind-completed": "yes"},
     "continue": "x",
+    "labels": {"app": "web", "topology.kubernetes.io/zone": "a__b"},
+    "ownerReferences": [{"kind": "Job", "name": "j", "uid": "u", "controller": True}],
+    "deletionTimestamp": "2030-01-01T00:00:00Z",
 }
-CONTAINER = {"name": "web", "restartPolicy": "Always", "resources": RESOURCES}
+PORTS = [{"hostPort": 80, "hostIP": "10.0.0.1", "protocol": "TCP"}]
+CONTAINER = {"name": "web", "restartPolicy": "Always", "resources": RESOURCES, "ports": PORTS}
 STATUS = {"name": "web", "allocatedResources": AMOUNTS, "resources": RESOURCES}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
 POD = {
     "metadata": METADATA,
@@ -86,8 +113,15 @@ POD = {
         "initContainers": [CONTAINER],
         "resources": RESOURCES,
         "overhead": AMOUNTS,
-        "affinity": {"nodeAffinity": PREFERRED, "podAffinity": PREFERRED},
-        "topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}],
+        "affinity": {
+            "nodeAffinity": PREFERRED | {REQUIRED: NODE_TERMS},
+            "podAffinity": PREFERRED,
+            "podAntiAffinity": {REQUIRED: [TERM]},
+        },
+        "topologySpreadConstraints": [TERM],
+        "nodeSelector": {"zone": "a"},
+        "tolerations": [{"key": "a", "operator": "Equal", "value": "b", "effect": "NoExecute"}],
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "a"}, "ephemeral": {}}],
     },
     "status": {
         "phase": "Running",
@@ -99,7 +133,18 @@ POD = {
         "resources": RESOURCES,
     },
 }
-NODE = {"metadata": METADATA, "status": {"allocatable": AMOUNTS}}
+NODE = {
+    "metadata": METADATA,
+    "spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "unschedulable": True},
+    "status": {"allocatable": AMOUNTS},
+}
+CLAIM = {
+    "metadata": METADATA,
+    "spec": {"volumeName": "pv", "storageClassName": "a", "accessModes": ["ReadWriteOncePod"]},
+    "status": {"phase": "Bound"},
+}
+VOLUME = {"metadata": METADATA, "spec": {"nodeAffinity": {"required": NODE_TERMS}}}
+CLASS = {"metadata": METADATA, "volumeBindingMode": "Immediate"}
 CONFIGMAP = {"metadata": METADATA, "data": {"web": "x"}}
 FILTER = {"Pod": POD, "NodeNames": ["worker-1"], "Nodes": None}
 BIND = {"PodName": "a", "PodNamespace": "b", "PodUID": "c", "Node": "d"}
@@ -168,6 +213,9 @@ def read_list(raw: bytes) -> object:
 DECODERS: dict[str, tuple[Callable[[bytes], object], object]] = {
     "pod": (read_pod, POD),
     "node": (read_node, NODE),
+    "claim": (lambda raw: decode(ClaimObject, raw).value(), CLAIM),
+    "volume": (lambda raw: decode(VolumeObject, raw).value(), VOLUME),
+    "storage class": (lambda raw: decode(StorageClassObject, raw).value(), CLASS),
     "configmap": (read_configmap, CONFIGMAP),
     "filter": (read_filter, FILTER),
     "bind": (decode_bind, BIND),

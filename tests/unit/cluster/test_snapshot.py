@@ -1,5 +1,6 @@
 import numpy as np
 
+from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from tests.builders import node
@@ -109,7 +110,8 @@ def test_nodes_that_come_and_go_do_not_grow_the_matrix() -> None:
 def test_the_matrix_grows_past_its_first_size_and_keeps_every_cell() -> None:
     snapshot = Snapshot()
     for number in range(300):
-        snapshot.set_node(node(f"worker-{number}", cpu=str(number), **{f"x.io/r{number}": "7"}))
+        offered = {"cpu": 1000 * number, f"x.io/r{number}": 7}
+        snapshot.set_node(Node(name=f"worker-{number}", allocatable=offered))
         snapshot.place(taking(f"uid-{number}", {"cpu": number}), f"worker-{number}")
         snapshot.set_held(f"worker-{number}", {"cpu": 2 * number + 1})
     for number in range(300):

@@ -4,9 +4,18 @@ from typing import Any
 import msgspec
 import pytest
 
+from reserver.cluster.pod import PodName
 from reserver.kube.reflector import View
 from reserver.kube.store import Store
-from reserver.kube.views import node_view, pod_view, store_view
+from reserver.kube.views import (
+    claim_view,
+    class_view,
+    namespace_view,
+    node_view,
+    pod_view,
+    store_view,
+    volume_view,
+)
 from reserver.scheduling.state import State
 from tests.builders import name, requested
 
@@ -90,6 +99,41 @@ def test_nodes_come_and_go(state: State) -> None:
     assert [state.snapshot.has_node(f"worker-{number}") for number in (1, 2)] == [False, True]
     view.deleted(node("worker-2"))
     assert state.snapshot.node_count == 0
+
+
+def test_namespaces_come_and_go_with_their_labels(state: State) -> None:
+    view = namespace_view(state.snapshot)
+    listed(view, [raw({"metadata": {"name": "red", "labels": {"team": "x"}}})])
+    view.changed(raw({"metadata": {"name": "blue"}}))
+    assert state.snapshot.namespaces == {"red": {"team": "x"}, "blue": {}}
+    view.deleted(raw({"metadata": {"name": "blue"}}))
+    listed(view)
+    assert state.snapshot.namespaces == {}
+
+
+def test_claims_volumes_and_classes_come_and_go(state: State) -> None:
+    storage = state.snapshot.storage
+    claim = raw({"metadata": {"name": "data", "namespace": "shop"}, "spec": {"volumeName": "pv"}})
+    volume = raw({"metadata": {"name": "pv"}, "spec": {}})
+    one = raw({"metadata": {"name": "ssd"}, "volumeBindingMode": "WaitForFirstConsumer"})
+    views: list[View] = [claim_view(storage), volume_view(storage), class_view(storage)]
+    for view, item in zip(views, (claim, volume, one), strict=True):
+        listed(view, [item])
+    assert storage.claims[PodName("shop", "data")].volume == "pv"
+    assert storage.volumes["pv"].node_terms is None
+    assert storage.classes["ssd"].waits
+    for view, item in zip(views, (claim, volume, one), strict=True):
+        view.deleted(item)
+        listed(view)
+    assert (storage.claims, storage.volumes, storage.classes) == ({}, {}, {})
+
+
+def test_a_claim_that_cannot_be_read_costs_no_other(state: State) -> None:
+    view = claim_view(state.snapshot.storage)
+    broken = raw({"metadata": {"name": "a", "namespace": "shop", "ownerReferences": "me"}})
+    listed(view, [broken, raw({"metadata": {"name": "b", "namespace": "shop"}})])
+    assert list(state.snapshot.storage.claims) == [PodName("shop", "b")]
+    assert view.unreadable == 1
 
 
 def configmap(map_name: str, **data: str) -> msgspec.Raw:

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from reserver.cluster.constraints import Taint
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
@@ -205,6 +206,7 @@ def ask_with_sample_held(
 
 
 ELSEWHERE = node("elsewhere", cpu="4")
+TAINTED = node("elsewhere", cpu="4", taints=[Taint("dedicated", "", "NoSchedule")])
 
 
 @pytest.mark.parametrize(
@@ -213,6 +215,7 @@ ELSEWHERE = node("elsewhere", cpu="4")
         pytest.param([ELSEWHERE], 1, id="a node outside the sample fits"),
         pytest.param([], 0, id="there is no node outside the sample"),
         pytest.param([node("elsewhere", cpu="1")], 0, id="it is too small"),
+        pytest.param([TAINTED], 0, id="it has a taint that the pod does not tolerate"),
         pytest.param([ELSEWHERE, pod("b", node="elsewhere", cpu="4")], 0, id="it is full"),
         pytest.param([ELSEWHERE, reservation("r", node="elsewhere", cpu="3")], 0, id="it is held"),
         pytest.param(
@@ -222,13 +225,24 @@ ELSEWHERE = node("elsewhere", cpu="4")
         ),
     ],
 )
-def test_a_pod_is_tried_again_only_if_a_node_outside_its_sample_fits(
+def test_a_pod_is_steered_only_if_a_node_outside_its_sample_fits(
     elsewhere: list[Node | Pod | Reservation], effects: int
 ) -> None:
     asking = pod("a", cpu="2")
     verdict = ask_with_sample_held(asking, *elsewhere, names=SAMPLE)
     assert answer(verdict) == []
     assert verdict.effects == (Steer(asking, "elsewhere"),) * effects
+
+
+def test_pods_that_are_refused_together_are_steered_to_different_nodes() -> None:
+    free = [node(f"free-{number}", cpu="2") for number in range(40)]
+    chosen = set()
+    for number in range(40):
+        verdict = ask_with_sample_held(pod(f"p{number}", cpu="2"), *free, names=SAMPLE)
+        (steer,) = verdict.effects
+        assert isinstance(steer, Steer)
+        chosen.add(steer.node)
+    assert len(chosen) > 15
 
 
 def test_fewer_names_than_the_least_sample_are_all_that_kube_scheduler_has() -> None:

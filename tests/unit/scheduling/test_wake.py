@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from reserver.cluster.constraints import Constraints
+from reserver.cluster.labels import equals
 from reserver.cluster.pod import Pod
 from reserver.scheduling.effects import Effect, Retry, Steer
 from reserver.scheduling.filter import filter_nodes
@@ -63,6 +65,15 @@ def test_what_many_nodes_give_is_handed_out_node_by_node() -> None:
 
 def test_a_node_that_kube_scheduler_did_not_offer_is_of_no_use() -> None:
     assert release(waiting(pod("a", cpu="2"), names=["worker-1"]), 2) == ()
+
+
+def test_a_node_that_is_freed_is_of_no_use_to_a_pod_that_may_not_go_there() -> None:
+    picky = pod("picky", cpu="2", constraints=Constraints(node_selector=equals({"zone": "b"})))
+    state = waiting(picky, pod("other", cpu="2"))
+    state.node_seen(node("worker-1", cpu="4", labels={"zone": "a"}))
+    state.node_seen(node("worker-2", cpu="4", labels={"zone": "b"}))
+    assert release(state, 1) == (Steer(pod("other", cpu="2"), "worker-1"),)
+    assert Steer(picky, "worker-2") in release(state, 2)
 
 
 def test_a_nomination_that_somebody_else_made_is_left_alone() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from reserver.cluster.pod import PodName
+from reserver.cluster.constraints import Taint
+from reserver.cluster.pod import ClaimUse, Controller, PodName
 from reserver.errors import InvalidInput
 from reserver.wire.nodes import NodeObject
 from reserver.wire.objects import ConfigMapObject, decode
@@ -128,6 +129,12 @@ def test_a_pod_as_little_as_it_may_be_is_read() -> None:
         "spec__affinity",
         "spec__topologySpreadConstraints",
         "spec__resources",
+        "metadata__labels",
+        "metadata__ownerReferences",
+        "metadata__deletionTimestamp",
+        "spec__nodeSelector",
+        "spec__tolerations",
+        "spec__volumes",
         "status__conditions",
         "status__containerStatuses",
         "status__initContainerStatuses",
@@ -266,6 +273,70 @@ def test_a_field_of_the_wrong_type_is_refused_at_its_path() -> None:
     assert refusal.value.path == "spec.nodeName"
 
 
+def test_what_a_pod_says_of_itself_beside_resources_is_read() -> None:
+    value = pod().value()
+    assert value.labels == {"app": "web"}
+    assert value.controller == ("", "")  # Its owner does not say that it is the controller.
+    assert not value.terminating
+    assert value.volume_claims == ()
+    assert [toleration.key for toleration in value.constraints.tolerations] == ["x"]
+    owners = [{"kind": "Node", "name": "n"}, {"kind": "Job", "name": "j", "controller": True}]
+    volumes = [
+        {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "b", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+    ]
+    value = pod(
+        metadata__ownerReferences=owners,
+        metadata__deletionTimestamp="2030-01-01T00:00:00Z",
+        spec__volumes=volumes,
+    ).value()
+    assert value.controller == Controller("Job", "j")
+    assert value.terminating
+    assert value.volume_claims == (ClaimUse("data"), ClaimUse("web-0-b", is_ephemeral=True))
+
+
+def test_pods_of_one_template_share_what_follows_from_it() -> None:
+    one, other = pod().value(), pod(metadata__name="web-1").value()
+    assert one.labels is other.labels
+    assert one.constraints is other.constraints
+    assert one.requests is other.requests
+
+
+def test_an_affinity_without_namespaces_is_about_the_pods_own() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    for namespace in ("shop", "other"):
+        changes = {"metadata__namespace": namespace, "spec__affinity": {"podAffinity": required}}
+        (read,) = pod(**changes).value().constraints.affinity
+        assert read.namespaces == {namespace}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"metadata__labels": ["a"]}, "metadata.labels"),
+        ({"metadata__ownerReferences": {"a": 1}}, "metadata.ownerReferences"),
+        ({"spec__nodeSelector": {"a": 1}}, "spec.nodeSelector[...]"),
+        ({"spec__affinity": {"nodeAffinity": 7}}, "spec.affinity.nodeAffinity"),
+        ({"spec__tolerations": [{"key": 7}]}, "spec.tolerations[0].key"),
+        (
+            {"spec__topologySpreadConstraints": [{"maxSkew": "1"}]},
+            "spec.topologySpreadConstraints[0].maxSkew",
+        ),
+        (
+            {"spec__volumes": [{"persistentVolumeClaim": "data"}]},
+            "spec.volumes[0].persistentVolumeClaim",
+        ),
+    ],
+)
+def test_a_malformed_constraint_is_refused_at_its_field(
+    changes: dict[str, object], path: str
+) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        pod(**changes).value()
+    assert refusal.value.path == path
+
+
 NODE: dict[str, Any] = {
     "kind": "Node",
     "apiVersion": "v1",
@@ -290,6 +361,9 @@ NODE: dict[str, Any] = {
 def test_a_node_is_read() -> None:
     value = decode(NodeObject, json.dumps(NODE).encode()).value()
     assert value.name == "worker-1"
+    assert value.labels == {"zone": "a"}
+    assert value.unschedulable
+    assert value.taints == ()
     assert value.allocatable == {
         "cpu": 3920,
         "memory": 15 * 2**30,
@@ -298,6 +372,12 @@ def test_a_node_is_read() -> None:
         "hugepages-2Mi": 0,
         "nvidia.com/gpu": 2,
     }
+
+
+def test_a_taint_that_keeps_nobody_away_is_passed_over() -> None:
+    taints = [{"key": "a", "effect": "PreferNoSchedule"}, {"key": "b", "effect": "NoExecute"}]
+    value = decode(NodeObject, json.dumps(NODE | {"spec": {"taints": taints}}).encode()).value()
+    assert value.taints == (Taint("b", "", "NoExecute"),)
 
 
 @pytest.mark.parametrize("status", [{}, {"allocatable": None}])
