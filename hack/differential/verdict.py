@@ -77,14 +77,15 @@ def reasons_agree(theirs: Verdict, pod: Pod, snapshot: Snapshot) -> bool:
     own = {name: fit(pod, name, snapshot) for name in names}
     if theirs.everywhere:
         return all(_says(theirs.everywhere, reasons) for reasons in own.values())
-    excluded = theirs.reasons.pop(_EXCLUDED, 0)
+    excluded = theirs.reasons[_EXCLUDED]
     if not excluded:
         return theirs.reasons == judge(pod, snapshot).reasons
     # Node names in the affinity: kube-scheduler looks at no other node, and so knows no other
     # reason there. Which ones these are it does not say.
     affinity = [name for name, reasons in own.items() if NODE_AFFINITY in reasons]
     said = Counter(reason.message for reasons in own.values() for reason in reasons)
-    return excluded <= len(affinity) and theirs.reasons <= said
+    given = theirs.reasons - Counter({_EXCLUDED: excluded})
+    return excluded <= len(affinity) and given <= said
 
 
 def _says(everywhere: str, reasons: tuple[Reason, ...]) -> bool:
