@@ -116,13 +116,9 @@ def node_view(state: State) -> ObjectView[NodeObject]:
 def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
     """Return a view that keeps the labels of namespaces up to date."""
     namespaces = snapshot.namespaces
-
-    def seen(namespace: NamespaceObject) -> None:
-        namespaces[namespace.metadata.name] = namespace.metadata.labels or {}
-
     return ObjectView(
         read=lambda raw: decode(NamespaceObject, raw),
-        seen=seen,
+        seen=lambda one, _: namespaces.update({one.metadata.name: one.metadata.labels or {}}),
         gone=lambda key: _drop(namespaces, key[1]),
         known=lambda: (("", name) for name in namespaces),
     )
@@ -132,7 +128,7 @@ def claim_view(storage: Storage) -> ObjectView[Claim]:
     """Return a view that keeps PersistentVolumeClaims up to date."""
     return ObjectView(
         read=lambda raw: decode(ClaimObject, raw).value(),
-        seen=lambda claim: storage.claims.update({claim.name: claim}),
+        seen=lambda claim, _: storage.claims.update({claim.name: claim}),
         gone=lambda key: _drop(storage.claims, PodName(*key)),
         known=lambda: storage.claims,
     )
@@ -142,7 +138,7 @@ def volume_view(storage: Storage) -> ObjectView[Volume]:
     """Return a view that keeps PersistentVolumes up to date."""
     return ObjectView(
         read=lambda raw: decode(VolumeObject, raw).value(),
-        seen=lambda volume: storage.volumes.update({volume.name: volume}),
+        seen=lambda volume, _: storage.volumes.update({volume.name: volume}),
         gone=lambda key: _drop(storage.volumes, key[1]),
         known=lambda: (("", name) for name in storage.volumes),
     )
@@ -152,7 +148,7 @@ def class_view(storage: Storage) -> ObjectView[StorageClass]:
     """Return a view that keeps StorageClasses up to date."""
     return ObjectView(
         read=lambda raw: decode(StorageClassObject, raw).value(),
-        seen=lambda one: storage.classes.update({one.name: one}),
+        seen=lambda one, _: storage.classes.update({one.name: one}),
         gone=lambda key: _drop(storage.classes, key[1]),
         known=lambda: (("", name) for name in storage.classes),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reserver.scheduling.fit import allowed, fit, fits
+from reserver.scheduling.fit import Seat, allowed, fit, fits
 from reserver.scheduling.state import State
 from reserver.wire.nodes import NamespaceObject, NodeObject
 from reserver.wire.objects import decode, encode
@@ -255,7 +255,7 @@ def test_room_that_is_held_for_others_is_a_reason_of_its_own() -> None:
         assert [reason.message for reason in fit(asking, "n", state.snapshot)] == why
         assert fits(asking, state.snapshot)[state.snapshot.row("n")] == (not why)
         assert allowed(asking, state.snapshot)[state.snapshot.row("n")]
-    own = {"n": {"cpu": 3000, "pods": 1}}
+    own = {"n": Seat(slot={"cpu": 3000, "pods": 1}, later={})}
     assert fit(pod("owner", cpu="4"), "n", state.snapshot, own) == ()
 
 
