@@ -183,6 +183,10 @@ class Snapshot:
             del self._pods_on[before.node]
             self._write(_REQUESTED, before.node, {})
 
+    def placement(self, pod_uid: str) -> Placement | None:
+        """Return what a pod takes from which node, None for one that is not counted."""
+        return self._placements.get(pod_uid)
+
     def set_held(self, node: str, totals: Mapping[str, int]) -> None:
         """Take what active reservations hold on a node; empty when nothing is."""
         if totals or node in self._row_of:

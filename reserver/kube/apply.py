@@ -13,7 +13,7 @@ import structlog
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import JSON_PATCH, ApiClient
-from reserver.scheduling.effects import Effect, Steer
+from reserver.scheduling.effects import Effect, Rouse, Steer
 from reserver.wire.edits import Edit
 from reserver.wire.objects import decode, encode
 from reserver.wire.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, PodObject
@@ -81,8 +81,10 @@ class Apply:
         path = _pod_path(effect.pod.name)
         try:
             if isinstance(effect, Steer):
-                nomination = {"status": {"nominatedNodeName": effect.node}}
-                await self._client.patch(f"{path}/status", _for_uid(effect.pod, nomination))
+                await self._nominate(effect.pod, effect.node)
+            elif isinstance(effect, Rouse):
+                await self._nominate(effect.pod, effect.node)
+                await self._nominate(effect.pod, None)
             else:
                 annotations = {RETRY_ANNOTATION: f"{self._clock():.3f}"}
                 poke = {"metadata": {"annotations": annotations}}
@@ -90,6 +92,10 @@ class Apply:
         except ApiError as exc:
             if exc.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
                 log.warning("pod could not be retried", pod=str(effect.pod.name), why=str(exc))
+
+    async def _nominate(self, pod: Pod, node: str | None) -> None:
+        nomination = {"status": {"nominatedNodeName": node}}
+        await self._client.patch(f"{_pod_path(pod.name)}/status", _for_uid(pod, nomination))
 
     async def edit(self, edit: Edit) -> bool:
         """Change one key of a store ConfigMap; return False when somebody else was faster.

@@ -28,4 +28,17 @@ class Retry:
     attempts: int
 
 
-Effect = Steer | Retry
+@dataclass(frozen=True, slots=True)
+class Rouse:
+    """Have kube-scheduler try a pod again that it refused by itself.
+
+    A node is nominated for the pod and taken back, which counts as if a pod had been deleted there:
+    all pods of its priority or less that lacked resources are tried with it. Any other change of
+    the pod would leave it asleep (updatePodInSchedulingQueue in pkg/scheduler/eventhandlers.go).
+    """
+
+    pod: Pod
+    node: str
+
+
+Effect = Steer | Retry | Rouse

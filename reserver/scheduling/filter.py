@@ -109,9 +109,11 @@ def _open_nodes(
         if len(nodes) >= enough:
             return nodes[:enough]
     own = seats_by_node(seats, state.ledger)
+    promised = state.nominations.promised(pod, set(held) - own.keys(), state.ledger)
     for chunk in _chunks(held):
         rows = state.snapshot.rows(chunk)
-        nodes += compress(chunk, fits_beside_holds(pod, state.snapshot, rows, own).tolist())
+        fits = fits_beside_holds(pod, state.snapshot, rows, own, promised)
+        nodes += compress(chunk, fits.tolist())
         if len(nodes) >= enough:
             break
     return nodes[:enough]

@@ -36,6 +36,11 @@ a hold must not keep a node agent from its node."""
 _MOST = 2**61
 """Beyond what any node has; more would not fit the sums."""
 
+ByNode = Mapping[str, Mapping[str, int]]
+"""Amounts by node and resource."""
+
+_NOTHING: ByNode = MappingProxyType({})
+
 
 class Seat(NamedTuple):
     """What an owner may use on one node beside what is free there.
@@ -165,7 +170,9 @@ def in_the_way(pod: Pod, node: str, ledger: Ledger) -> Reservation | None:
     return next(others, None)
 
 
-def fits_beside_holds(pod: Pod, snapshot: Snapshot, rows: Rows, own: Seats) -> Bools:
+def fits_beside_holds(
+    pod: Pod, snapshot: Snapshot, rows: Rows, own: Seats, taken: ByNode = _NOTHING
+) -> Bools:
     """Return, for each row, whether the pod fits beside what is held there for others.
 
     Args:
@@ -173,6 +180,7 @@ def fits_beside_holds(pod: Pod, snapshot: Snapshot, rows: Rows, own: Seats) -> B
         snapshot: capacity.
         rows: rows to look at; each one known.
         own: the pod's seats (`seats_by_node`).
+        taken: what is taken by node beside what the snapshot shows; negative for what comes free.
 
     Returns:
         A bool array in the shape of `rows`. A node with holds whose Node object is unknown does
@@ -185,6 +193,7 @@ def fits_beside_holds(pod: Pod, snapshot: Snapshot, rows: Rows, own: Seats) -> B
     slot = _cells({node: seat.slot for node, seat in own.items()}, snapshot, rows, columns)
     held = snapshot.held[at] - slot
     free = snapshot.allocatable[at] - snapshot.requested[at] - held
+    free -= _cells(taken, snapshot, rows, columns)
     fits_each = (held <= 0) | (free >= amounts)
     if own:
         later = _cells({node: seat.later for node, seat in own.items()}, snapshot, rows, columns)
@@ -217,17 +226,26 @@ def wanted(pod: Pod, snapshot: Snapshot) -> tuple[Rows, Int64s]:
     return columns, np.fromiter(amounts, dtype=np.int64, count=len(known))
 
 
-def _cells(
-    by_node: Mapping[str, Mapping[str, int]], snapshot: Snapshot, rows: Rows, columns: Rows
-) -> Int64s:
-    """Return amounts of resources by node as an array, rows × columns."""
-    cells = np.zeros((len(rows), len(columns)), dtype=np.int64)
-    for node, amounts in by_node.items():
-        row = snapshot.row(node)
-        if row is None:
-            continue
-        for resource, amount in amounts.items():
-            column = snapshot.columns.get(resource)
-            if column is not None:
-                cells += np.outer(rows == row, columns == column) * min(amount, _MOST)
+def dense(amounts: Mapping[str, int], snapshot: Snapshot) -> Int64s:
+    """Return amounts as one row of the matrix, without those that no node offers."""
+    row = np.zeros(snapshot.held.shape[1], dtype=np.int64)
+    for resource, amount in amounts.items():
+        column = snapshot.columns.get(resource)
+        if column is not None:
+            row[column] = max(-_MOST, min(amount, _MOST))
+    return row
+
+
+def _cells(by_node: ByNode, snapshot: Snapshot, rows: Rows, columns: Rows) -> Int64s:
+    """Return amounts by node in the shape of rows × columns, 0 for all other nodes."""
+    known = [
+        (row, amounts) for n, amounts in by_node.items() if (row := snapshot.row(n)) is not None
+    ]
+    if not known:
+        return np.zeros((len(rows), len(columns)), dtype=np.int64)
+    nothing = dense({}, snapshot)
+    table = np.stack([*(dense(amounts, snapshot) for _, amounts in known), nothing])
+    index_of = np.full(len(snapshot.exists), len(known), dtype=np.intp)
+    index_of[[row for row, _ in known]] = np.arange(len(known))
+    cells: Int64s = table[np.ix_(index_of[rows], columns)]
     return cells

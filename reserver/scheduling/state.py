@@ -7,8 +7,8 @@ The words (assume, forget) and the rules are those of kube-scheduler's backend/c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from reserver.cluster.node import Node
@@ -16,6 +16,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref
+from reserver.scheduling.nominations import Nominations
 
 
 @dataclass(slots=True)
@@ -40,10 +41,12 @@ class Waiting:
     Attributes:
         pod: the pod as kube-scheduler sent it.
         names: the nodes that kube-scheduler would have taken.
+        spared: the nodes on which it would have evicted pods, with their UIDs.
     """
 
     pod: Pod
     names: frozenset[str]
+    spared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class State:
@@ -73,6 +76,7 @@ class State:
         self.ledger = Ledger(self.snapshot, freed, settled)
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}
+        self.nominations = Nominations()
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, Assumption] = {}
 
@@ -100,6 +104,7 @@ class State:
             self.pod_gone(before.name)
             before = None
         self._pods[pod.name] = pod
+        self.nominations.seen(pod, before)
         if not pod.node:
             return  # An event from before a binding under way; the assumption knows better.
         self._assumed.pop(pod.uid, None)
@@ -120,6 +125,7 @@ class State:
         if pod is None:
             return
         self.waiting.pop(pod.uid, None)
+        self.nominations.drop(pod.uid)
         assumption = self._assumed.get(pod.uid)
         if assumption is not None and not assumption.is_written:
             return  # Its binding is still under way, and decides what becomes of the claims.
@@ -132,15 +138,34 @@ class State:
 
         kube-scheduler may ask for a pod that is gone already; only those that the watch shows wait.
         """
-        known = self._pods.get(pod.name)
-        if waits and known is not None and known.uid == pod.uid and not known.node:
+        if waits and self._is_pending(pod):
             self.waiting[pod.uid] = Waiting(pod, frozenset(names))
         else:
             self.waiting.pop(pod.uid, None)
+        known = self._pods.get(pod.name)
+        if known is None or not known.nominated_node:
+            self.nominations.drop(pod.uid)  # Nothing came of the preemption that was expected.
+
+    def judged_preemption(
+        self, pod: Pod, nodes: Sequence[str], spared: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        """Take note of where pods may be evicted for a pod, and where they are spared, and which.
+
+        kube-scheduler nominates one of `nodes` next; until the watch shows which, it may be any.
+        """
+        if not self._is_pending(pod):
+            return
+        if nodes:
+            self.nominations.expect(pod, nodes)
+        if spared:
+            refused = self.waiting.get(pod.uid)
+            names = refused.names if refused else frozenset[str]()
+            self.waiting[pod.uid] = Waiting(pod, names, spared)
 
     def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
         """Count a pod as bound, and its slots as claimed, before the API server is asked."""
         self._assumed[pod.uid] = Assumption(pod, node)
+        self.nominations.drop(pod.uid)
         self.snapshot.place(pod, node)
         for identity in claims:
             self.ledger.claim(identity, pod.name, pod.uid, written=False)
@@ -164,6 +189,10 @@ class State:
         if self._assumed.pop(pod_uid, None) is not None:
             self.snapshot.displace(pod_uid)
             self.ledger.unclaim(pod_uid)
+
+    def _is_pending(self, pod: Pod) -> bool:
+        known = self._pods.get(pod.name)
+        return known is not None and known.uid == pod.uid and not known.node
 
     def _claim(self, identities: Iterable[str], pod: Pod) -> None:
         for identity in tuple(identities):

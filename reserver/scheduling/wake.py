@@ -14,9 +14,9 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot
-from reserver.scheduling.effects import Effect, Retry, Steer
+from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.scheduling.filter import LEAST_SAMPLE
-from reserver.scheduling.fit import allowed, wanted
+from reserver.scheduling.fit import allowed, dense, wanted
 from reserver.scheduling.state import State, Waiting
 
 
@@ -40,11 +40,15 @@ def _fitting(nodes: list[str], state: State) -> Iterator[Effect]:
     rows = snapshot.rows(nodes)
     may_go = _Allowed(snapshot, rows)
     free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
+    roused = False
     # Sorting keeps the order of arrival among equals.
     for waiting in sorted(state.waiting.values(), key=lambda w: -w.pod.priority):
         index = _take(waiting, nodes, free, may_go)
         if index is not None:
             yield _send_back(waiting.pod, nodes[index])
+        elif not roused and (node := _preempted(waiting, nodes, free, snapshot)):
+            roused = True  # One brings all the others of its priority or less.
+            yield Rouse(waiting.pod, node)
 
 
 class _Allowed:
@@ -79,6 +83,17 @@ def _take(waiting: Waiting, nodes: list[str], free: Int64s, may_go: _Allowed) ->
         if may_be_any or nodes[index] in waiting.names:
             free[index, columns] -= amounts
             return int(index)
+    return None
+
+
+def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snapshot) -> str | None:
+    """Return the first node where a pod fits once those are evicted that were spared before."""
+    columns, amounts = wanted(waiting.pod, snapshot)
+    for index, node in enumerate(nodes):
+        victims = [snapshot.placement(uid) for uid in waiting.spared.get(node, ())]
+        left = [dense(v.pod.requests, snapshot) for v in victims if v and v.node == node]
+        if left and np.all((free[index] + sum(left))[columns] >= amounts):
+            return node
     return None
 
 

@@ -1,4 +1,4 @@
-"""The extender: decides Filter and Bind on the state, and has the API server carry out bindings."""
+"""The extender: decides on the state, and has the API server carry out bindings."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.effects import Effect, Retry
 from reserver.scheduling.explain import Explanation, explain
 from reserver.scheduling.filter import FilterVerdict, filter_nodes
+from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
 from reserver.scheduling.state import State
 from reserver.wire.extender import ExtenderBindingArgs
 
@@ -56,7 +57,7 @@ class Sight(Protocol):
 
 
 class Extender:
-    """Decides Filter and Bind on the state.
+    """Decides Filter, Preempt and Bind on the state.
 
     Attributes:
         binding: how many bindings are under way.
@@ -110,6 +111,26 @@ class Extender:
                 names=len(names),
                 effects=[type(effect).__name__ for effect in verdict.effects],
                 nodes=[asdict(account) for account in accounts],
+            )
+        return verdict
+
+    async def preempt(self, pod: Pod, victims: Victims) -> PreemptVerdict:
+        """Return on which nodes pods may be evicted for a pod.
+
+        Raises:
+            NotReady: the state is not good enough to decide on.
+        """
+        await self._sight.caught_up()  # As in Bind: whoever is evicted does not come back.
+        self._require_ready()
+        verdict = judge_preemption(pod, victims, self._state, self._clock())
+        self._state.judged_preemption(pod, verdict.nodes, verdict.spared)
+        if verdict.spared:
+            log.debug(
+                "preemption would not help beside what is held",
+                pod=str(pod.name),
+                nodes=len(verdict.spared),
+                first=next(iter(verdict.spared)),
+                left=len(verdict.nodes),
             )
         return verdict
 

@@ -17,8 +17,10 @@ from reserver.server.metrics import Metrics
 from reserver.wire.extender import (
     ExtenderBindingResult,
     ExtenderFilterResult,
+    ExtenderPreemptionResult,
     decode_bind,
     decode_filter,
+    decode_preempt,
 )
 from reserver.wire.objects import encode
 
@@ -45,6 +47,7 @@ class Routes:
         app.add_routes(
             [
                 web.post("/filter", self.filter),
+                web.post("/preempt", self.preempt),
                 web.post("/bind", self.bind),
                 web.get("/explain/{namespace}/{pod}", self.explain),
                 *self._health(),
@@ -86,6 +89,21 @@ class Routes:
             self._extender.carry_out(verdict)
         return response
 
+    async def preempt(self, request: web.Request) -> web.StreamResponse:
+        """Answer kube-scheduler's Preempt call; its protocol has no other error than a status."""
+        body = await request.read()
+        began = time.perf_counter()
+        pod, victims = decode_preempt(body)
+        uids = {node: victims[node].uids() for node in victims}
+        try:
+            verdict = await self._extender.preempt(pod.value(), uids)
+        except NotReady as exc:
+            self._count("preempt", "error", began)
+            return _error(HTTPStatus.SERVICE_UNAVAILABLE, str(exc))
+        outcome = "passed" if verdict.nodes else "refused"
+        result = ExtenderPreemptionResult({node: victims[node] for node in verdict.nodes})
+        return self._answered("preempt", outcome, began, result)
+
     async def bind(self, request: web.Request) -> web.StreamResponse:
         """Answer kube-scheduler's Bind call."""
         args = decode_bind(await request.read())
@@ -126,9 +144,12 @@ class Routes:
 
     def _answered(self, verb: str, outcome: str, began: float, result: object) -> web.Response:
         response = web.Response(body=encode(result), content_type=_JSON)
+        self._count(verb, outcome, began)
+        return response
+
+    def _count(self, verb: str, outcome: str, began: float) -> None:
         self._metrics.calls.labels(verb, outcome).inc()
         self._metrics.seconds.labels(verb).observe(time.perf_counter() - began)
-        return response
 
 
 @web.middleware

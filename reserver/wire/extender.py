@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from reserver.errors import InvalidInput
-from reserver.wire.objects import decode
+from reserver.wire.objects import Metadata, decode
 from reserver.wire.pods import PodObject
 
 
@@ -47,6 +47,50 @@ class ExtenderBindingResult(msgspec.Struct, frozen=True):
     error: str = msgspec.field(default="", name="Error")
 
 
+class _MetaPod(msgspec.Struct, frozen=True):
+    uid: str = msgspec.field(default="", name="UID")
+
+
+class MetaVictims(msgspec.Struct, frozen=True):
+    """The pods to evict from one node."""
+
+    pods: list[_MetaPod | None] | None = msgspec.field(default=None, name="Pods")
+    pdb_violations: int = msgspec.field(default=0, name="NumPDBViolations")
+
+    def uids(self) -> tuple[str, ...]:
+        """Return the UIDs of the pods."""
+        return tuple(pod.uid for pod in self.pods or () if pod is not None and pod.uid)
+
+
+class _WholePod(msgspec.Struct, frozen=True):
+    metadata: Metadata = Metadata()
+
+
+class _WholeVictims(msgspec.Struct, frozen=True):
+    pods: list[_WholePod | None] | None = msgspec.field(default=None, name="Pods")
+    pdb_violations: int = msgspec.field(default=0, name="NumPDBViolations")
+
+    def meta(self) -> MetaVictims:
+        uids = [_MetaPod(pod.metadata.uid) for pod in self.pods or () if pod is not None]
+        return MetaVictims([*uids], self.pdb_violations)
+
+
+class _PreemptionArgs(msgspec.Struct, frozen=True):
+    pod: PodObject | None = msgspec.field(default=None, name="Pod")
+    meta_victims: dict[str, MetaVictims | None] | None = msgspec.field(
+        default=None, name="NodeNameToMetaVictims"
+    )
+    victims: dict[str, _WholeVictims | None] | None = msgspec.field(
+        default=None, name="NodeNameToVictims"
+    )
+
+
+class ExtenderPreemptionResult(msgspec.Struct, frozen=True):
+    """The answer to a Preempt call."""
+
+    meta_victims: Mapping[str, MetaVictims] = msgspec.field(name="NodeNameToMetaVictims")
+
+
 def decode_filter(raw: bytes) -> tuple[PodObject, list[str]]:
     """Return the pod and the node names of a Filter call.
 
@@ -54,14 +98,23 @@ def decode_filter(raw: bytes) -> tuple[PodObject, list[str]]:
         InvalidInput: it is malformed, or the extender is configured to send whole nodes.
     """
     args = decode(ExtenderArgs, raw)
-    if args.pod is None:
-        raise InvalidInput("Pod", "is missing", "send ExtenderArgs with the pod to place")
-    if not (args.pod.metadata.name and args.pod.metadata.namespace):
-        raise InvalidInput("Pod.metadata", "lacks name or namespace", "send the whole pod")
+    pod = _named(args.pod)
     if args.node_names is None:
         remedy = "set nodeCacheCapable: true for this extender in the KubeSchedulerConfiguration"
         raise InvalidInput("NodeNames", "is missing", remedy)
-    return args.pod, args.node_names
+    return pod, args.node_names
+
+
+def decode_preempt(raw: bytes) -> tuple[PodObject, dict[str, MetaVictims]]:
+    """Return the pod of a Preempt call, and the victims by node; whole pods become their UIDs.
+
+    Raises:
+        InvalidInput: it is malformed.
+    """
+    args = decode(_PreemptionArgs, raw)
+    whole = {node: victims.meta() for node, victims in (args.victims or {}).items() if victims}
+    meta = {node: victims for node, victims in (args.meta_victims or {}).items() if victims}
+    return _named(args.pod), whole | meta
 
 
 def decode_bind(raw: bytes) -> ExtenderBindingArgs:
@@ -76,3 +129,11 @@ def decode_bind(raw: bytes) -> ExtenderBindingArgs:
             remedy = "send ExtenderBindingArgs as kube-scheduler does"
             raise InvalidInput(field.encode_name, "is empty", remedy)
     return args
+
+
+def _named(pod: PodObject | None) -> PodObject:
+    if pod is None:
+        raise InvalidInput("Pod", "is missing", "send the pod to place, as kube-scheduler does")
+    if not (pod.metadata.name and pod.metadata.namespace):
+        raise InvalidInput("Pod.metadata", "lacks name or namespace", "send the whole pod")
+    return pod

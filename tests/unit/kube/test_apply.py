@@ -5,7 +5,7 @@ import pytest
 
 from reserver.errors import ApiError
 from reserver.kube.apply import Apply
-from reserver.scheduling.effects import Effect, Retry, Steer
+from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.wire.edits import Edit
 from tests.builders import pod, ref, reservation
 from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
@@ -141,6 +141,16 @@ async def test_a_pod_is_steered_by_nominating_a_node_for_exactly_that_pod() -> N
     ]
 
 
+async def test_a_pod_is_roused_by_a_nomination_that_is_taken_back() -> None:
+    client = ScriptedClient({}, {})
+    await Apply(client, lambda: 0.0).carry_out(Rouse(WEB, "worker-1"))
+    assert [request.path for request in client.requests] == [f"{PATH}/status"] * 2
+    assert [request.body["status"] for request in client.requests] == [
+        {"nominatedNodeName": "worker-1"},
+        {"nominatedNodeName": None},
+    ]
+
+
 async def test_a_pod_is_retried_by_an_annotation_that_differs_each_time() -> None:
     client = ScriptedClient({}, {})
     times = iter([1.0, 2.5])
@@ -155,7 +165,7 @@ async def test_a_pod_is_retried_by_an_annotation_that_differs_each_time() -> Non
 
 
 @pytest.mark.parametrize("status", [404, 409, 403, 500, 0])
-@pytest.mark.parametrize("effect", [Steer(WEB, "worker-1"), Retry(WEB, 1)])
+@pytest.mark.parametrize("effect", [Steer(WEB, "worker-1"), Retry(WEB, 1), Rouse(WEB, "w")])
 async def test_a_pod_that_cannot_be_sent_back_is_passed_over(effect: Effect, status: int) -> None:
     client = ScriptedClient(refused(status))
     await Apply(client, lambda: 0.0).carry_out(effect)

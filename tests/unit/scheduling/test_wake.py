@@ -5,8 +5,9 @@ import dataclasses
 from reserver.cluster.constraints import Constraints
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Pod
-from reserver.scheduling.effects import Effect, Retry, Steer
+from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import wake
 from tests.builders import NOW, node, pod, ref, reservation, state_of
@@ -117,3 +118,60 @@ def test_the_ledger_tells_of_every_node_on_which_less_is_held() -> None:
     assert freed == ["worker-1"]
     state.ledger.advance(NOW + 10)
     assert freed == ["worker-1", "worker-1"]
+
+
+def spared(*asking: Pod, victim: str = "3") -> State:
+    """Return a worker that is full and held in part, and pods that may not evict anybody there."""
+    evictable = pod("v", node="worker-1", cpu=victim)
+    state = state_of(node("worker-1", cpu="4"), reservation("r1", cpu="1"), evictable)
+    for each in asking:
+        state.pod_seen(each)
+        verdict = judge_preemption(each, {"worker-1": ["uid-v"]}, state, NOW)
+        state.judged_preemption(each, verdict.nodes, verdict.spared)
+    return state
+
+
+def test_a_pod_for_which_nobody_was_evicted_is_roused_when_that_would_help() -> None:
+    asking = pod("a", priority=1000, cpu="4")
+    assert release(spared(asking), 1) == (Rouse(asking, "worker-1"),)
+
+
+def test_a_pod_for_which_evicting_would_still_not_help_is_left_alone() -> None:
+    assert release(spared(pod("a", priority=1000, cpu="5")), 1) == ()
+
+
+def test_victims_that_have_left_since_are_not_counted() -> None:
+    asking = pod("a", priority=1000, cpu="4")
+    state = spared(asking)
+    state.pod_seen(pod("v", node="worker-2", cpu="3"))
+    state.pod_seen(pod("w", node="worker-1", cpu="1"))
+    assert release(state, 1) == ()
+
+
+def test_one_that_is_roused_brings_the_others() -> None:
+    low, high = pod("low", priority=10, cpu="4"), pod("high", priority=1000, cpu="4")
+    assert release(spared(low, high), 1) == (Rouse(high, "worker-1"),)
+
+
+def test_a_pod_that_is_refused_again_is_not_roused_for_what_was_before() -> None:
+    asking = pod("a", priority=1000, cpu="4")
+    state = spared(asking)
+    state.judged(asking, ["worker-1"], waits=False)
+    assert release(state, 1) == ()
+
+
+def test_what_filter_refused_is_still_known_after_preempt() -> None:
+    asking = pod("a", priority=1000, cpu="3")
+    state = spared()
+    state.pod_seen(asking)
+    ask(state, asking, ["worker-1"])
+    verdict = judge_preemption(asking, {"worker-1": []}, state, NOW)
+    state.judged_preemption(asking, verdict.nodes, {"worker-9": ("uid-w",)})
+    state.pod_gone(pod("v").name)
+    assert release(state, 1) == (Steer(asking, "worker-1"),)
+
+
+def test_a_pod_that_the_watch_does_not_show_does_not_wait() -> None:
+    state = spared()
+    state.judged_preemption(pod("ghost"), (), {"worker-1": ("uid-v",)})
+    assert not state.waiting

@@ -66,6 +66,15 @@ def bind_call(pod_name: str, node: str = "worker-1") -> bytes:
     return json.dumps(call).encode()
 
 
+def preempt_call(pod_name: str, *, cpu: str = "1", **victims: list[str]) -> bytes:
+    call = json.loads(filter_call(pod_name, cpu=cpu))
+    by_node = {
+        f"worker-{node[1:]}": {"Pods": [{"UID": f"uid-{v}"} for v in pods], "NumPDBViolations": 2}
+        for node, pods in victims.items()
+    }
+    return json.dumps({"Pod": call["Pod"], "NodeNameToMetaVictims": by_node}).encode()
+
+
 async def post(client: Client, path: str, body: bytes) -> tuple[int, bytes]:
     async with client.post(path, data=body) as response:
         assert response.headers["Content-Type"].startswith("application/json")
@@ -173,6 +182,31 @@ async def test_effects_are_carried_out_after_the_answer(served: Served, client: 
     assert effect.node == "worker-1"
 
 
+async def test_preempt_answers_with_the_nodes_where_evicting_helps(
+    served: Served, client: Client
+) -> None:
+    served.show(SEAT, pod("v1", node="worker-1", cpu="1"), pod("v2", node="worker-2", cpu="4"))
+    answer = await post(client, "/preempt", preempt_call("a", w1=["v1"], w2=["v2"]))
+    victims = b'{"worker-2":{"Pods":[{"UID":"uid-v2"}],"NumPDBViolations":2}}'
+    assert answer == (200, b'{"NodeNameToMetaVictims":' + victims + b"}")
+    answer = await post(client, "/preempt", preempt_call("a", w1=["v1"]))
+    assert answer == (200, b'{"NodeNameToMetaVictims":{}}')
+
+
+async def test_preempt_answers_with_a_failure_until_the_cluster_is_seen(
+    served: Served, client: Client
+) -> None:
+    served.sight.said = ("pods are not listed yet",)
+    status, text = await post(client, "/preempt", preempt_call("a", w1=["v1"]))
+    assert status == 503
+    assert b"pods are not listed yet" in text
+
+
+async def test_a_preempt_call_that_is_malformed_is_answered_with_the_reason(client: Client) -> None:
+    status, text = await post(client, "/preempt", b'{"Pod": null}')
+    assert (status, b"Pod: is missing" in text) == (400, True)
+
+
 async def test_the_next_call_on_a_connection_does_not_wait_for_an_effect(
     served: Served, client: Client
 ) -> None:
@@ -235,10 +269,14 @@ async def test_calls_and_what_is_held_are_counted(served: Served, client: Client
     await post(client, "/filter", filter_call("a", "worker-1", cpu="9"))
     await post(client, "/bind", bind_call("a", "worker-2"))
     await post(client, "/bind", bind_call("b"))
+    await post(client, "/preempt", preempt_call("a", w2=["v2"]))
+    await post(client, "/preempt", preempt_call("a", w1=["v1"]))
     _, text = await get(client, "/metrics")
     for line in (
         'reserver_extender_calls_total{outcome="passed",verb="filter"} 1.0',
         'reserver_extender_calls_total{outcome="refused",verb="filter"} 1.0',
+        'reserver_extender_calls_total{outcome="passed",verb="preempt"} 1.0',
+        'reserver_extender_calls_total{outcome="refused",verb="preempt"} 1.0',
         'reserver_extender_calls_total{outcome="bound",verb="bind"} 1.0',
         'reserver_extender_calls_total{outcome="refused",verb="bind"} 1.0',
         'reserver_extender_call_seconds_count{verb="filter"} 2.0',

@@ -8,8 +8,10 @@ from reserver.errors import InvalidInput
 from reserver.wire.extender import (
     ExtenderBindingResult,
     ExtenderFilterResult,
+    ExtenderPreemptionResult,
     decode_bind,
     decode_filter,
+    decode_preempt,
 )
 from reserver.wire.objects import encode
 
@@ -83,6 +85,64 @@ def test_a_bind_call_that_is_malformed_is_refused_at_its_field(field: str, value
 
 @pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"7", b"{", b"\xff", b'{"Pod": "\xff"}'])
 def test_what_is_no_call_at_all_is_refused(raw: bytes) -> None:
-    for decode in (decode_filter, decode_bind):
+    for decode in (decode_filter, decode_bind, decode_preempt):
         with pytest.raises(InvalidInput):
             decode(raw)
+
+
+META = {"worker-1": {"Pods": [{"UID": "v1"}, {"UID": "v2"}], "NumPDBViolations": 1}}
+WHOLE = {"worker-1": {"Pods": [{"metadata": {"name": "v", "uid": "v1"}}], "NumPDBViolations": 1}}
+
+
+@pytest.mark.parametrize(
+    ("maps", "victims"),
+    [
+        ({"NodeNameToVictims": None, "NodeNameToMetaVictims": META}, {"worker-1": ("v1", "v2")}),
+        ({"NodeNameToVictims": WHOLE, "NodeNameToMetaVictims": None}, {"worker-1": ("v1",)}),
+        ({"NodeNameToVictims": WHOLE}, {"worker-1": ("v1",)}),
+        ({"NodeNameToVictims": WHOLE, "NodeNameToMetaVictims": META}, {"worker-1": ("v1", "v2")}),
+        ({"NodeNameToMetaVictims": {"worker-1": {"Pods": []}}}, {"worker-1": ()}),
+        ({"NodeNameToMetaVictims": {"worker-1": {"Pods": None}}}, {"worker-1": ()}),
+        ({"NodeNameToMetaVictims": {"worker-1": {"Pods": [None, {}]}}}, {"worker-1": ()}),
+        ({"NodeNameToVictims": {"worker-1": {"Pods": [None, {}]}}}, {"worker-1": ()}),
+        ({"NodeNameToMetaVictims": {"worker-1": {}, "worker-2": None}}, {"worker-1": ()}),
+        ({"NodeNameToVictims": {"worker-2": None}}, {}),
+        ({"NodeNameToMetaVictims": {}}, {}),
+        ({}, {}),
+    ],
+)
+def test_a_preempt_call_is_read_whatever_it_leaves_out(
+    maps: dict[str, object], victims: dict[str, tuple[str, ...]]
+) -> None:
+    pod, read = decode_preempt(json.dumps({"Pod": POD} | maps).encode())
+    assert pod.metadata.uid == "u-1"
+    assert {node: read[node].uids() for node in read} == victims
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"Pod": None}, "Pod"),
+        ({"Pod": {"metadata": {"name": "web-0"}}}, "Pod.metadata"),
+        ({"NodeNameToMetaVictims": []}, "NodeNameToMetaVictims"),
+        ({"NodeNameToMetaVictims": {"worker-1": 7}}, "NodeNameToMetaVictims[...]"),
+        (
+            {"NodeNameToMetaVictims": {"worker-1": {"Pods": [{"UID": 7}]}}},
+            "NodeNameToMetaVictims[...].Pods[0].UID",
+        ),
+    ],
+)
+def test_a_preempt_call_that_is_malformed_is_refused_at_its_field(
+    changes: dict[str, object], path: str
+) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        decode_preempt(json.dumps({"Pod": POD} | changes).encode())
+    assert refusal.value.path == path
+
+
+def test_a_preempt_answer_has_the_uids_and_the_broken_budgets_that_were_asked_for() -> None:
+    _, victims = decode_preempt(json.dumps({"Pod": POD, "NodeNameToVictims": WHOLE}).encode())
+    assert encode(ExtenderPreemptionResult(victims)) == (
+        b'{"NodeNameToMetaVictims":{"worker-1":{"Pods":[{"UID":"v1"}],"NumPDBViolations":1}}}'
+    )
+    assert encode(ExtenderPreemptionResult({})) == b'{"NodeNameToMetaVictims":{}}'

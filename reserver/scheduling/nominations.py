@@ -1,0 +1,74 @@
+"""The pods that kube-scheduler makes room for: where it has pods evicted for them, or was steered.
+
+kube-scheduler counts a nominated pod on its node against pods of the same or a lower priority, so
+that nobody takes the room that was made for it (pkg/scheduler/framework/runtime/framework.go,
+addGENominatedPods). It does not know of holds, though: where some are, it sees room for both, and
+only we can tell that there is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.ledger import Ledger
+
+
+class Nominations:
+    """The pods that kube-scheduler makes room for, and where."""
+
+    def __init__(self) -> None:
+        self._nodes_of: dict[str, tuple[str, ...]] = {}
+        self._pods_on: dict[str, dict[str, Pod]] = {}
+
+    def expect(self, pod: Pod, nodes: Sequence[str]) -> None:
+        """Count a pod on each of some nodes, and nowhere else, until its nomination is seen."""
+        if self._nodes_of.get(pod.uid) != tuple(nodes):
+            self.drop(pod.uid)
+            self._nodes_of[pod.uid] = tuple(nodes)
+        for node in nodes:
+            self._pods_on.setdefault(node, {})[pod.uid] = pod
+
+    def seen(self, pod: Pod, before: Pod | None) -> None:
+        """Take a pod as the watch shows it; `before` is how it showed it last."""
+        if pod.node:
+            self.drop(pod.uid)
+        elif pod.nominated_node:
+            self.expect(pod, (pod.nominated_node,))
+        elif before is not None and before.nominated_node:
+            self.drop(pod.uid)
+
+    def drop(self, pod_uid: str) -> None:
+        """Forget a pod; one that is not counted is passed over."""
+        for node in self._nodes_of.pop(pod_uid, ()):
+            pods = self._pods_on[node]
+            del pods[pod_uid]
+            if not pods:
+                del self._pods_on[node]
+
+    def promised(
+        self, pod: Pod, nodes: Collection[str], ledger: Ledger
+    ) -> dict[str, dict[str, int]]:
+        """Return what is promised on some nodes to those who come before a pod.
+
+        Those are nominated pods of higher priority, and of the same if they were nominated first.
+        One that has a seat there is passed over: its room is held.
+        """
+        promised: dict[str, dict[str, int]] = {}
+        for node in self._pods_on.keys() & nodes:
+            totals: dict[str, int] = {}
+            for other in self._ahead(pod, node):
+                if all(seat.node != node for seat in ledger.seats(other.name)):
+                    for resource, amount in other.requests.items():
+                        totals[resource] = totals.get(resource, 0) + amount
+            if totals:
+                promised[node] = totals
+        return promised
+
+    def _ahead(self, pod: Pod, node: str) -> Iterator[Pod]:
+        is_first = True
+        for uid, other in self._pods_on[node].items():
+            if uid == pod.uid:
+                is_first = False
+            elif other.priority > pod.priority or (is_first and other.priority == pod.priority):
+                yield other

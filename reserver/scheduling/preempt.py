@@ -1,0 +1,85 @@
+"""The answer to kube-scheduler's Preempt call: on which nodes is it of use to evict pods.
+
+kube-scheduler picks the victims by itself, and does not know of holds: it would evict pods for room
+that stays held. A node is left out of the answer unless the pod fits there beside all that is held
+for others once the victims are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.reservation import Policy, Reservation
+from reserver.scheduling.fit import ByNode, fits, fits_beside_holds, seats_by_node
+from reserver.scheduling.state import State
+
+Victims = Mapping[str, Sequence[str]]
+"""UIDs of the pods to evict, by node."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptVerdict:
+    """The answer to a Preempt call.
+
+    Attributes:
+        nodes: where the pod fits once the victims are gone.
+        spared: the victims on nodes where it would not fit for what stays held, by node.
+    """
+
+    nodes: tuple[str, ...]
+    spared: Mapping[str, tuple[str, ...]]
+
+
+def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> PreemptVerdict:
+    """Return on which nodes pods may be evicted for a pod.
+
+    An owner's seats are its own, and as long as it fits on one of them (or its reservation says
+    Require), nobody is evicted for it anywhere else.
+
+    Args:
+        pod: the pod as kube-scheduler sent it.
+        victims: what kube-scheduler would evict. A victim that is not known to be on its node frees
+            nothing. A node without victims is left out: there is nothing to do, and kube-scheduler
+            1.37 takes it for an error (callExtenders in framework/preemption/preemption.go).
+        state: the cluster.
+        now: unix seconds.
+    """
+    state.ledger.advance(now)
+    seats = state.ledger.seats(pod.name)
+    own = seats_by_node(seats, state.ledger)
+    elsewhere = not _keeps_to_its_seats(pod, seats, state)
+    nodes = [node for node, uids in victims.items() if uids and (elsewhere or node in own)]
+    rows = state.snapshot.rows(nodes)
+    promised = state.nominations.promised(pod, set(nodes) - own.keys(), state.ledger)
+    taken = _less_victims(promised, {node: victims[node] for node in nodes}, state.snapshot)
+    unknown = rows < 0  # Then nothing is held there.
+    helps = unknown | fits_beside_holds(pod, state.snapshot, rows, own, taken)
+    spared = {node: tuple(victims[node]) for node in compress(nodes, ~helps)}
+    return PreemptVerdict(tuple(compress(nodes, helps)), spared)
+
+
+def _keeps_to_its_seats(pod: Pod, seats: Sequence[Reservation], state: State) -> bool:
+    if any(seat.policy is Policy.REQUIRE for seat in seats):
+        return True
+    own = seats_by_node(seats, state.ledger)
+    usable = fits(pod, state.snapshot, own)
+    return bool(np.any(usable[state.snapshot.rows(tuple(own))]))
+
+
+def _less_victims(taken: ByNode, victims: Victims, snapshot: Snapshot) -> ByNode:
+    """Return what is taken on each node once the victims are gone."""
+    left: dict[str, dict[str, int]] = {node: dict(amounts) for node, amounts in taken.items()}
+    for node, uids in victims.items():
+        for uid in set(uids):
+            placement = snapshot.placement(uid)
+            if placement is not None and placement.node == node:
+                totals = left.setdefault(node, {})
+                for resource, amount in placement.pod.requests.items():
+                    totals[resource] = totals.get(resource, 0) - amount
+    return left
