@@ -60,11 +60,11 @@ def _storms(count: int) -> dict[str, Outcome]:
                 path.write_text(blind(config) if scheduler == BLIND else config)
                 plane.start_scheduler(path)
                 with Storm(plane.kubeconfig, scheduler, count) as storm:
-                    seconds = storm.rage()
+                    storm.rage()
                     if scheduler == SCHEDULER:
                         for _ in range(_ROUNDS):
                             storm.try_again(lambda: reserver.metric(PREEMPTIONS))
-                    outcomes[scheduler] = storm.outcome(seconds)
+                    outcomes[scheduler] = storm.outcome()
                 plane.stop_scheduler()
     return outcomes
 

@@ -28,6 +28,7 @@ from tests.e2e.reserver_process import wait_for
 
 _STORES = "/api/v1/namespaces/reserver-system/configmaps"
 _CONNECTIONS = 8
+_PATIENCE_S = 300.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +77,7 @@ class Storm:
         self._node_of: dict[str, str] = {}
         self._refused: set[str] = set()
         self._evicted: set[str] = set()
+        self._seconds = 0.0
 
     def __enter__(self) -> Self:
         """Creates the nodes, what fills them, and what is held."""
@@ -109,12 +111,12 @@ class Storm:
             self._api.delete(f"/api/v1/nodes/{node}")
         self._api.close()
 
-    def rage(self) -> float:
-        """Lets all preemptors come at once; returns after how many seconds all were judged."""
+    def rage(self) -> None:
+        """Lets all preemptors come at once; returns when all were judged."""
         began = time.monotonic()
         self._create(self._preemptors())
-        wait_for(self._are_judged, "all that can land have landed, all others are refused")
-        return time.monotonic() - began
+        wait_for(self._are_judged, "all are landed or refused", _PATIENCE_S)
+        self._seconds = time.monotonic() - began
 
     def try_again(self, preemptions: Callable[[], float]) -> None:
         """Has kube-scheduler try those again that did not land.
@@ -130,7 +132,7 @@ class Storm:
         self._api.delete(f"{self._pods}/{tick.name}", grace_seconds=0)
         wait_for(lambda: preemptions() >= expected, "all are tried again")
 
-    def outcome(self, seconds: float) -> Outcome:
+    def outcome(self) -> Outcome:
         """Has the owners come, and returns what became of all."""
         fates: dict[str, list[str]] = {"useful": [], "useless": [], "elsewhere": []}
         for trial in self._trials:
@@ -144,7 +146,7 @@ class Storm:
             useless=tuple(fates["useless"]),
             elsewhere=tuple(fates["elsewhere"]),
             owners=self._seat_owners(),
-            seconds=seconds,
+            seconds=self._seconds,
         )
 
     def _fate(self, trial: Trial, node: str) -> str:
@@ -160,7 +162,11 @@ class Storm:
             for node, cpu in trial.holds.items()
         ]
         self._create(owners)
-        wait_for(lambda: all(owner.name in self._node_of for owner in owners), "owners are seated")
+        wait_for(
+            lambda: all(owner.name in self._node_of for owner in owners),
+            "owners are seated",
+            _PATIENCE_S,
+        )
         return len(owners)
 
     def _preemptors(self) -> Iterator[StormPod]:

@@ -1,0 +1,83 @@
+"""Preemption on the real kube-scheduler: nobody is evicted for room that stays held."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from hack.controlplane.cluster import ControlPlane, render_scheduler_config
+from hack.preempt.__main__ import BLIND, PREEMPTIONS, blind
+from hack.preempt.storm import Storm
+from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.conftest import SCHEDULER_CONFIG
+from tests.e2e.reserver_process import ReserverProcess
+
+TRIALS, FEW = 48, 8
+"""A quarter of the trials is futile; in another quarter kube-scheduler's first choice is."""
+
+
+@pytest.mark.controlplane
+def test_in_a_priority_storm_nobody_is_evicted_for_room_that_stays_held(
+    kubeconfig: Path, reserver: ReserverProcess
+) -> None:
+    with Storm(kubeconfig, "reserver-scheduler", TRIALS) as storm:
+        storm.rage()
+        storm.try_again(lambda: reserver.metric(PREEMPTIONS))
+        outcome = storm.outcome()
+    assert (outcome.useless, outcome.elsewhere) == ((), ())
+    assert (outcome.landed, outcome.useful) == (TRIALS * 3 / 4, TRIALS * 3 / 4)
+    assert outcome.owners == TRIALS
+
+
+@pytest.mark.controlplane
+def test_without_the_preempt_verb_the_same_storm_evicts_pods_for_nothing(
+    control_plane: ControlPlane, reserver: ReserverProcess, tmp_path: Path
+) -> None:
+    config = tmp_path / "blind.yaml"
+    rendered = render_scheduler_config(
+        SCHEDULER_CONFIG,
+        kubeconfig=control_plane.kubeconfig,
+        port=reserver.port,
+        scheduler_name=BLIND,
+    )
+    config.write_text(blind(rendered))
+    control_plane.start_scheduler(config, BLIND)
+    try:
+        with Storm(control_plane.kubeconfig, BLIND, FEW) as storm:
+            storm.rage()
+            assert len(storm.outcome().useless) == FEW / 2
+    finally:
+        control_plane.stop_scheduler(BLIND)
+
+
+def test_a_pod_that_nobody_was_evicted_for_is_tried_again_when_the_hold_ends(
+    corner: Corner,
+) -> None:
+    _ensure_priority_class(corner.api)
+    (node,) = corner.add_nodes(1, cpu="4")
+    corner.create_pod("filler", {"cpu": "3"})
+    assert corner.wait_bound("filler") == node
+    key = corner.reserve(SPEC, node, "never-comes", cpu="1")
+    corner.wait_held(node)
+    corner.create_pod("important", {"cpu": "4"}, priorityClassName="e2e-high")
+    corner.wait_refused("important", "no candidate node for preemption")
+    assert corner.node_of("filler") == node
+    corner.patch_store(SPEC.store, {key: None})
+    released = time.monotonic()
+    assert corner.wait_bound("important") == node
+    assert time.monotonic() - released <= 3  # kube-scheduler alone takes up to five minutes.
+    assert "filler" not in corner.pod_names()
+
+
+def _ensure_priority_class(api: Any) -> None:
+    scheduling: Any = client.SchedulingV1Api(api.api_client)
+    try:
+        scheduling.create_priority_class({"metadata": {"name": "e2e-high"}, "value": 1000})
+    except ApiException as exc:
+        if exc.status != 409:
+            raise
