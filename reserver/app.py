@@ -87,7 +87,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             watched, apply = _wire(settings, client, clock, lease)
-            extender = Extender(watched.state, apply, clock, watched, writes)
+            told = watched.recorder.tell
+            extender = Extender(watched.state, apply, clock, watched, writes, told)
             routes = Routes(extender, Metrics(watched), watched.obstacles)
             async with asyncio.TaskGroup() as tasks:
                 background = (

@@ -81,6 +81,7 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
     starts: float | None = None,
     expires: float | None = None,
     require: bool = False,
+    yields_above: int | None = None,
     **resources: str,
 ) -> Reservation:
     """Return a reservation; one slot holds the resources and one of the node's pods."""
@@ -93,6 +94,7 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
         starts_at=starts,
         expires_at=expires,
         policy=Policy.REQUIRE if require else Policy.PREFER,
+        yields_above=yields_above,
     )
 
 

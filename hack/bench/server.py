@@ -119,7 +119,7 @@ async def _serve(kind: str, size: Size) -> None:
         else:
             cluster = state(size)
             watched = _Watched(cluster)
-            extender = Extender(cluster, _NoCluster(), time.time, watched, tasks)
+            extender = Extender(cluster, _NoCluster(), time.time, watched, tasks, lambda _: None)
             app = Routes(extender, Metrics(watched), watched.obstacles).application()
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()

@@ -14,7 +14,7 @@ from rich.table import Table
 from hack.chaos.world import SCHEDULER_CONFIG, install
 from hack.controlplane.cluster import ControlPlane, StartError, render_scheduler_config
 from hack.preempt.storm import Outcome, Storm
-from tests.e2e.reserver_process import ReserverProcess
+from hack.reserver_process import ReserverProcess
 
 SCHEDULER, BLIND = "storm-scheduler", "blind-scheduler"
 PREEMPTIONS = 'reserver_extender_calls_total{outcome="refused",verb="preempt"}'
@@ -39,7 +39,7 @@ def main() -> None:
         outcomes = _storms(options.trials)
     except StartError as error:
         sys.exit(str(error))
-    Console().print(_table(outcomes))
+    Console(width=120).print(_table(outcomes))
     sys.exit(bool(outcomes[SCHEDULER].useless))
 
 

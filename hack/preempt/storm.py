@@ -24,7 +24,7 @@ from hack.preempt.trials import (
     nodes_needed,
     trials,
 )
-from tests.e2e.reserver_process import wait_for
+from hack.reserver_process import wait_for
 
 _STORES = "/api/v1/namespaces/reserver-system/configmaps"
 _CONNECTIONS = 8

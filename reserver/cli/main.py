@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from reserver.cli import explain
 from reserver.cli.demo import demo
 from reserver.cli.serve import serve
 
@@ -15,6 +16,7 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(demo)
+app.add_typer(explain.app, name="explain")
 
 
 def main() -> None:

@@ -8,11 +8,11 @@ so that a decision costs the same with ten reservations or ten thousand.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
-from reserver.cluster.pod import PodName
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.claims import Claims
 from reserver.reservations.reservation import ANY_TIME, Phase, Ref, Reservation, Written
@@ -55,6 +55,7 @@ class Ledger:
         self._entries: dict[Ref, _Entry] = {}
         self._by_owner: dict[PodName, dict[Ref, _Entry]] = {}
         self._by_node: dict[str, dict[Ref, _Entry]] = {}
+        self._yielding: dict[str, dict[Ref, _Entry]] = {}
         self._held: dict[str, dict[str, int]] = {}
         self._claims = Claims()
         self._identities: dict[str, Ref] = {}
@@ -214,14 +215,36 @@ class Ledger:
         return (entry.reservation for entry in self._by_node.get(node, {}).values())
 
     def held_after(self, node: str, seats: Iterable[Reservation]) -> dict[str, int]:
-        """Return what is held on a node by reservations certainly written after all of these."""
+        """Return what is held on a node by reservations that stand behind all of these.
+
+        Those were certainly written after them, or they yield to priority and none of these does.
+        """
+        seats = tuple(seats)
         last = max(self._entries[seat.ref].since.last for seat in seats)
+        are_firm = all(seat.yields_above is None for seat in seats)
         totals: dict[str, int] = {}
         for entry in self._by_node.get(node, {}).values():
-            if entry.since.first > last:
+            yields = entry.reservation.yields_above is not None
+            # Of one kind the order counts; those that yield stand behind all that do not.
+            is_behind = entry.since.first > last if yields != are_firm else are_firm
+            if is_behind:
                 for resource, amount in entry.holding.items():
                     totals[resource] = totals.get(resource, 0) + amount
         return totals
+
+    def yielding(self, pod: Pod, nodes: Collection[str]) -> dict[str, dict[str, int]]:
+        """Return what is held on some nodes, for others, that a pod's priority may take."""
+        yielding: dict[str, dict[str, int]] = {}
+        for node in self._yielding.keys() & nodes:
+            totals: dict[str, int] = {}
+            for entry in self._yielding[node].values():
+                reservation = entry.reservation
+                if reservation.yields_to(pod.priority) and pod.name not in reservation.owners:
+                    for resource, amount in entry.holding.items():
+                        totals[resource] = totals.get(resource, 0) + amount
+            if totals:
+                yielding[node] = totals
+        return yielding
 
     def _phase(self, entry: _Entry) -> Phase:
         phase = entry.reservation.phase(len(entry.claimants), self._now)
@@ -261,7 +284,7 @@ class Ledger:
     def _hold(self, entry: _Entry, holding: dict[str, int]) -> None:
         if holding == entry.holding:
             return
-        ref, node = entry.reservation.ref, entry.reservation.node
+        node = entry.reservation.node
         totals = self._held.setdefault(node, {})
         is_less = any(amount > holding.get(name, 0) for name, amount in entry.holding.items())
         for name, amount in entry.holding.items():
@@ -271,13 +294,21 @@ class Ledger:
         entry.holding = holding
         for name in [name for name, amount in totals.items() if not amount]:
             del totals[name]
-        if holding:
-            self._by_node.setdefault(node, {})[ref] = entry
-        else:
-            self._by_node.get(node, {}).pop(ref, None)
+        _put(self._by_node, node, entry)
+        if entry.reservation.yields_above is not None:
+            _put(self._yielding, node, entry)
         self._snapshot.set_held(node, dict(totals))
         if not totals:
             del self._held[node]
-            self._by_node.pop(node, None)
         if is_less:
             self._freed(node)
+
+
+def _put(index: dict[str, dict[Ref, _Entry]], node: str, entry: _Entry) -> None:
+    """Have an entry in an index by node while it holds something."""
+    if entry.holding:
+        index.setdefault(node, {})[entry.reservation.ref] = entry
+    elif node in index:
+        index[node].pop(entry.reservation.ref, None)
+        if not index[node]:
+            del index[node]

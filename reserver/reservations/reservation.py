@@ -82,6 +82,7 @@ class Reservation:
         starts_at: holds from here on, unix seconds; None for at once.
         expires_at: holds until here, unix seconds; None for ever.
         policy: where owners may land when their seat cannot be had.
+        yields_above: pods of a higher priority than this may take what it holds; None: none may.
     """
 
     ref: Ref
@@ -93,6 +94,7 @@ class Reservation:
     starts_at: float | None = None
     expires_at: float | None = None
     policy: Policy = Policy.PREFER
+    yields_above: int | None = None
 
     @property
     def identity(self) -> str:
@@ -105,6 +107,10 @@ class Reservation:
             amount * self.slots <= other.resources.get(name, 0) * other.slots
             for name, amount in self.resources.items()
         )
+
+    def yields_to(self, priority: int) -> bool:
+        """Return whether a pod of this priority may take what it holds."""
+        return self.yields_above is not None and priority > self.yields_above
 
     def phase(self, claims: int, now: float) -> Phase:
         """Return how far it has come at `now` (unix seconds), with so many slots claimed."""

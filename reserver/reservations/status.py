@@ -86,6 +86,9 @@ class Shortages:
             f"{node} has too little {', '.join(lacking)}: pods and holds take more than there is; "
             "the hold takes effect as room appears"
         )
+        if reservation.yields_above is not None:
+            above = reservation.yields_above
+            message += f" (preemptible: pods of a higher priority than {above} may take it)"
         return Status(phase, is_backed=False, message=message)
 
 

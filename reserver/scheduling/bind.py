@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Policy
-from reserver.scheduling.fit import fits_beside_holds, in_the_way, seats_by_node
+from reserver.scheduling.fit import fits_beside_holds, in_the_way, seats_by_node, with_yields
 from reserver.scheduling.state import State
 
 
@@ -41,6 +41,7 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     if row is not None:
         rows = state.snapshot.rows((node,))
         own = seats_by_node((seat for seat in seats if seat.node == node), state.ledger)
+        own = with_yields(own, pod, (node,), state.ledger)
         if not fits_beside_holds(pod, state.snapshot, rows, own).all():
             other = in_the_way(pod, node, state.ledger)
             refusal = f"held by reservation {other.ref}" if other else "node not known yet"

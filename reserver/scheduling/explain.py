@@ -1,53 +1,50 @@
-"""Why a pod may or may not have nodes, in numbers."""
+"""Why a pod may or may not have nodes: in the words of kube-scheduler, and in numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.reservation import Reservation
-from reserver.scheduling.fit import Seat, fits_beside_holds, is_exempt, seats_by_node
+from reserver.cluster.snapshot import Rows, Snapshot
+from reserver.reservations.reservation import Policy, Reservation
+from reserver.scheduling import fit
+from reserver.scheduling.accounts import Hold, NodeExplanation, accounts, hold_of
+from reserver.scheduling.fit import (
+    fits_beside_holds,
+    has_room,
+    is_exempt,
+    is_in_the_way,
+    seats_by_node,
+    with_yields,
+)
+from reserver.scheduling.reasons import HELD
 from reserver.scheduling.state import State
 
+PROMISED = "room promised to pods that were nominated before"
+NOT_ITS_SEAT = "not its seat, and it has to land on one"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceAccount:
-    """One resource of one node: millicores of cpu, base units of all else.
-
-    Attributes:
-        requested_by_pod: what the pod wants.
-        allocatable: what the node offers.
-        requested: what pods there take, those being bound included.
-        held_for_others: what reservations of others hold.
-        free: what is left for the pod; negative where holds lack room.
-    """
-
-    requested_by_pod: int
-    allocatable: int
-    requested: int
-    held_for_others: int
-    free: int
+MOST_NODES = 200
+MOST_RESERVATIONS = 100
+_EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeExplanation:
-    """What the holds of one node mean for a pod.
+class ReasonCount:
+    """One reason why nodes are refused; a node may have several.
 
     Attributes:
-        node: its name.
-        fits: the pod fits beside what is held there for others.
-        is_seat: a reservation holds capacity for the pod there.
-        reservations: the names of those that hold capacity there, at most 20, oldest first.
-        resources: the account of each resource that the pod requests.
+        reason: in the words of kube-scheduler where it is one of its own.
+        nodes: on how many nodes it holds.
+        examples: the names of some.
     """
 
-    node: str
-    fits: bool
-    is_seat: bool
-    reservations: tuple[str, ...]
-    resources: dict[str, ResourceAccount]
+    reason: str
+    nodes: int
+    examples: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +54,13 @@ class Explanation:
     Attributes:
         pod: ``namespace/name``.
         node: where it is bound already; empty while it is not.
+        summary: one line in the manner of kube-scheduler.
+        nodes: how many there are.
+        available: how many it may have, as far as is known here.
+        reasons: why not the others, the most frequent first.
+        in_the_way: the reservations that hold what it would have, at most `MOST_RESERVATIONS`,
+            those that end first first.
+        more_in_the_way: so many were left out.
         exempt: its priority is so high that holds do not apply.
         owns: the reservations that hold capacity for it now.
         nodes_without_holds: on so many nodes nothing is held: reservations do not matter there.
@@ -66,75 +70,111 @@ class Explanation:
 
     pod: str
     node: str
+    summary: str
+    nodes: int
+    available: int
+    reasons: tuple[ReasonCount, ...]
+    in_the_way: tuple[Hold, ...]
+    more_in_the_way: int
     exempt: bool
-    owns: tuple[str, ...]
+    owns: tuple[Hold, ...]
     nodes_without_holds: int
     nodes_with_holds: tuple[NodeExplanation, ...]
     truncated: int
 
 
-MOST_NODES = 200
-_MOST_RESERVATIONS = 20
-
-
-def explain(pod: Pod, state: State, now: float, only: Collection[str] | None = None) -> Explanation:
-    """Return what the holds of each node mean for a pod.
-
-    Args:
-        pod: the pod.
-        state: the cluster.
-        now: unix seconds.
-        only: the nodes to look at; None for all.
-    """
+def explain(pod: Pod, state: State, now: float) -> Explanation:
+    """Return why a pod may or may not have each node, at `now` (unix seconds)."""
     state.ledger.advance(now)
     snapshot = state.snapshot
     seats = state.ledger.seats(pod.name)
+    found = {reason: r & snapshot.exists for reason, r in refusals(pod, state, seats).items()}
+    reasons = _count(found, snapshot)
+    available = int((snapshot.exists & ~_any(found, snapshot)).sum())
+    holds = _in_the_way(pod, np.flatnonzero(found[HELD.message]), state, now)
+    names = [
+        snapshot.name_of(int(row)) for row in np.flatnonzero(snapshot.has_holds & snapshot.exists)
+    ]
     own = {seat.node for seat in seats}
-    names = snapshot.node_names() if only is None else list(filter(snapshot.has_node, only))
-    held = [name for name in names if state.ledger.held_on(name)]
-    held.sort(key=lambda name: (name not in own, name))
+    names.sort(key=lambda name: (name not in own, name))
     return Explanation(
         pod=str(pod.name),
         node=pod.node,
+        summary=_summary(pod, snapshot.node_count, available, reasons),
+        nodes=snapshot.node_count,
+        available=available,
+        reasons=reasons,
+        in_the_way=tuple(holds[:MOST_RESERVATIONS]),
+        more_in_the_way=max(0, len(holds) - MOST_RESERVATIONS),
         exempt=is_exempt(pod),
-        owns=tuple(str(seat.ref) for seat in seats),
-        nodes_without_holds=len(names) - len(held),
-        nodes_with_holds=tuple(_node(pod, name, state, seats) for name in held[:MOST_NODES]),
-        truncated=max(0, len(held) - MOST_NODES),
+        owns=tuple(hold_of(seat, now) for seat in seats),
+        nodes_without_holds=snapshot.node_count - len(names),
+        nodes_with_holds=accounts(pod, names[:MOST_NODES], state, now),
+        truncated=max(0, len(names) - MOST_NODES),
     )
 
 
-def _node(pod: Pod, name: str, state: State, seats: tuple[Reservation, ...]) -> NodeExplanation:
-    own = seats_by_node((seat for seat in seats if seat.node == name), state.ledger)
-    rows = state.snapshot.rows((name,))
-    names = [
-        str(r.ref)
-        for r, _ in zip(state.ledger.holding_on(name), range(_MOST_RESERVATIONS), strict=False)
+def refusals(pod: Pod, state: State, seats: Sequence[Reservation]) -> dict[str, Bools]:
+    """Return each reason why nodes are refused to a pod, and the rows that it refuses.
+
+    Rows without a Node object may say anything.
+    """
+    snapshot = state.snapshot
+    own = seats_by_node(seats, state.ledger)
+    held = np.flatnonzero(snapshot.has_holds & snapshot.exists)
+    names = {snapshot.name_of(int(row)) for row in held}
+    shares = with_yields(own, pod, names, state.ledger)
+    found: dict[str, Bools] = {}
+    for reason, rows in fit.refusals(pod, snapshot, shares):
+        found[reason.message] = found.get(reason.message, np.False_) | rows
+    promised = state.nominations.promised(pod, names - own.keys(), state.ledger)
+    if promised:
+        beside = fits_beside_holds(pod, snapshot, held, shares)
+        still = fits_beside_holds(pod, snapshot, held, shares, promised)
+        room = has_room(pod, snapshot, held)
+        found[PROMISED] = _spread(held[room & beside & ~still], snapshot)
+    if any(seat.policy is Policy.REQUIRE for seat in seats):
+        nodes = [seat.node for seat in seats]
+        found[NOT_ITS_SEAT] = ~_spread(snapshot.rows(nodes), snapshot)
+    return found
+
+
+def _spread(rows: Rows, snapshot: Snapshot) -> Bools:
+    spread = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    spread[rows[rows >= 0]] = True
+    return spread
+
+
+def _any(found: dict[str, Bools], snapshot: Snapshot) -> Bools:
+    refused = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    for rows in found.values():
+        refused |= rows
+    return refused
+
+
+def _count(found: dict[str, Bools], snapshot: Snapshot) -> tuple[ReasonCount, ...]:
+    counts = []
+    for reason, refused in found.items():
+        rows = np.flatnonzero(refused)
+        if len(rows):
+            examples = tuple(snapshot.name_of(row) for row in rows[:_EXAMPLES])
+            counts.append(ReasonCount(reason=reason, nodes=len(rows), examples=examples))
+    return tuple(sorted(counts, key=lambda count: (-count.nodes, count.reason)))
+
+
+def _summary(pod: Pod, nodes: int, available: int, reasons: Sequence[ReasonCount]) -> str:
+    if pod.node:
+        return f"it is on {pod.node} already"
+    counted = ", ".join(f"{count.nodes} {count.reason}" for count in reasons)
+    return f"{available}/{nodes} nodes are available{': ' if counted else ''}{counted}."
+
+
+def _in_the_way(pod: Pod, rows: Rows, state: State, now: float) -> list[Hold]:
+    holds = [
+        hold_of(reservation, now)
+        for row in rows
+        for reservation in state.ledger.holding_on(state.snapshot.name_of(row))
+        if is_in_the_way(reservation, pod)
     ]
-    return NodeExplanation(
-        node=name,
-        fits=bool(fits_beside_holds(pod, state.snapshot, rows, own).all()),
-        is_seat=bool(own),
-        reservations=tuple(names),
-        resources={
-            resource: _account(resource, amount, int(rows[0]), state.snapshot, own.get(name))
-            for resource, amount in pod.requests.items()
-            if resource in state.snapshot.columns
-        },
-    )
-
-
-def _account(
-    resource: str, amount: int, row: int, snapshot: Snapshot, own: Seat | None
-) -> ResourceAccount:
-    column = snapshot.columns[resource]
-    allocatable = int(snapshot.allocatable[row, column])
-    requested = int(snapshot.requested[row, column])
-    held = int(snapshot.held[row, column]) - (own.slot.get(resource, 0) if own else 0)
-    return ResourceAccount(
-        requested_by_pod=amount,
-        allocatable=allocatable,
-        requested=requested,
-        held_for_others=held,
-        free=allocatable - requested - held,
-    )
+    holds.sort(key=lambda hold: (hold.seconds_left is None, hold.seconds_left, hold.reservation))
+    return holds

@@ -9,16 +9,22 @@ The messages are few and constant: one that varies makes kube-scheduler try agai
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from zlib import crc32
 
 import numpy as np
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.reservation import Policy, Reservation
+from reserver.reservations.reservation import Policy, Ref, Reservation
 from reserver.scheduling.effects import Effect, Retry, Steer
-from reserver.scheduling.fit import fits, fits_beside_holds, in_the_way, seats_by_node
+from reserver.scheduling.fit import (
+    fits,
+    fits_beside_holds,
+    in_the_way,
+    seats_by_node,
+    with_yields,
+)
 from reserver.scheduling.state import State
 
 LEAST_SAMPLE = 100
@@ -42,12 +48,16 @@ class FilterVerdict:
         refused: when there are none, the reason for each node of the call.
         effects: what to do after the answer is on its way.
         waits: only what is held for others keeps the pod from these nodes.
+        in_the_way: the reservations that do, when the nodes are refused for few of them.
+        lost_seat: the last seat that kube-scheduler was steered to and has refused by itself.
     """
 
     nodes: Sequence[str] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
     waits: bool = False
+    in_the_way: tuple[Ref, ...] = ()
+    lost_seat: Reservation | None = None
 
 
 def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> FilterVerdict:
@@ -61,36 +71,46 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
     """
     state.ledger.advance(now)
     seats = state.ledger.seats(pod.name)
-    if seats:
-        verdict = _for_owner(pod, names, state, seats)
-        if verdict is not None:
-            return verdict
+    if not seats:
+        return _for_anybody(pod, names, state, seats)
+    verdict, lost = _for_owner(pod, names, state, seats)
+    return replace(verdict or _for_anybody(pod, names, state, seats), lost_seat=lost)
+
+
+def _for_anybody(
+    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
+) -> FilterVerdict:
     nodes = _open_nodes(pod, names, state, seats)
     if nodes:
         return FilterVerdict(nodes=nodes)
-    refused = _name_holds(pod, names, state)
-    return FilterVerdict(refused=refused, effects=_retry(pod, names, state), waits=bool(names))
+    refused, refs = _name_holds(pod, names, state)
+    effects = _retry(pod, names, state)
+    return FilterVerdict(refused=refused, effects=effects, waits=bool(names), in_the_way=refs)
 
 
 def _for_owner(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
-) -> FilterVerdict | None:
-    """Return the seats among the names, or the way to one; None when it may land elsewhere."""
+) -> tuple[FilterVerdict | None, Reservation | None]:
+    """Return the seats among the names, or the way to one; None when it may land elsewhere.
+
+    The second value is the seat that kube-scheduler has refused last.
+    """
     nodes = tuple(dict.fromkeys(seat.node for seat in seats))
-    own = seats_by_node(seats, state.ledger)
+    own = with_yields(seats_by_node(seats, state.ledger), pod, nodes, state.ledger)
     fits = fits_beside_holds(pod, state.snapshot, state.snapshot.rows(nodes), own)
     usable = list(compress(nodes, fits))
     if here := [node for node in usable if node in names]:
-        return FilterVerdict(nodes=here)
+        return FilterVerdict(nodes=here), None
     # A seat that kube-scheduler was steered to and that is not among the names now was refused by
     # its own filters, and so were those before it: it tries the nominated node first.
     tried = usable.index(pod.nominated_node) + 1 if pod.nominated_node in usable else 0
+    lost = next((seat for seat in seats if tried and seat.node == pod.nominated_node), None)
     untried = usable[tried:]
     if not untried and all(seat.policy is not Policy.REQUIRE for seat in seats):
-        return None
+        return None, lost
     refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
     steer = (Steer(pod, untried[0]),) if untried else ()
-    return FilterVerdict(refused=refused, effects=steer)
+    return FilterVerdict(refused=refused, effects=steer), lost
 
 
 def _open_nodes(
@@ -110,6 +130,7 @@ def _open_nodes(
             return nodes[:enough]
     own = seats_by_node(seats, state.ledger)
     promised = state.nominations.promised(pod, set(held) - own.keys(), state.ledger)
+    own = with_yields(own, pod, set(held), state.ledger)
     for chunk in _chunks(held):
         rows = state.snapshot.rows(chunk)
         fits = fits_beside_holds(pod, state.snapshot, rows, own, promised)
@@ -127,7 +148,9 @@ def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
         start, size = start + size, 2 * size
 
 
-def _name_holds(pod: Pod, names: Sequence[str], state: State) -> dict[str, str]:
+def _name_holds(
+    pod: Pod, names: Sequence[str], state: State
+) -> tuple[dict[str, str], tuple[Ref, ...]]:
     """Return the reservation in the way on each node, or constant words when they are many."""
     first: dict[str, Reservation | None] = {}
     refs = set()
@@ -136,8 +159,9 @@ def _name_holds(pod: Pod, names: Sequence[str], state: State) -> dict[str, str]:
         if other is not None:
             refs.add(other.ref)
         if len(refs) > _MOST_NAMED:
-            return dict.fromkeys(names, HELD)
-    return {name: f"held by reservation {r.ref}" if r else HELD for name, r in first.items()}
+            return dict.fromkeys(names, HELD), ()
+    words = {name: f"held by reservation {r.ref}" if r else HELD for name, r in first.items()}
+    return words, tuple(sorted(refs))
 
 
 def _retry(pod: Pod, names: Sequence[str], state: State) -> tuple[Effect, ...]:

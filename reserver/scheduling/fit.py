@@ -11,7 +11,7 @@ and its picture of it is fresher than ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
@@ -49,10 +49,12 @@ class Seat(NamedTuple):
         slot: what it would claim there: one slot of each of its reservations.
         later: what is held there by reservations that were written after all of these. They do not
             count against the slot: room that was taken when they were written is not theirs.
+        yielded: what is held there for others that its priority may take.
     """
 
     slot: Mapping[str, int]
     later: Mapping[str, int]
+    yielded: Mapping[str, int] = MappingProxyType({})
 
 
 Seats = Mapping[str, Seat]
@@ -73,7 +75,7 @@ def fit(pod: Pod, node: str, snapshot: Snapshot, own: Seats = NO_SEATS) -> tuple
     row = snapshot.row(node)
     if row is None or not snapshot.exists[row]:
         return (UNKNOWN_NODE,)
-    found = (reason for reason, rows in _refusals(pod, snapshot, own) if rows[row])
+    found = (reason for reason, rows in refusals(pod, snapshot, own) if rows[row])
     return tuple(dict.fromkeys(found))
 
 
@@ -82,7 +84,7 @@ def fits(pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS) -> Bools:
 
     A row whose Node object is not known does not fit. The arguments are those of `fit`.
     """
-    return _free_of(_refusals(pod, snapshot, own), snapshot)
+    return _free_of(refusals(pod, snapshot, own), snapshot)
 
 
 def allowed(pod: Pod, snapshot: Snapshot) -> Bools:
@@ -99,8 +101,11 @@ def _free_of(refusals: Iterable[Refusal], snapshot: Snapshot) -> Bools:
     return free
 
 
-def _refusals(pod: Pod, snapshot: Snapshot, own: Seats) -> Iterator[Refusal]:
-    """Yield what refuses nodes, in the order of kube-scheduler's default plugins."""
+def refusals(pod: Pod, snapshot: Snapshot, own: Seats) -> Iterator[Refusal]:
+    """Yield what refuses nodes, in the order of kube-scheduler's default plugins.
+
+    A reason may come more than once. The arguments are those of `fit`.
+    """
     yield from node_refusals(pod, snapshot)
     yield from _lacks(pod, snapshot)
     yield from _neighbour_refusals(pod, snapshot)
@@ -156,6 +161,16 @@ def seats_by_node(seats: Iterable[Reservation], ledger: Ledger) -> dict[str, Sea
     }
 
 
+def with_yields(
+    own: Mapping[str, Seat], pod: Pod, nodes: Collection[str], ledger: Ledger
+) -> dict[str, Seat]:
+    """Return an owner's seats, and on some nodes what others hold and its priority may take."""
+    shares = dict(own)
+    for node, yielded in ledger.yielding(pod, nodes).items():
+        shares[node] = own.get(node, Seat({}, {}))._replace(yielded=yielded)
+    return shares
+
+
 def _total(slots: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: dict[str, int] = {}
     for slot in slots:
@@ -166,8 +181,12 @@ def _total(slots: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def in_the_way(pod: Pod, node: str, ledger: Ledger) -> Reservation | None:
     """Return the oldest reservation of others that holds capacity on a node, None without one."""
-    others = (r for r in ledger.holding_on(node) if pod.name not in r.owners)
-    return next(others, None)
+    return next((r for r in ledger.holding_on(node) if is_in_the_way(r, pod)), None)
+
+
+def is_in_the_way(reservation: Reservation, pod: Pod) -> bool:
+    """Return whether what a reservation holds is held against a pod."""
+    return pod.name not in reservation.owners and not reservation.yields_to(pod.priority)
 
 
 def fits_beside_holds(
@@ -179,7 +198,7 @@ def fits_beside_holds(
         pod: the pod, not placed yet.
         snapshot: capacity.
         rows: rows to look at; each one known.
-        own: the pod's seats (`seats_by_node`).
+        own: the pod's seats (`seats_by_node`), and what it may take besides (`with_yields`).
         taken: what is taken by node beside what the snapshot shows; negative for what comes free.
 
     Returns:
@@ -196,6 +215,8 @@ def fits_beside_holds(
     free -= _cells(taken, snapshot, rows, columns)
     fits_each = (held <= 0) | (free >= amounts)
     if own:
+        yielded = _cells({n: seat.yielded for n, seat in own.items()}, snapshot, rows, columns)
+        fits_each |= (held <= yielded) | (free + yielded >= amounts)
         later = _cells({node: seat.later for node, seat in own.items()}, snapshot, rows, columns)
         fits_each |= (amounts <= slot) & (free + later >= amounts)
     fits = np.all(fits_each, axis=1)

@@ -16,7 +16,13 @@ import numpy as np
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Policy, Reservation
-from reserver.scheduling.fit import ByNode, fits, fits_beside_holds, seats_by_node
+from reserver.scheduling.fit import (
+    ByNode,
+    fits,
+    fits_beside_holds,
+    seats_by_node,
+    with_yields,
+)
 from reserver.scheduling.state import State
 
 Victims = Mapping[str, Sequence[str]]
@@ -58,8 +64,9 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     rows = state.snapshot.rows(nodes)
     promised = state.nominations.promised(pod, set(nodes) - own.keys(), state.ledger)
     taken = _less_victims(promised, {node: victims[node] for node in nodes}, state.snapshot)
+    shares = with_yields(own, pod, nodes, state.ledger)
     unknown = rows < 0  # Then nothing is held there.
-    helps = unknown | fits_beside_holds(pod, state.snapshot, rows, own, taken)
+    helps = unknown | fits_beside_holds(pod, state.snapshot, rows, shares, taken)
     spared = {node: tuple(victims[node]) for node in compress(nodes, ~helps)}
     return PreemptVerdict(tuple(compress(nodes, helps)), spared)
 
@@ -68,7 +75,7 @@ def _keeps_to_its_seats(pod: Pod, seats: Sequence[Reservation], state: State) ->
     if any(seat.policy is Policy.REQUIRE for seat in seats):
         return True
     own = seats_by_node(seats, state.ledger)
-    usable = fits(pod, state.snapshot, own)
+    usable = fits(pod, state.snapshot, with_yields(own, pod, tuple(own), state.ledger))
     return bool(np.any(usable[state.snapshot.rows(tuple(own))]))
 
 

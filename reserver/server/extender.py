@@ -13,12 +13,14 @@ from cachetools import TTLCache
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput, NotReady
+from reserver.scheduling.accounts import accounts
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.effects import Effect, Retry
 from reserver.scheduling.explain import Explanation, explain
 from reserver.scheduling.filter import FilterVerdict, filter_nodes
 from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
 from reserver.scheduling.state import State
+from reserver.scheduling.telling import Telling, tell
 from reserver.wire.extender import ExtenderBindingArgs
 
 log = structlog.get_logger(__name__)
@@ -70,6 +72,7 @@ class Extender:
         clock: Callable[[], float],
         sight: Sight,
         tasks: asyncio.TaskGroup,
+        told: Callable[[Telling], None],
     ) -> None:
         """Decide on a state.
 
@@ -79,12 +82,14 @@ class Extender:
             clock: unix seconds.
             sight: how well the state shows the cluster.
             tasks: owns the bindings and effects under way.
+            told: is given what the owners of pods should know; returns at once.
         """
         self._state = state
         self._cluster = cluster
         self._clock = clock
         self._sight = sight
         self._tasks = tasks
+        self._told = told
         self._under_way: dict[str, asyncio.Task[str]] = {}
         self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, _TRIES_WINDOW_S, timer=clock)
 
@@ -103,14 +108,16 @@ class Extender:
         now = self._clock()
         verdict = filter_nodes(pod, names, self._state, now)
         self._state.judged(pod, names, waits=verdict.waits)
+        if telling := tell(pod, len(names), verdict, self._state):
+            self._told(telling)
         if not verdict.nodes and log.is_enabled_for(logging.DEBUG):
-            accounts = explain(pod, self._state, now, names[:_MOST_LOGGED]).nodes_with_holds
+            nodes = accounts(pod, names[:_MOST_LOGGED], self._state, now)
             log.debug(
                 "filter refused all",
                 pod=str(pod.name),
                 names=len(names),
                 effects=[type(effect).__name__ for effect in verdict.effects],
-                nodes=[asdict(account) for account in accounts],
+                nodes=[asdict(account) for account in nodes],
             )
         return verdict
 

@@ -20,6 +20,7 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     starts_at: float | None = None,
     expires_at: float | None = None,
     policy: Policy = Policy.PREFER,
+    yields_above: int | None = None,
 ) -> Reservation:
     """Return a reservation whose digest follows from what it says, not from how it is written.
 
@@ -28,6 +29,8 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     inherit them.
     """
     said = [node, sorted(owners), sorted(resources.items()), slots, starts_at, expires_at, policy]
+    if yields_above is not None:  # Without it the digest is what it was before there was this.
+        said.append(yields_above)
     digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
     return Reservation(
         ref=ref,
@@ -39,4 +42,5 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
         starts_at=starts_at,
         expires_at=expires_at,
         policy=policy,
+        yields_above=yields_above,
     )

@@ -21,6 +21,10 @@ DEFAULT_TTL_S = 24 * 3600.0
 
 MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
 MAX_SLOTS = 100_000
+LEAST_PRIORITY = -(2**31)
+MOST_PRIORITY = 1_000_000_000
+"""HighestUserDefinablePriority in pkg/apis/scheduling/types.go."""
+
 _NATIVE = re.compile(r"cpu|memory|pods|ephemeral-storage|hugepages-[0-9A-Za-z]+")
 
 
@@ -47,6 +51,8 @@ class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     expires_at: str | None = None
     ttl: str | int | None = None
     policy: Policy = Policy.PREFER
+    preemptible: bool = False
+    priority: int | None = None
     reusable: bool = False
 
 
@@ -88,6 +94,7 @@ def read(document: Any, ref: Ref, seen_at: float) -> Reservation:  # noqa: ANN40
         starts_at=starts_at,
         expires_at=expires_at,
         policy=spec.policy,
+        yields_above=_yields_above(spec),
     )
 
 
@@ -112,6 +119,18 @@ def _refuse_unsupported(spec: Spec) -> None:
         raise InvalidInput("node", "is missing", "name the node whose capacity to hold")
     if spec.reusable:
         raise InvalidInput("reusable", "true is not supported yet", "remove it")
+
+
+def _yields_above(spec: Spec) -> int | None:
+    priority = 0 if spec.priority is None else spec.priority
+    if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
+        problem = f"{quantity.shorten(str(priority))} is out of range"
+        remedy = f"write {LEAST_PRIORITY} to {MOST_PRIORITY}, as in a PriorityClass"
+        raise InvalidInput("priority", problem, remedy)
+    if spec.priority is not None and not spec.preemptible:
+        remedy = "remove it, or let pods of higher priority take the hold: preemptible: true"
+        raise InvalidInput("priority", "means nothing without preemptible", remedy)
+    return priority if spec.preemptible else None
 
 
 def _owners(spec: Spec, namespace: str) -> frozenset[PodName]:

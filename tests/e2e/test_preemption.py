@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from kubernetes.client.exceptions import ApiException
 from hack.controlplane.cluster import ControlPlane, render_scheduler_config
 from hack.preempt.__main__ import BLIND, PREEMPTIONS, blind
 from hack.preempt.storm import Storm
+from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import SPEC, Corner
 from tests.e2e.conftest import SCHEDULER_CONFIG
-from tests.e2e.reserver_process import ReserverProcess
 
 TRIALS, FEW = 48, 8
 """A quarter of the trials is futile; in another quarter kube-scheduler's first choice is."""
@@ -60,10 +61,10 @@ def test_a_pod_that_nobody_was_evicted_for_is_tried_again_when_the_hold_ends(
 ) -> None:
     _ensure_priority_class(corner.api)
     (node,) = corner.add_nodes(1, cpu="4")
-    corner.create_pod("filler", {"cpu": "3"})
-    assert corner.wait_bound("filler") == node
     key = corner.reserve(SPEC, node, "never-comes", cpu="1")
     corner.wait_held(node)
+    corner.create_pod("filler", {"cpu": "3"})
+    assert corner.wait_bound("filler") == node
     corner.create_pod("important", {"cpu": "4"}, priorityClassName="e2e-high")
     corner.wait_refused("important", "no candidate node for preemption")
     assert corner.node_of("filler") == node
@@ -81,3 +82,28 @@ def _ensure_priority_class(api: Any) -> None:
     except ApiException as exc:
         if exc.status != 409:
             raise
+
+
+def test_a_reservation_that_yields_says_so_when_a_pod_of_higher_priority_takes_it(
+    corner: Corner,
+) -> None:
+    _ensure_priority_class(corner.api)
+    (node,) = corner.add_nodes(1, cpu="4")
+    key = f"{node}.soft"
+    reservation = {
+        "owners": [{"pod": {"name": "never-comes", "namespace": corner.name}}],
+        "resources": {"cpu": "3"},
+        "node": node,
+        "preemptible": True,
+    }
+    corner.patch_store(SPEC.store, {key: json.dumps(reservation)})
+    corner.wait_held(node)
+    corner.create_pod("modest", {"cpu": "3"})
+    corner.wait_refused("modest", "held by reservation")
+    corner.create_pod("important", {"cpu": "3"}, priorityClassName="e2e-high")
+    assert corner.wait_bound("important") == node
+    namespace, name = SPEC.store
+    statuses = (namespace, f"{name}-status")
+    wait_for(lambda: '"backed":false' in corner.keys(statuses)[key], "it is not backed")
+    assert "preemptible" in corner.keys(statuses)[key]
+    wait_for(lambda: any(key in e for e in corner.events("NotBacked", namespace)), "an event")

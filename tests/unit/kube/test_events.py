@@ -7,9 +7,10 @@ import pytest
 
 from reserver.errors import InvalidInput
 from reserver.kube.events import Recorder
+from reserver.scheduling.telling import Telling
 from reserver.wire.objects import Metadata
 from reserver.wire.store import Problem
-from tests.builders import ref
+from tests.builders import pod, ref
 from tests.unit.kube.fakes import PatientClient, ScriptedClient, refused
 
 NOW = 1_900_000_000.0
@@ -27,6 +28,10 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def telling(cause: str = "r", name: str = "web-0", message: str = "held by r") -> Telling:
+    return Telling(pod(name), "HeldByReservations", cause, message)
 
 
 @asynccontextmanager
@@ -130,3 +135,59 @@ async def test_reporting_never_waits_even_when_no_event_can_be_written() -> None
             configmap = Metadata(name="store", namespace="shop", uid=f"uid-{number}")
             recorder.report(configmap, problem("a"))
         assert recorder.reported == 5000
+
+
+async def test_what_keeps_a_pod_becomes_an_event_on_it() -> None:
+    client = ScriptedClient({})
+    async with recording(client) as recorder:
+        recorder.tell(telling())
+    (event,) = events(client)
+    assert client.requests[0].path == "/api/v1/namespaces/shop/events"
+    assert (event["type"], event["reason"]) == ("Warning", "HeldByReservations")
+    assert event["message"] == "held by r"
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "shop",
+        "name": "web-0",
+        "uid": "uid-web-0",
+    }
+
+
+async def test_of_each_cause_a_pod_has_one_event_however_often_it_is_tried() -> None:
+    client = ScriptedClient(*[{}] * 9)
+    async with recording(client) as recorder:
+        for number in range(30):
+            recorder.tell(telling(message=f"{number} nodes"))
+            recorder.tell(telling("other"))
+            recorder.tell(telling(name="web-1"))
+    assert len(events(client)) == 3
+
+
+async def test_when_very_many_pods_are_refused_at_once_the_rest_are_told_later() -> None:
+    client, clock = ScriptedClient(*[{}] * 999), Clock()
+    async with recording(client, clock) as recorder:
+        for window in (1, 2, 3):
+            for number in range(250):
+                recorder.tell(telling(name=f"web-{number}"))
+            for _ in range(500):
+                await asyncio.sleep(0)
+            assert len(events(client)) == min(250, window * 100)
+            clock.now += 10
+
+
+async def test_a_clock_that_goes_back_silences_nobody() -> None:
+    client, clock = ScriptedClient({}, {}), Clock()
+    async with recording(client, clock) as recorder:
+        recorder.tell(telling())
+        clock.now -= 86_400
+        recorder.tell(telling(name="web-1"))
+    assert len(events(client)) == 2
+
+
+async def test_telling_never_waits_even_when_no_event_can_be_written() -> None:
+    clock = Clock()
+    async with recording(PatientClient(), clock) as recorder:
+        for number in range(5000):
+            clock.now += 1
+            recorder.tell(telling(name=f"web-{number}"))

@@ -1,10 +1,92 @@
 import pytest
 
+from reserver.scheduling.accounts import Hold, ResourceAccount, accounts
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.explain import MOST_NODES, ResourceAccount, explain
+from reserver.scheduling.explain import MOST_NODES, MOST_RESERVATIONS, Explanation, explain
 from tests.builders import NOW, node, pod, reservation, state_of
 
 W1, W2, W3 = (node(f"worker-{number}", cpu="4") for number in (1, 2, 3))
+
+
+def hold(key: str, on: str = "worker-1", left: float | None = None) -> Hold:
+    expires = None if left is None else NOW + left
+    return Hold(reservation=f"shop/store/{key}", node=on, expires_at=expires, seconds_left=left)
+
+
+def counted(told: Explanation) -> dict[str, int]:
+    return {reason.reason: reason.nodes for reason in told.reasons}
+
+
+def test_nodes_are_counted_by_reason_in_the_manner_of_kube_scheduler() -> None:
+    full = [pod(f"b{number}", node=f"worker-{number}", cpu="3") for number in (2, 3)]
+    state = state_of(W1, W2, W3, reservation("r", cpu="3"), *full)
+    told = explain(pod("a", cpu="2"), state, NOW)
+    assert told.summary == (
+        "0/3 nodes are available: 2 Insufficient cpu, 1 capacity held by reservations."
+    )
+    assert (told.nodes, told.available) == (3, 0)
+    assert [reason.examples for reason in told.reasons] == [
+        ("worker-2", "worker-3"),
+        ("worker-1",),
+    ]
+
+
+def test_a_node_counts_for_each_of_its_reasons_and_is_available_for_none() -> None:
+    state = state_of(node("worker-1", cpu="1", memory="1Gi"), W2)
+    told = explain(pod("a", cpu="2", gpu="1", memory="2Gi"), state, NOW)
+    assert counted(told) == {
+        "Insufficient nvidia.com/gpu": 2,
+        "Insufficient memory": 2,
+        "Insufficient cpu": 1,
+    }
+    assert told.available == 0
+
+
+def test_pods_are_counted_in_kube_schedulers_words() -> None:
+    state = state_of(node("worker-1", cpu="4", pods="1"), pod("b", node="worker-1"))
+    assert explain(pod("a"), state, NOW).summary == "0/1 nodes are available: 1 Too many pods."
+
+
+def test_a_pod_that_nothing_keeps_is_told_so() -> None:
+    told = explain(pod("a", cpu="1"), state_of(W1, W2), NOW)
+    assert (told.summary, told.reasons) == ("2/2 nodes are available.", ())
+
+
+def test_a_pod_that_is_bound_is_told_where() -> None:
+    told = explain(pod("a", node="worker-1", cpu="1"), state_of(W1), NOW)
+    assert told.summary == "it is on worker-1 already"
+
+
+def test_what_is_in_the_way_is_told_with_the_time_that_it_has_left() -> None:
+    holds = [
+        reservation("for-ever", cpu="1"),
+        reservation("soon", cpu="1", expires=NOW + 60),
+        reservation("later", cpu="1", expires=NOW + 600),
+        reservation("room-beside-it", node="worker-2", cpu="1", expires=NOW + 1),
+    ]
+    told = explain(pod("a", cpu="2"), state_of(W1, W2, *holds), NOW)
+    assert told.in_the_way == (hold("soon", left=60), hold("later", left=600), hold("for-ever"))
+
+
+def test_of_very_many_reservations_in_the_way_some_are_told_and_the_rest_counted() -> None:
+    holds = [reservation(f"r{number}", cpu="10m") for number in range(MOST_RESERVATIONS + 7)]
+    told = explain(pod("a", cpu="4"), state_of(W1, *holds), NOW)
+    assert (len(told.in_the_way), told.more_in_the_way) == (MOST_RESERVATIONS, 7)
+
+
+def test_room_that_others_were_nominated_for_is_not_called_held() -> None:
+    first = pod("first", priority=1000, nominated="worker-1", cpu="3")
+    state = state_of(W1, reservation("r", cpu="1"), first)
+    told = explain(pod("a", cpu="1"), state, NOW)
+    assert counted(told) == {"room promised to pods that were nominated before": 1}
+    assert told.in_the_way == ()
+
+
+def test_an_owner_that_requires_its_seat_is_told_that_other_nodes_are_none() -> None:
+    state = state_of(W1, W2, W3, reservation("r", require=True, cpu="1"))
+    told = explain(pod("owner", cpu="1"), state, NOW)
+    assert (told.available, counted(told)) == (1, {"not its seat, and it has to land on one": 2})
+    assert told.owns == (hold("r"),)
 
 
 def test_the_numbers_of_a_node_with_holds_are_told() -> None:
@@ -15,7 +97,7 @@ def test_the_numbers_of_a_node_with_holds_are_told() -> None:
     assert told.nodes_without_holds == 1
     (account,) = told.nodes_with_holds
     assert (account.node, account.fits, account.is_seat) == ("worker-1", False, False)
-    assert account.reservations == ("shop/store/r",)
+    assert account.reservations == (hold("r"),)
     assert account.resources["cpu"] == ResourceAccount(
         requested_by_pod=2000, allocatable=4000, requested=1000, held_for_others=2000, free=1000
     )
@@ -28,7 +110,7 @@ def test_an_owners_seats_come_first_and_its_own_slot_counts_for_it() -> None:
         reservation("mine", node="worker-2", cpu="2"),
     ]
     told = explain(asking, state_of(W1, W2, W3, *holds), NOW)
-    assert told.owns == ("shop/store/mine",)
+    assert told.owns == (hold("mine", on="worker-2"),)
     assert [(n.node, n.is_seat, n.fits) for n in told.nodes_with_holds] == [
         ("worker-2", True, True),
         ("worker-1", False, True),
@@ -37,8 +119,7 @@ def test_an_owners_seats_come_first_and_its_own_slot_counts_for_it() -> None:
 
 
 def test_a_hold_that_lacks_room_shows_as_less_than_nothing_free() -> None:
-    hold = reservation("r", cpu="3")
-    state = state_of(W1, hold, pod("b", node="worker-1", cpu="2"))
+    state = state_of(W1, reservation("r", cpu="3"), pod("b", node="worker-1", cpu="2"))
     told = explain(pod("a", cpu="1"), state, NOW)
     assert told.nodes_with_holds[0].resources["cpu"].free == -1000
 
@@ -49,6 +130,7 @@ def test_what_is_explained_is_what_bind_decides(cpu: str) -> None:
     told = explain(pod("a", cpu=cpu), state, NOW)
     decided = judge_bind(pod("a", cpu=cpu), "worker-1", state, NOW).refusal is None
     assert told.nodes_with_holds[0].fits == decided
+    assert (told.available == 1) == decided
 
 
 def test_a_large_cluster_is_told_in_part_and_says_so() -> None:
@@ -64,3 +146,9 @@ def test_system_critical_pods_are_told_that_holds_do_not_apply() -> None:
     told = explain(pod("a", priority=2_000_001_000), state_of(W1, reservation("r", cpu="1")), NOW)
     assert told.exempt
     assert told.nodes_with_holds[0].fits
+
+
+def test_nodes_that_are_not_known_have_no_account() -> None:
+    state = state_of(W1, reservation("r", cpu="1"))
+    told = accounts(pod("a", cpu="1"), ["worker-1", "ghost"], state, NOW)
+    assert [account.node for account in told] == ["worker-1"]

@@ -7,6 +7,7 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.state import State
+from reserver.scheduling.telling import Telling
 from reserver.server.extender import Extender
 from tests.builders import NOW, node, state_of
 from tests.unit.server.fakes import FakeCluster, FakeSight
@@ -18,6 +19,7 @@ class Served:
     Attributes:
         sight: what keeps it from deciding, and whether a watch is broken.
         now: what its clock shows.
+        told: what the owners of pods were told.
     """
 
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
@@ -25,7 +27,10 @@ class Served:
         self.cluster = FakeCluster()
         self.sight = FakeSight()
         self.now = NOW
-        self.extender = Extender(self.state, self.cluster, lambda: self.now, self.sight, tasks)
+        self.told: list[Telling] = []
+        self.extender = Extender(
+            self.state, self.cluster, lambda: self.now, self.sight, tasks, self.told.append
+        )
 
     def show(self, *things: Node | Pod | Reservation) -> None:
         """Let the watches show something."""

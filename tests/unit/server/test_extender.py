@@ -230,6 +230,8 @@ async def test_nothing_is_decided_before_the_cluster_is_seen(served: Served) -> 
         await served.extender.bind(call("owner"))
     with pytest.raises(NotReady):
         served.extender.explain(OWNER.name)
+    with pytest.raises(NotReady):
+        await served.extender.preempt(OWNER, {"worker-1": ["uid-v"]})
     assert served.cluster.bound == []
 
 
@@ -282,6 +284,21 @@ async def test_the_tries_of_one_pod_are_not_those_of_another(served: Served) -> 
         for _ in range(30):
             await carry_out(served, one)
     assert len(served.cluster.effects) == 5 * 8
+
+
+async def test_the_owner_of_a_pod_that_only_holds_keep_is_told(served: Served) -> None:
+    served.show(SEAT)
+    served.extender.filter(pod("a", cpu="3"), ["worker-1"])
+    served.extender.filter(pod("a", cpu="3"), ["worker-2"])
+    assert [telling.reason for telling in served.told] == ["HeldByReservations"]
+
+
+async def test_a_pod_that_waits_for_a_preemption_is_known_to_wait(served: Served) -> None:
+    asking = pod("a", priority=1000, cpu="3")
+    served.show(SEAT, asking, pod("v", node="worker-1", cpu="2"))
+    verdict = await served.extender.preempt(asking, {"worker-1": ["uid-v"]})
+    assert verdict.nodes == ()
+    assert served.state.waiting[asking.uid].spared == {"worker-1": ("uid-v",)}
 
 
 async def test_a_pod_is_explained_if_it_is_known(served: Served) -> None:

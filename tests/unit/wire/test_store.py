@@ -137,6 +137,8 @@ def test_everything_that_a_spec_can_say_is_read() -> None:
             slots=2,
             startsAt="2029-12-31T23:00:00-01:00",
             policy="Require",
+            preemptible=True,
+            priority=500,
             reusable=False,
         )
     )
@@ -152,6 +154,22 @@ def test_everything_that_a_spec_can_say_is_read() -> None:
     assert full.slots == 2
     assert full.starts_at == 1893456000
     assert full.policy is Policy.REQUIRE
+    assert full.yields_above == 500
+
+
+def test_a_reservation_yields_to_priority_only_if_it_says_so() -> None:
+    assert one(spec()).yields_above is None
+    assert one(spec(preemptible=False)).identity == one(spec()).identity
+    assert one(spec(preemptible=True)).yields_above == 0
+    assert one(spec(preemptible=True, priority=-7)).yields_above == -7
+
+
+def test_reservations_of_earlier_versions_keep_their_identity() -> None:
+    """A claim names it: if it changed with an upgrade, claimed entries would hold again."""
+    text = json.dumps(
+        {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": 1}, "node": "n", "ttl": 0}
+    )
+    assert one(text).digest == "b0b5c5f4faafa1d6"
 
 
 # When it expires.
@@ -393,6 +411,8 @@ WRONG_TYPES: dict[str, set[str]] = {
     "expiresAt": {"text", "number", "fraction", "truth", "list", "object"},
     "ttl": {"fraction", "truth", "list", "object"},
     "policy": {"text", "number", "fraction", "truth", "nothing", "list", "object"},
+    "preemptible": {"text", "number", "fraction", "nothing", "list", "object"},
+    "priority": {"text", "fraction", "truth", "list", "object"},
     "reusable": {"text", "number", "fraction", "truth", "nothing", "list", "object"},
     "placement": {"text", "number", "fraction", "truth", "list", "object"},
     "surprise": {"text", "number", "fraction", "truth", "nothing", "list", "object"},
@@ -452,6 +472,10 @@ def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str)
         pytest.param({"slots": -1}, "slots", id="negative slots"),
         pytest.param({"slots": 100_001}, "slots", id="absurd slots"),
         pytest.param({"policy": "prefer"}, "policy", id="no such policy"),
+        pytest.param({"priority": 5}, "priority", id="a priority that means nothing"),
+        pytest.param({"preemptible": True, "priority": 10**9 + 1}, "priority", id="the system's"),
+        pytest.param({"preemptible": True, "priority": -(2**31) - 1}, "priority", id="too low"),
+        pytest.param({"preemptible": True, "priority": 10**90}, "priority", id="no priority"),
     ],
 )
 def test_a_spec_that_cannot_be_enforced_is_refused_at_its_field(
@@ -572,6 +596,7 @@ def test_the_same_reservation_written_differently_is_the_same() -> None:
         {"expiresAt": "2030-03-17T17:46:41Z"},
         {"startsAt": "2029-01-01T00:00:00Z"},
         {"policy": "Require"},
+        {"preemptible": True},
     ],
     ids=str,
 )

@@ -1,0 +1,125 @@
+"""What the holds of nodes mean for a pod, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.fit import Seat, fits_beside_holds, seats_by_node, with_yields
+from reserver.scheduling.state import State
+
+_MOST_ON_ONE_NODE = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A reservation that holds capacity.
+
+    Attributes:
+        reservation: its name.
+        node: where.
+        expires_at: until when it holds, unix seconds; None for ever.
+        seconds_left: how long that is from now on; None for ever.
+    """
+
+    reservation: str
+    node: str
+    expires_at: float | None
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceAccount:
+    """One resource of one node: millicores of cpu, base units of all else.
+
+    Attributes:
+        requested_by_pod: what the pod wants.
+        allocatable: what the node offers.
+        requested: what pods there take, those being bound included.
+        held_for_others: what reservations of others hold.
+        free: what is left for the pod; negative where holds lack room.
+    """
+
+    requested_by_pod: int
+    allocatable: int
+    requested: int
+    held_for_others: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeExplanation:
+    """What the holds of one node mean for a pod.
+
+    Attributes:
+        node: its name.
+        fits: the pod fits beside what is held there for others.
+        is_seat: a reservation holds capacity for the pod there.
+        reservations: those that hold capacity there, at most 20, oldest first.
+        resources: the account of each resource that the pod requests.
+    """
+
+    node: str
+    fits: bool
+    is_seat: bool
+    reservations: tuple[Hold, ...]
+    resources: dict[str, ResourceAccount]
+
+
+def hold_of(reservation: Reservation, now: float) -> Hold:
+    """Return a reservation as something that holds, at `now` (unix seconds)."""
+    expires_at = reservation.expires_at
+    return Hold(
+        reservation=str(reservation.ref),
+        node=reservation.node,
+        expires_at=expires_at,
+        seconds_left=None if expires_at is None else expires_at - now,
+    )
+
+
+def accounts(
+    pod: Pod, names: Collection[str], state: State, now: float
+) -> tuple[NodeExplanation, ...]:
+    """Return what the holds of some nodes mean for a pod, in numbers."""
+    seats = state.ledger.seats(pod.name)
+    known = [name for name in names if state.snapshot.has_node(name)]
+    return tuple(_node(pod, name, state, seats, now) for name in known)
+
+
+def _node(
+    pod: Pod, name: str, state: State, seats: Sequence[Reservation], now: float
+) -> NodeExplanation:
+    own = seats_by_node((seat for seat in seats if seat.node == name), state.ledger)
+    own_and_more = with_yields(own, pod, (name,), state.ledger)
+    rows = state.snapshot.rows((name,))
+    holding = zip(state.ledger.holding_on(name), range(_MOST_ON_ONE_NODE), strict=False)
+    return NodeExplanation(
+        node=name,
+        fits=bool(fits_beside_holds(pod, state.snapshot, rows, own_and_more).all()),
+        is_seat=bool(own),
+        reservations=tuple(hold_of(reservation, now) for reservation, _ in holding),
+        resources={
+            resource: _account(resource, amount, int(rows[0]), state.snapshot, own.get(name))
+            for resource, amount in pod.requests.items()
+            if resource in state.snapshot.columns
+        },
+    )
+
+
+def _account(
+    resource: str, amount: int, row: int, snapshot: Snapshot, own: Seat | None
+) -> ResourceAccount:
+    column = snapshot.columns[resource]
+    allocatable = int(snapshot.allocatable[row, column])
+    requested = int(snapshot.requested[row, column])
+    held = int(snapshot.held[row, column]) - (own.slot.get(resource, 0) if own else 0)
+    return ResourceAccount(
+        requested_by_pod=amount,
+        allocatable=allocatable,
+        requested=requested,
+        held_for_others=held,
+        free=allocatable - requested - held,
+    )

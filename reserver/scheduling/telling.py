@@ -1,0 +1,61 @@
+"""What the owner of a pod is told by an Event about why it waits, or has lost its seat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Policy, Reservation
+from reserver.scheduling.explain import refusals
+from reserver.scheduling.filter import FilterVerdict
+from reserver.scheduling.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What to tell of a pod, once for each cause.
+
+    Attributes:
+        pod: the pod.
+        reason: in one word, as Events have it.
+        cause: what it is told once for.
+        message: what is told.
+    """
+
+    pod: Pod
+    reason: str
+    cause: str
+    message: str
+
+
+def tell(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Telling | None:
+    """Return what to tell of a pod after a Filter call, None for nothing.
+
+    Args:
+        pod: the pod as kube-scheduler sent it.
+        names: how many nodes the call named.
+        verdict: its answer.
+        state: the cluster.
+    """
+    if verdict.lost_seat is not None:
+        return _lost(pod, verdict.lost_seat, state)
+    if verdict.waits and not verdict.effects:
+        held_by = ", ".join(map(str, verdict.in_the_way))
+        cause = held_by or "many reservations"
+        nodes = "1 node has" if names == 1 else f"{names} nodes have"
+        message = f"{nodes} room for it that is held for others by {cause}"
+        return Telling(pod, "HeldByReservations", cause, message)
+    return None
+
+
+def _lost(pod: Pod, seat: Reservation, state: State) -> Telling:
+    row = state.snapshot.row(seat.node)
+    reasons = [
+        reason
+        for reason, rows in refusals(pod, state, state.ledger.seats(pod.name)).items()
+        if row is not None and rows[row]
+    ]
+    why = ", ".join(reasons) or "a constraint that Reserver does not judge"
+    then = "waits for it" if seat.policy is Policy.REQUIRE else "may land elsewhere"
+    message = f"kube-scheduler refuses its seat on {seat.node} (reservation {seat.ref}): {why}"
+    return Telling(pod, "SeatRefused", f"{seat.identity}: {why}", f"{message}; it {then}")
