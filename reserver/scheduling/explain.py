@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +11,13 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.reservations.reservation import Policy, Reservation
-from reserver.scheduling import fit
 from reserver.scheduling.accounts import Hold, NodeExplanation, accounts, hold_of
 from reserver.scheduling.fit import (
     fits_beside_holds,
     has_room,
     is_exempt,
     is_in_the_way,
+    refusals,
     seats_by_node,
     with_yields,
 )
@@ -56,8 +56,8 @@ class Explanation:
         node: where it is bound already; empty while it is not.
         summary: one line in the manner of kube-scheduler.
         nodes: how many there are.
-        available: how many it may have, as far as is known here.
-        reasons: why not the others, the most frequent first.
+        available: how many it may have, as far as is known here; 0 for a pod that is on one.
+        reasons: why not the others, the most frequent first; none for a pod that is on one.
         in_the_way: the reservations that hold what it would have, at most `MOST_RESERVATIONS`,
             those that end first first.
         more_in_the_way: so many were left out.
@@ -88,10 +88,11 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
     state.ledger.advance(now)
     snapshot = state.snapshot
     seats = state.ledger.seats(pod.name)
-    found = {reason: r & snapshot.exists for reason, r in refusals(pod, state, seats).items()}
+    found = {} if pod.node else reasons_against(pod, state, seats)
     reasons = _count(found, snapshot)
-    available = int((snapshot.exists & ~_any(found, snapshot)).sum())
-    holds = _in_the_way(pod, np.flatnonzero(found[HELD.message]), state, now)
+    available = 0 if pod.node else int((snapshot.exists & ~_any(found.values(), snapshot)).sum())
+    held = found.get(HELD.message, _any((), snapshot))
+    holds = _in_the_way(pod, np.flatnonzero(held), state, now)
     names = [
         snapshot.name_of(int(row)) for row in np.flatnonzero(snapshot.has_holds & snapshot.exists)
     ]
@@ -114,18 +115,15 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
     )
 
 
-def refusals(pod: Pod, state: State, seats: Sequence[Reservation]) -> dict[str, Bools]:
-    """Return each reason why nodes are refused to a pod, and the rows that it refuses.
-
-    Rows without a Node object may say anything.
-    """
+def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dict[str, Bools]:
+    """Return each reason why nodes are refused to a pod that is on none, and the rows of those."""
     snapshot = state.snapshot
     own = seats_by_node(seats, state.ledger)
     held = np.flatnonzero(snapshot.has_holds & snapshot.exists)
     names = {snapshot.name_of(int(row)) for row in held}
     shares = with_yields(own, pod, names, state.ledger)
     found: dict[str, Bools] = {}
-    for reason, rows in fit.refusals(pod, snapshot, shares):
+    for reason, rows in refusals(pod, snapshot, shares):
         found[reason.message] = found.get(reason.message, np.False_) | rows
     promised = state.nominations.promised(pod, names - own.keys(), state.ledger)
     if promised:
@@ -136,7 +134,7 @@ def refusals(pod: Pod, state: State, seats: Sequence[Reservation]) -> dict[str, 
     if any(seat.policy is Policy.REQUIRE for seat in seats):
         nodes = [seat.node for seat in seats]
         found[NOT_ITS_SEAT] = ~_spread(snapshot.rows(nodes), snapshot)
-    return found
+    return {reason: rows & snapshot.exists for reason, rows in found.items()}
 
 
 def _spread(rows: Rows, snapshot: Snapshot) -> Bools:
@@ -145,11 +143,11 @@ def _spread(rows: Rows, snapshot: Snapshot) -> Bools:
     return spread
 
 
-def _any(found: dict[str, Bools], snapshot: Snapshot) -> Bools:
-    refused = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    for rows in found.values():
-        refused |= rows
-    return refused
+def _any(masks: Iterable[Bools], snapshot: Snapshot) -> Bools:
+    rows = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    for mask in masks:
+        rows |= mask
+    return rows
 
 
 def _count(found: dict[str, Bools], snapshot: Snapshot) -> tuple[ReasonCount, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Policy, Reservation
-from reserver.scheduling.explain import refusals
+from reserver.scheduling.explain import reasons_against
 from reserver.scheduling.filter import FilterVerdict
 from reserver.scheduling.state import State
 
@@ -52,7 +52,7 @@ def _lost(pod: Pod, seat: Reservation, state: State) -> Telling:
     row = state.snapshot.row(seat.node)
     reasons = [
         reason
-        for reason, rows in refusals(pod, state, state.ledger.seats(pod.name)).items()
+        for reason, rows in reasons_against(pod, state, state.ledger.seats(pod.name)).items()
         if row is not None and rows[row]
     ]
     why = ", ".join(reasons) or "a constraint that Reserver does not judge"

@@ -69,3 +69,4 @@ def test_an_owner_is_told_which_seat_kube_scheduler_refuses(corner: Corner) -> N
     assert corner.wait_bound("owner") == other
     (message,) = wait_for(partial(corner.events, "SeatRefused"), "an event tells of the seat")
     assert f"refuses its seat on {seat}" in message
+    assert "untolerated taint" in message

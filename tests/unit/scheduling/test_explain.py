@@ -1,5 +1,6 @@
 import pytest
 
+from reserver.cluster.constraints import Taint
 from reserver.scheduling.accounts import Hold, ResourceAccount, accounts
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import MOST_NODES, MOST_RESERVATIONS, Explanation, explain
@@ -42,6 +43,16 @@ def test_a_node_counts_for_each_of_its_reasons_and_is_available_for_none() -> No
     assert told.available == 0
 
 
+def test_constraints_are_told_beside_resources_and_holds() -> None:
+    closed = node("worker-1", taints=[Taint("gpu", "", "NoSchedule")], cpu="4")
+    state = state_of(closed, W2, W3, reservation("r", node="worker-2", cpu="4"))
+    told = explain(pod("a", cpu="1"), state, NOW)
+    assert told.summary == (
+        "1/3 nodes are available: 1 capacity held by reservations, "
+        "1 node(s) had untolerated taint(s)."
+    )
+
+
 def test_pods_are_counted_in_kube_schedulers_words() -> None:
     state = state_of(node("worker-1", cpu="4", pods="1"), pod("b", node="worker-1"))
     assert explain(pod("a"), state, NOW).summary == "0/1 nodes are available: 1 Too many pods."
@@ -53,8 +64,10 @@ def test_a_pod_that_nothing_keeps_is_told_so() -> None:
 
 
 def test_a_pod_that_is_bound_is_told_where() -> None:
-    told = explain(pod("a", node="worker-1", cpu="1"), state_of(W1), NOW)
+    bound = pod("a", node="worker-1", cpu="3")
+    told = explain(bound, state_of(W1, W2, reservation("r", cpu="1"), bound), NOW)
     assert told.summary == "it is on worker-1 already"
+    assert (told.node, told.available, told.reasons, told.in_the_way) == ("worker-1", 0, (), ())
 
 
 def test_what_is_in_the_way_is_told_with_the_time_that_it_has_left() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from reserver.cluster.constraints import Taint
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
@@ -126,6 +127,13 @@ def test_an_owners_seats_are_its_own_and_nobody_is_evicted_elsewhere_while_one_i
     state = state_of(W1, W2, seat, victim(2, "8", on="worker-2"), *things)
     owner = pod("owner", priority=HIGH, cpu="4")
     assert nodes(owner, state, w1=["v1"], w2=["v2"]) == answer
+
+
+def test_an_owner_whose_seat_is_closed_to_it_may_have_pods_evicted_elsewhere() -> None:
+    closed = node("worker-1", taints=[Taint("gpu", "", "NoSchedule")], cpu="8")
+    seat = reservation("seat", owners=("owner",), cpu="4")
+    state = state_of(closed, W2, seat, victim(2, "8", on="worker-2"))
+    assert nodes(pod("owner", priority=HIGH, cpu="4"), state, w2=["v2"]) == ("worker-2",)
 
 
 def test_for_an_owner_that_requires_its_seat_nobody_is_evicted_elsewhere() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import Pod
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
@@ -88,6 +89,14 @@ def test_an_owner_whose_seat_kube_scheduler_refuses_is_told_why_as_far_as_it_is_
         "kube-scheduler refuses its seat on worker-1 (reservation shop/store/seat): "
         f"a constraint that Reserver does not judge; it {then}"
     )
+
+
+def test_the_constraint_that_the_seat_fails_is_named() -> None:
+    closed = node("worker-1", taints=[Taint("gpu", "", "NoSchedule")], cpu="4")
+    state = state_of(closed, W2, reservation("seat", cpu="2"))
+    telling = told(pod("owner", nominated="worker-1", cpu="2"), state, ["worker-2"])
+    assert telling
+    assert "(reservation shop/store/seat): node(s) had untolerated taint(s); it" in telling.message
 
 
 def test_a_seat_that_is_too_small_or_taken_is_told_so() -> None:
