@@ -50,18 +50,23 @@ class Residents:
         constraints = pod.constraints
         self.rows[slot] = row
         self.terminating[slot] = pod.terminating
-        self._anti_affinity.put(slot, constraints.anti_affinity or None)
-        self._ports.put(slot, constraints.host_ports or None)
+        if constraints.anti_affinity:
+            self._anti_affinity.put(slot, constraints.anti_affinity)
+        if constraints.host_ports:
+            self._ports.put(slot, constraints.host_ports)
         self._namespaces.put(slot, pod.name.namespace)
         self._labels.put(slot, pod.labels)
-        self._claims.update(pod.claim_names())
+        if pod.volume_claims:
+            self._claims.update(pod.claim_names())
         return slot
 
     def remove(self, slot: int, pod: Pod) -> None:
         """Let go of a pod, which has this slot."""
         self.rows[slot] = ABSENT
-        self._anti_affinity.put(slot, None)
-        self._ports.put(slot, None)
+        if pod.constraints.anti_affinity:
+            self._anti_affinity.put(slot, None)
+        if pod.constraints.host_ports:
+            self._ports.put(slot, None)
         self._namespaces.put(slot, None)
         self._labels.put(slot, None)
         for claim in pod.claim_names():

@@ -106,26 +106,6 @@ class _Port(WireStruct, frozen=True):
     host_ip: str = msgspec.field(default="", name="hostIP")
 
 
-class Written(NamedTuple):
-    """The parts of a pod's object that its constraints follow from, as JSON; empty for absent.
-
-    Attributes:
-        namespace: of the pod, where its affinity is about it; else empty.
-        node_selector: ``spec.nodeSelector``.
-        affinity: ``spec.affinity``.
-        tolerations: ``spec.tolerations``.
-        spread: ``spec.topologySpreadConstraints``.
-        ports: the ports of those containers that take any of the node.
-    """
-
-    namespace: str
-    node_selector: bytes
-    affinity: bytes
-    tolerations: bytes
-    spread: bytes
-    ports: tuple[bytes, ...]
-
-
 class Demands(NamedTuple):
     """What a pod requires, and whether there is anything that it merely prefers."""
 
@@ -134,26 +114,41 @@ class Demands(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def demands(written: Written) -> Demands:
+def demands(
+    namespace: str,
+    written_selector: bytes,
+    written_affinity: bytes,
+    written_tolerations: bytes,
+    written_spread: bytes,
+    written_ports: tuple[bytes, ...],
+) -> Demands:
     """Return what a pod demands; one value for all pods of a template.
+
+    Args:
+        namespace: of the pod, where it has an affinity; else empty.
+        written_selector: ``spec.nodeSelector`` as JSON, empty for absent, as all that follow.
+        written_affinity: ``spec.affinity``.
+        written_tolerations: ``spec.tolerations``.
+        written_spread: ``spec.topologySpreadConstraints``.
+        written_ports: the ports of those containers that take any of the node.
 
     Raises:
         InvalidInput: a part is not of the shape that Kubernetes defines.
     """
-    affinity = decode_part(_Affinity, written.affinity, "spec.affinity") or _Affinity()
-    spread = decode_part(list[_Spread], written.spread, "spec.topologySpreadConstraints") or []
-    tolerations = decode_part(list[_Toleration], written.tolerations, "spec.tolerations") or []
-    selector = decode_part(dict[str, str], written.node_selector, "spec.nodeSelector") or {}
+    selector = decode_part(dict[str, str], written_selector, "spec.nodeSelector") or {}
+    affinity = decode_part(_Affinity, written_affinity, "spec.affinity") or _Affinity()
+    tolerations = decode_part(list[_Toleration], written_tolerations, "spec.tolerations") or []
+    spread = decode_part(list[_Spread], written_spread, "spec.topologySpreadConstraints") or []
     near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
     parts = (affinity.node_affinity, near, apart)
     constraints = Constraints(
         tolerations=tuple(map(_toleration, tolerations)),
         node_selector=equals(selector),
         node_terms=_required_node_terms(affinity.node_affinity),
-        affinity=_pod_terms(near, written.namespace),
-        anti_affinity=_pod_terms(apart, written.namespace),
+        affinity=_pod_terms(near, namespace),
+        anti_affinity=_pod_terms(apart, namespace),
         spread=tuple(_spread(c) for c in spread if c.when_unsatisfiable == "DoNotSchedule"),
-        host_ports=_host_ports(written.ports),
+        host_ports=_host_ports(written_ports),
     )
     has_preferences = any(c.when_unsatisfiable == "ScheduleAnyway" for c in spread) or any(
         part and part.preferred_during_scheduling_ignored_during_execution for part in parts

@@ -7,7 +7,6 @@ What few pods have (host ports, claims, constraints) is left as JSON until it is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
@@ -15,7 +14,7 @@ import msgspec
 from reserver.cluster.labels import Labels
 from reserver.cluster.pod import NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
 from reserver.errors import InvalidInput
-from reserver.wire.constraints import Written, demands
+from reserver.wire.constraints import Demands, demands
 from reserver.wire.objects import Metadata, WireStruct, decode, decode_part
 from reserver.wire.requests import Actuated, Requesting, request
 
@@ -88,7 +87,7 @@ class PodObject(WireStruct, frozen=True):
             InvalidInput: a part is malformed; the error carries its path.
         """
         metadata, spec, status = self.metadata, self.spec, self.status
-        demanded = demands(_written(metadata.namespace, spec))
+        demanded = _demands(metadata.namespace, spec)
         return Pod(
             name=PodName(metadata.namespace, metadata.name),
             uid=metadata.uid,
@@ -103,7 +102,7 @@ class PodObject(WireStruct, frozen=True):
             labels=labels_of(bytes(metadata.labels)),
             controller=_controller(bytes(metadata.owner_references)),
             constraints=demanded.constraints,
-            volume_claims=tuple(_claim_uses(metadata.name, bytes(spec.volumes))),
+            volume_claims=_claim_uses(metadata.name, bytes(spec.volumes)),
             terminating=metadata.deletion_timestamp is not None,
         )
 
@@ -134,35 +133,45 @@ def _controller(written: bytes) -> Controller:
     return Controller(owner.kind, owner.name) if owner else NO_CONTROLLER
 
 
-def _written(namespace: str, spec: _PodSpec) -> Written:
+def _demands(namespace: str, spec: _PodSpec) -> Demands:
     affinity = bytes(spec.affinity)
-    return Written(
-        namespace=namespace if affinity else "",
-        node_selector=bytes(spec.node_selector),
-        affinity=affinity,
-        tolerations=bytes(spec.tolerations),
-        spread=bytes(spec.topology_spread_constraints),
-        ports=tuple(_host_ports(spec)),
+    return demands(
+        namespace if affinity else "",
+        bytes(spec.node_selector),
+        affinity,
+        bytes(spec.tolerations),
+        bytes(spec.topology_spread_constraints),
+        _host_ports(spec),
     )
 
 
-def _host_ports(spec: _PodSpec) -> Iterator[bytes]:
+def _host_ports(spec: _PodSpec) -> tuple[bytes, ...]:
+    """Return the ports of those containers that take any of the node, as JSON."""
+    found: tuple[bytes, ...] = ()
     for container in spec.containers or ():
-        if b'"hostPort"' in (ports := bytes(container.ports)):
-            yield ports
+        ports = bytes(container.ports)
+        if b'"hostPort"' in ports:
+            found += (ports,)
     for container in spec.init_containers or ():
-        if container.is_sidecar and b'"hostPort"' in (ports := bytes(container.ports)):
-            yield ports
+        ports = bytes(container.ports)
+        if b'"hostPort"' in ports and container.is_sidecar:
+            found += (ports,)
+    return found
 
 
-def _claim_uses(pod: str, volumes: bytes) -> Iterator[ClaimUse]:
-    if b'"persistentVolumeClaim"' not in volumes and b'"ephemeral"' not in volumes:
-        return
-    for volume in decode_part(list[_Volume], volumes, "spec.volumes") or ():
-        if volume.persistent_volume_claim is not None:
-            yield ClaimUse(volume.persistent_volume_claim.claim_name)
-        elif volume.ephemeral is not None:
-            yield ClaimUse(f"{pod}-{volume.name}", is_ephemeral=True)
+def _claim_uses(pod: str, written: bytes) -> tuple[ClaimUse, ...]:
+    if b'"persistentVolumeClaim"' not in written and b'"ephemeral"' not in written:
+        return ()
+    volumes = decode_part(list[_Volume], written, "spec.volumes") or ()
+    return tuple(use for volume in volumes if (use := _claim_use(pod, volume)))
+
+
+def _claim_use(pod: str, volume: _Volume) -> ClaimUse | None:
+    if volume.persistent_volume_claim is not None:
+        return ClaimUse(volume.persistent_volume_claim.claim_name)
+    if volume.ephemeral is not None:
+        return ClaimUse(f"{pod}-{volume.name}", is_ephemeral=True)
+    return None
 
 
 def _claims(annotations: dict[str, str] | None) -> frozenset[str]:
