@@ -24,6 +24,9 @@ CLAIMS_ANNOTATION = "reserver.io/claims"
 RETRY_ANNOTATION = "reserver.io/retry"
 """On a pending pod: any change of it makes kube-scheduler try the pod again."""
 
+_MOST_REMEMBERED = 16_384
+"""Bytes. What is longer is no usual template, and would fill the memory of what was seen."""
+
 _ABSENT = msgspec.Raw()
 
 
@@ -99,7 +102,7 @@ class PodObject(WireStruct, frozen=True):
             nominated_node=status.nominated_node_name,
             claims=_claims(metadata.annotations),
             has_preferences=demanded.has_preferences,
-            labels=labels_of(bytes(metadata.labels)),
+            labels=_labels(bytes(metadata.labels)),
             controller=_controller(bytes(metadata.owner_references)),
             constraints=demanded.constraints,
             volume_claims=_claim_uses(metadata.name, bytes(spec.volumes)),
@@ -107,13 +110,14 @@ class PodObject(WireStruct, frozen=True):
         )
 
 
-@lru_cache(maxsize=4096)
-def labels_of(written: bytes) -> Labels:
-    """Return ``metadata.labels``; one value for all objects that have the same.
+def _labels(written: bytes) -> Labels:
+    """Return ``metadata.labels``; one value for all pods that have the same."""
+    read = _read_labels if len(written) <= _MOST_REMEMBERED else _read_labels.__wrapped__
+    return read(written)
 
-    Raises:
-        InvalidInput: they are not labels.
-    """
+
+@lru_cache(maxsize=4096)
+def _read_labels(written: bytes) -> Labels:
     return decode_part(dict[str, str], written, "metadata.labels") or {}
 
 
@@ -134,15 +138,12 @@ def _controller(written: bytes) -> Controller:
 
 
 def _demands(namespace: str, spec: _PodSpec) -> Demands:
-    affinity = bytes(spec.affinity)
-    return demands(
-        namespace if affinity else "",
-        bytes(spec.node_selector),
-        affinity,
-        bytes(spec.tolerations),
-        bytes(spec.topology_spread_constraints),
-        _host_ports(spec),
-    )
+    selector, affinity = bytes(spec.node_selector), bytes(spec.affinity)
+    tolerations, spread = bytes(spec.tolerations), bytes(spec.topology_spread_constraints)
+    length = len(selector) + len(affinity) + len(tolerations) + len(spread)
+    read = demands if length <= _MOST_REMEMBERED else demands.__wrapped__
+    about = namespace if affinity else ""
+    return read(about, selector, affinity, tolerations, spread, _host_ports(spec))
 
 
 def _host_ports(spec: _PodSpec) -> tuple[bytes, ...]:

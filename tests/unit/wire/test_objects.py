@@ -302,6 +302,17 @@ def test_pods_of_one_template_share_what_follows_from_it() -> None:
     assert one.requests is other.requests
 
 
+def test_what_is_absurdly_long_is_read_and_not_remembered() -> None:
+    labels = {f"key-{number}": "x" * 63 for number in range(5000)}
+    terms = [{"topologyKey": "zone", "labelSelector": {"matchLabels": labels}}]
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    changes = {"metadata__labels": labels, "spec__affinity": affinity}
+    one, other = pod(**changes).value(), pod(**changes).value()
+    assert one == other
+    assert one.labels is not other.labels
+    assert one.constraints is not other.constraints
+
+
 def test_an_affinity_without_namespaces_is_about_the_pods_own() -> None:
     term = {"topologyKey": "zone", "labelSelector": {}}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
