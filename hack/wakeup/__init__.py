@@ -1,0 +1,1 @@
+"""How soon waiting pods are bound when a hold ends, and what that costs kube-scheduler."""
