@@ -62,18 +62,18 @@ class Scene:
 
     def hold(self, reserver: ReserverProcess) -> None:
         """Hold all nodes whole; return once that is in force."""
-        self._patch({node: _hold(node) for node in self.nodes})
+        self.write({node: specification(node, "nobody") for node in self.nodes})
         active = 'reserver_reservations{phase="Active"}'
         wait_for(lambda: reserver.metric(active) == len(self.nodes), "all nodes are held")
 
     def release(self, nodes: Iterable[str]) -> None:
         """End the holds on some nodes in one edit."""
-        self._patch(dict.fromkeys(nodes))
+        self.write(dict.fromkeys(nodes))
 
     def let_wait(self, reserver: ReserverProcess, count: int) -> None:
         """Create pods of one CPU; return once kube-scheduler has refused all."""
         for number in range(count):
-            self.api.create_namespaced_pod("default", _pod(number))
+            self.api.create_namespaced_pod("default", pod(f"p-{number}"))
         wait_for(lambda: waiting(reserver) == count, "all wait", 180)
 
     def clear(self, reserver: ReserverProcess) -> None:
@@ -83,12 +83,13 @@ class Scene:
         wait_for(lambda: not pods("default", limit=1).items, "all pods are gone", 120)
         wait_for(lambda: waiting(reserver) == 0, "nobody waits")
 
-    def _patch(self, data: Mapping[str, str | None]) -> None:
+    def write(self, data: Mapping[str, str | None]) -> None:
+        """Write reservations by name, in one edit; None removes one."""
         self.api.patch_namespaced_config_map(STORE, NAMESPACE, {"data": data})
 
 
 @contextmanager
-def scene() -> Iterator[Scene]:
+def scene(count: int = NODES) -> Iterator[Scene]:
     """Start a control plane with empty nodes and a store."""
     # Without controllers: their writes would wake pods, too.
     with ControlPlane(controller_manager=False) as plane, tempfile.TemporaryDirectory() as folder:
@@ -97,7 +98,7 @@ def scene() -> Iterator[Scene]:
         labels = {"reserver.io/store": "true"}
         store = {"metadata": {"name": STORE, "labels": labels}}
         api.create_namespaced_config_map(NAMESPACE, store)
-        nodes = create_nodes(plane.kubeconfig, NODES, cpu=str(CPUS))
+        nodes = create_nodes(plane.kubeconfig, count, cpu=str(CPUS))
         yield Scene(plane, api, Path(folder), tuple(nodes))
 
 
@@ -111,13 +112,15 @@ def bound(reserver: ReserverProcess) -> int:
     return round(reserver.metric(_BOUND))
 
 
-def _hold(node: str) -> str:
-    owner = "owners: [{pod: {name: nobody, namespace: default}}]"
-    return f"{owner}\nnode: {node}\nresources: {{cpu: {CPUS}}}\nttl: 24h\n"
+def specification(node: str, owner: str) -> str:
+    """Return a reservation of a whole node for a pod."""
+    owners = f"owners: [{{pod: {{name: {owner}, namespace: default}}}}]"
+    return f"{owners}\nnode: {node}\nresources: {{cpu: {CPUS}}}\nttl: 24h\n"
 
 
-def _pod(number: int) -> dict[str, Any]:
+def pod(name: str) -> dict[str, Any]:
+    """Return a pod of one CPU."""
     resources = {"requests": {"cpu": "1"}}
     container = {"name": "main", "image": "none", "resources": resources}
     spec = {"schedulerName": "reserver-scheduler", "containers": [container]}
-    return {"metadata": {"name": f"p-{number}"}, "spec": spec}
+    return {"metadata": {"name": name}, "spec": spec}
