@@ -3,6 +3,9 @@
 Everything in it follows from the reservations as written, the claims that bound pods carry and the
 time; it can be rebuilt from those. It writes what is held into the snapshot's matrix as it changes,
 so that a decision costs the same with ten reservations or ten thousand.
+
+A reservation may stand in two places for a while, because it is moved from one store to another
+(docs/adr/0009): what has the same identity is one reservation, and holds once.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ class _Entry:
     """When its place in the row of those that hold capacity on its node was taken."""
     written: Written
     claimants: set[str]
-    """UIDs of the pods that took a slot."""
+    """UIDs of the pods that took a slot; one set for all that have the same identity."""
     holding: dict[str, int] = field(default_factory=dict)
     """What the entry adds to its node's row at this moment."""
 
@@ -58,7 +61,7 @@ class Ledger:
         self._yielding: dict[str, dict[Ref, _Entry]] = {}
         self._held: dict[str, dict[str, int]] = {}
         self._claims = Claims()
-        self._identities: dict[str, Ref] = {}
+        self._same: dict[str, dict[Ref, _Entry]] = {}  # By identity; the first of them holds.
         self._latest = 0.0
         self._turns: list[tuple[float, int, Ref, str]] = []
         self._sequence = count()
@@ -100,24 +103,40 @@ class Ledger:
             if before.holding and reservation.holds_no_more_than(before.reservation):
                 since = before.since
             self.drop(reservation.ref)
-        claims = self._claims.of(reservation.identity)
-        claimants = {uid for uid, name in claims.items() if name in reservation.owners}
-        bound = (self._claims.bound_after(owner, written.last) for owner in reservation.owners)
-        entry = _Entry(reservation, since, written, claimants | set(filter(None, bound)))
-        self._entries[reservation.ref] = entry
-        self._identities[reservation.identity] = reservation.ref
+        entry = _Entry(reservation, since, written, self._claimants(reservation, written))
+        same = self._same.setdefault(reservation.identity, {})
+        if same:
+            first = next(iter(same.values()))
+            first.claimants |= entry.claimants
+            entry.claimants, entry.since = first.claimants, first.since
+        same[reservation.ref] = self._entries[reservation.ref] = entry
         for owner in reservation.owners:
             self._by_owner.setdefault(owner, {})[reservation.ref] = entry
         self._expect_turns(reservation)
-        self._settle(entry)
+        self._settle_all(reservation.identity)
+
+    def _claimants(self, reservation: Reservation, written: Written) -> set[str]:
+        """Return the UIDs of the owners that are known to have taken a slot."""
+        claims = self._claims.of(reservation.identity)
+        claimants = {uid for uid, name in claims.items() if name in reservation.owners}
+        bound = (self._claims.bound_after(owner, written.last) for owner in reservation.owners)
+        return claimants | set(filter(None, bound))
 
     def drop(self, ref: Ref) -> None:
         """Forget a reservation that is no longer written; one that is not known is passed over."""
         entry = self._entries.pop(ref, None)
         if entry is None:
             return
+        was_first = self._is_first(entry)
+        same = self._same[entry.reservation.identity]
+        del same[ref]
         self._hold(entry, {})
-        del self._identities[entry.reservation.identity]
+        if not same:
+            del self._same[entry.reservation.identity]
+        elif was_first:  # The next one takes its place in the row.
+            heir = next(iter(same.values()))
+            heir.since = entry.since
+            self._settle(heir)
         for owner in entry.reservation.owners:
             refs = self._by_owner[owner]
             del refs[ref]
@@ -131,10 +150,10 @@ class Ledger:
         what they like on it. One that is not written yet may be taken back.
         """
         self._claims.add(identity, pod, pod_uid, written=written)
-        entry = self._identified(identity)
-        if entry is not None and pod in entry.reservation.owners:
-            entry.claimants.add(pod_uid)
-            self._settle(entry)
+        for entry in self._identified(identity):
+            if pod in entry.reservation.owners:
+                entry.claimants.add(pod_uid)
+        self._settle_all(identity)
 
     def bound(self, pod: PodName, pod_uid: str, revision: int, *, exact: bool) -> None:
         """Take note that a pod was bound just now, by whomever: that ends all that named it.
@@ -156,17 +175,15 @@ class Ledger:
         """Take note that the API server has what a pod claimed: nothing takes it back any more."""
         if self._claims.written(pod_uid):
             for identity in self._claims.by(pod_uid):
-                entry = self._identified(identity)
-                if entry is not None:
+                for entry in self._identified(identity):
                     self._settled(entry.reservation.ref)
 
     def unclaim(self, pod_uid: str) -> None:
         """Take back what a pod claimed: its binding failed."""
         for identity in self._claims.forget(pod_uid):
-            entry = self._identified(identity)
-            if entry is not None:
+            for entry in self._identified(identity):
                 entry.claimants.discard(pod_uid)
-                self._settle(entry)
+            self._settle_all(identity)
 
     def pod_gone(self, pod_uid: str) -> None:
         """Take note that a pod is no evidence of its claims any more.
@@ -197,8 +214,8 @@ class Ledger:
                 self._settle(entry_due)
 
     def naming(self, owner: PodName) -> tuple[Reservation, ...]:
-        """Return the reservations that name a pod and are not over, oldest first."""
-        entries = self._by_owner.get(owner, {}).values()
+        """Return the reservations that name a pod and are not over, oldest first; each once."""
+        entries = filter(self._is_first, self._by_owner.get(owner, {}).values())
         return tuple(e.reservation for e in entries if self._phase(e) not in _OVER)
 
     def seats(self, owner: PodName) -> tuple[Reservation, ...]:
@@ -259,9 +276,21 @@ class Ledger:
             phase is Phase.CLAIMED and self._claims.are_written(entry.claimants)
         )
 
-    def _identified(self, identity: str) -> _Entry | None:
-        ref = self._identities.get(identity)
-        return None if ref is None else self._entries[ref]
+    def claimants(self, ref: Ref) -> Collection[str]:
+        """Return the UIDs of the pods that took a slot of a reservation."""
+        entry = self._entries.get(ref)
+        return entry.claimants if entry else ()
+
+    def _identified(self, identity: str) -> Iterable[_Entry]:
+        return self._same.get(identity, {}).values()
+
+    def _is_first(self, entry: _Entry) -> bool:
+        """Return whether it holds for all that have the same identity."""
+        return next(iter(self._same[entry.reservation.identity].values())) is entry
+
+    def _settle_all(self, identity: str) -> None:
+        for entry in self._identified(identity):
+            self._settle(entry)
 
     def _expect_turns(self, reservation: Reservation) -> None:
         for at in (reservation.starts_at, reservation.expires_at):
@@ -273,7 +302,7 @@ class Ledger:
         """Make the entry hold what its phase and its claims leave of it."""
         reservation = entry.reservation
         self._settled(reservation.ref)
-        if self._phase(entry) in {Phase.ACTIVE, Phase.FAILED}:
+        if self._phase(entry) in {Phase.ACTIVE, Phase.FAILED} and self._is_first(entry):
             left = reservation.slots - len(entry.claimants)
             self._hold(
                 entry, {name: amount * left for name, amount in reservation.resources.items()}

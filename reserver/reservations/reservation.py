@@ -47,12 +47,12 @@ ANY_TIME = Written(0, 2**63)
 
 
 class Ref(NamedTuple):
-    """Where a reservation is written.
+    """Where a reservation is written: in a ConfigMap, or as a Reservation object.
 
     Attributes:
-        namespace: of the ConfigMap.
-        configmap: its name.
-        key: the data key.
+        namespace: of the ConfigMap or the Reservation.
+        configmap: the ConfigMap's name; empty for a Reservation.
+        key: the data key, or the Reservation's name.
         item: the owner, as ``namespace/name``, where the key's value is a list of reservations;
             empty where the value is one reservation.
     """
@@ -63,9 +63,13 @@ class Ref(NamedTuple):
     item: str = ""
 
     def __str__(self) -> str:
-        """Return the name that messages use."""
+        """Return the name that messages use: no two places have the same.
+
+        Names and keys have no slash, so that it is NAMESPACE/CONFIGMAP/KEY or NAMESPACE/NAME.
+        """
         item = f"[{self.item}]" if self.item else ""
-        return f"{self.namespace}/{self.configmap}/{self.key}{item}"
+        where = f"{self.namespace}/{self.configmap}" if self.configmap else self.namespace
+        return f"{where}/{self.key}{item}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,8 @@ class Reservation:
         expires_at: holds until here, unix seconds; None for ever.
         policy: where owners may land when their seat cannot be had.
         yields_above: pods of a higher priority than this may take what it holds; None: none may.
+        origin: the place under which claims are recorded, where that is not `ref`: it was written
+            there before it was moved here, or the place alone does not tell it from another one.
     """
 
     ref: Ref
@@ -95,11 +101,12 @@ class Reservation:
     expires_at: float | None = None
     policy: Policy = Policy.PREFER
     yields_above: int | None = None
+    origin: str = ""
 
     @property
     def identity(self) -> str:
         """What a claim is recorded under: an edited reservation is another one."""
-        return f"{self.ref}@{self.digest}"
+        return f"{self.origin or self.ref}@{self.digest}"
 
     def holds_no_more_than(self, other: Reservation) -> bool:
         """Return whether all that it holds is held by another one on the same node."""

@@ -21,8 +21,12 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     expires_at: float | None = None,
     policy: Policy = Policy.PREFER,
     yields_above: int | None = None,
+    origin: str = "",
 ) -> Reservation:
     """Return a reservation whose digest follows from what it says, not from how it is written.
+
+    Nor does it follow from where it stands, `origin` included: what is copied from one store to
+    another is the same reservation there.
 
     So rewriting the same reservation (another layout, a ttl resolved to its moment) keeps the
     claims on it, and writing another one in its place, if only with a later expiry, does not
@@ -43,4 +47,5 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
         expires_at=expires_at,
         policy=policy,
         yields_above=yields_above,
+        origin=origin,
     )
