@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from reserver.cluster import quantity
 from reserver.cluster.constraints import UNCONSTRAINED, Constraints, Taint
+from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
-from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
+from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Policy, Ref, Reservation
 from reserver.scheduling.state import State
 from reserver.wire.identity import identified
@@ -37,6 +39,7 @@ def pod(  # noqa: PLR0913 - the fields of a pod
     claims: Iterable[Reservation] = (),
     preferences: bool = False,
     labels: Mapping[str, str] | None = None,
+    controller: Controller = NO_CONTROLLER,
     constraints: Constraints = UNCONSTRAINED,
     **requests: str,
 ) -> Pod:
@@ -52,6 +55,7 @@ def pod(  # noqa: PLR0913 - the fields of a pod
         claims=frozenset(r.identity for r in claims),
         has_preferences=preferences,
         labels=labels or {},
+        controller=controller,
         constraints=constraints,
     )
 
@@ -82,6 +86,8 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
     expires: float | None = None,
     require: bool = False,
     yields_above: int | None = None,
+    rules: Iterable[OwnerRule] = (),
+    reusable: bool = False,
     **resources: str,
 ) -> Reservation:
     """Return a reservation; one slot holds the resources and one of the node's pods."""
@@ -95,7 +101,14 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
         expires_at=expires,
         policy=Policy.REQUIRE if require else Policy.PREFER,
         yields_above=yields_above,
+        rules=tuple(rules),
+        reusable=reusable,
     )
+
+
+def rule(pod: str = "", controller: Controller = NO_CONTROLLER, **labels: str) -> OwnerRule:
+    """Return a rule about pods of the scenarios' namespace."""
+    return OwnerRule(namespace=NAMESPACE, pod=pod, controller=controller, selector=equals(labels))
 
 
 def ref(key: str, item: str = "") -> Ref:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from cachetools import LRUCache
 
-from reserver.cluster.pod import PodName
+from reserver.cluster.pod import Pod, PodName
 
 _REMEMBERED = 20_000
 """So many bindings are remembered: those of the minutes that a watch may be behind another one."""
@@ -19,20 +19,20 @@ class Claims:
     """Who took slots of which reservation, by the identity under which that is recorded."""
 
     def __init__(self) -> None:
-        self._pods: dict[str, dict[str, PodName]] = {}
+        self._pods: dict[str, dict[str, Pod]] = {}
         self._identities: dict[str, set[str]] = {}
         self._unwritten: set[str] = set()
         self._bindings: LRUCache[PodName, tuple[str, int]] = LRUCache(_REMEMBERED)
 
-    def add(self, identity: str, pod: PodName, pod_uid: str, *, written: bool) -> None:
+    def add(self, identity: str, pod: Pod, *, written: bool) -> None:
         """Record that a pod took a slot; one that is not written yet may be taken back."""
         if not written:
-            self._unwritten.add(pod_uid)
-        self._pods.setdefault(identity, {})[pod_uid] = pod
-        self._identities.setdefault(pod_uid, set()).add(identity)
+            self._unwritten.add(pod.uid)
+        self._pods.setdefault(identity, {})[pod.uid] = pod
+        self._identities.setdefault(pod.uid, set()).add(identity)
 
-    def of(self, identity: str) -> Mapping[str, PodName]:
-        """Return UID and name of each pod that took a slot of a reservation."""
+    def of(self, identity: str) -> Mapping[str, Pod]:
+        """Return the pods that took a slot of a reservation, by UID."""
         return self._pods.get(identity, {})
 
     def by(self, pod_uid: str) -> frozenset[str]:
@@ -60,9 +60,9 @@ class Claims:
                 del self._pods[identity]
         return frozenset(identities)
 
-    def bound(self, pod: PodName, pod_uid: str, revision: int) -> None:
+    def bound(self, pod: Pod) -> None:
         """Remember at which resourceVersion a pod was bound, also when it is gone."""
-        self._bindings[pod] = (pod_uid, revision)
+        self._bindings[pod.name] = (pod.uid, pod.revision)
 
     def bound_after(self, pod: PodName, revision: float) -> str | None:
         """Return the UID of the pod of that name if it was bound after a resourceVersion."""

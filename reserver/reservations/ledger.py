@@ -17,6 +17,7 @@ from itertools import count
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations import owner
 from reserver.reservations.claims import Claims
 from reserver.reservations.reservation import ANY_TIME, Phase, Ref, Reservation, Written
 
@@ -31,6 +32,8 @@ class _Entry:
     written: Written
     claimants: set[str]
     """UIDs of the pods that took a slot; one set for all that have the same identity."""
+    order: int
+    """Later ones are greater."""
     holding: dict[str, int] = field(default_factory=dict)
     """What the entry adds to its node's row at this moment."""
 
@@ -56,7 +59,7 @@ class Ledger:
         self._settled = settled
         self._now = 0.0
         self._entries: dict[Ref, _Entry] = {}
-        self._by_owner: dict[PodName, dict[Ref, _Entry]] = {}
+        self._by_owner: dict[owner.Key, dict[Ref, _Entry]] = {}
         self._by_node: dict[str, dict[Ref, _Entry]] = {}
         self._yielding: dict[str, dict[Ref, _Entry]] = {}
         self._held: dict[str, dict[str, int]] = {}
@@ -103,23 +106,29 @@ class Ledger:
             if before.holding and reservation.holds_no_more_than(before.reservation):
                 since = before.since
             self.drop(reservation.ref)
-        entry = _Entry(reservation, since, written, self._claimants(reservation, written))
+        entry = _Entry(
+            reservation,
+            since,
+            written,
+            self._claimants(reservation, written),
+            next(self._sequence),
+        )
         same = self._same.setdefault(reservation.identity, {})
         if same:
             first = next(iter(same.values()))
             first.claimants |= entry.claimants
             entry.claimants, entry.since = first.claimants, first.since
         same[reservation.ref] = self._entries[reservation.ref] = entry
-        for owner in reservation.owners:
-            self._by_owner.setdefault(owner, {})[reservation.ref] = entry
+        for key in _owner_keys(reservation):
+            self._by_owner.setdefault(key, {})[reservation.ref] = entry
         self._expect_turns(reservation)
         self._settle_all(reservation.identity)
 
     def _claimants(self, reservation: Reservation, written: Written) -> set[str]:
         """Return the UIDs of the owners that are known to have taken a slot."""
-        claims = self._claims.of(reservation.identity)
-        claimants = {uid for uid, name in claims.items() if name in reservation.owners}
-        bound = (self._claims.bound_after(owner, written.last) for owner in reservation.owners)
+        pods = self._claims.of(reservation.identity).items()
+        claimants = {uid for uid, pod in pods if _takes_slot(pod, reservation)}
+        bound = (self._claims.bound_after(pod, written.last) for pod in reservation.owners)
         return claimants | set(filter(None, bound))
 
     def drop(self, ref: Ref) -> None:
@@ -137,39 +146,39 @@ class Ledger:
             heir = next(iter(same.values()))
             heir.since = entry.since
             self._settle(heir)
-        for owner in entry.reservation.owners:
-            refs = self._by_owner[owner]
+        for key in _owner_keys(entry.reservation):
+            refs = self._by_owner[key]
             del refs[ref]
             if not refs:
-                del self._by_owner[owner]
+                del self._by_owner[key]
 
-    def claim(self, identity: str, pod: PodName, pod_uid: str, *, written: bool = True) -> None:
+    def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
         """Record that a pod took a slot, also of a reservation that is not known (yet).
 
         What a pod says it claimed counts only if it is an owner: whoever creates a pod can write
         what they like on it. One that is not written yet may be taken back.
         """
-        self._claims.add(identity, pod, pod_uid, written=written)
+        self._claims.add(identity, pod, written=written)
         for entry in self._identified(identity):
-            if pod in entry.reservation.owners:
-                entry.claimants.add(pod_uid)
+            if _takes_slot(pod, entry.reservation):
+                entry.claimants.add(pod.uid)
+            elif entry.reservation.reusable:
+                entry.claimants.discard(pod.uid)
         self._settle_all(identity)
 
-    def bound(self, pod: PodName, pod_uid: str, revision: int, *, exact: bool) -> None:
+    def bound(self, pod: Pod, *, exact: bool) -> None:
         """Take note that a pod was bound just now, by whomever: that ends all that named it.
 
         Args:
-            pod: its name.
-            pod_uid: its UID.
-            revision: the resourceVersion that shows it bound; what was certainly written after that
-                is for another pod of that name, or for a move.
-            exact: it is the binding's own resourceVersion, not that of a later change of the pod.
+            pod: as it is shown bound; what was certainly written after its revision is for another
+                pod of that name, or for a move.
+            exact: that is the binding's own resourceVersion, not that of a later change of the pod.
         """
-        for entry in tuple(self._by_owner.get(pod, {}).values()):
-            if self._phase(entry) not in _OVER and entry.written.first <= revision:
-                self.claim(entry.reservation.identity, pod, pod_uid)
+        for entry in self._naming(pod.name):
+            if self._phase(entry) not in _OVER and entry.written.first <= pod.revision:
+                self.claim(entry.reservation.identity, pod)
         if exact:
-            self._claims.bound(pod, pod_uid, revision)
+            self._claims.bound(pod)
 
     def written(self, pod_uid: str) -> None:
         """Take note that the API server has what a pod claimed: nothing takes it back any more."""
@@ -188,9 +197,13 @@ class Ledger:
     def pod_gone(self, pod_uid: str) -> None:
         """Take note that a pod is no evidence of its claims any more.
 
-        What it took stays taken as long as the reservation is written.
+        What it took stays taken as long as the reservation is written, unless it is reusable.
         """
-        self._claims.forget(pod_uid)
+        for identity in self._claims.forget(pod_uid):
+            for entry in self._identified(identity):
+                if entry.reservation.reusable:
+                    entry.claimants.discard(pod_uid)
+            self._settle_all(identity)
 
     def advance(self, now: float) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
@@ -213,15 +226,37 @@ class Ledger:
                     entry_due.since = Written(self._latest + 0.5, self._latest + 0.5)
                 self._settle(entry_due)
 
-    def naming(self, owner: PodName) -> tuple[Reservation, ...]:
+    def naming(self, pod: PodName) -> tuple[Reservation, ...]:
         """Return the reservations that name a pod and are not over, oldest first; each once."""
-        entries = filter(self._is_first, self._by_owner.get(owner, {}).values())
+        entries = filter(self._is_first, self._naming(pod))
         return tuple(e.reservation for e in entries if self._phase(e) not in _OVER)
 
-    def seats(self, owner: PodName) -> tuple[Reservation, ...]:
-        """Return the reservations that hold capacity for a pod now, oldest first."""
-        entries = self._by_owner.get(owner, {}).values()
-        return tuple(e.reservation for e in entries if e.holding)
+    def seats(self, pod: Pod) -> tuple[Reservation, ...]:
+        """Return the reservations that hold capacity for a pod now, oldest first.
+
+        Those that name it are all its own. Of those that it only matches it claims one: on each
+        node the oldest whose slot covers its request, or else the oldest.
+        """
+        named = tuple(e.reservation for e in self._naming(pod.name) if e.holding)
+        if named:
+            return named
+        found = {
+            entry.order: entry
+            for key in owner.keys(pod)
+            for entry in self._by_owner.get(key, {}).values()
+            if entry.holding and entry.reservation.is_owned_by(pod)
+        }
+        matched = (found[order] for order in sorted(found))
+        on_node: dict[str, Reservation] = {}
+        for reservation in (entry.reservation for entry in matched):
+            known = on_node.setdefault(reservation.node, reservation)
+            if not known.covers(pod.requests) and reservation.covers(pod.requests):
+                on_node[reservation.node] = reservation
+        return tuple(on_node.values())
+
+    def _naming(self, pod: PodName) -> tuple[_Entry, ...]:
+        entries = self._by_owner.get(owner.named(pod), {}).values()
+        return tuple(entry for entry in entries if pod in entry.reservation.owners)
 
     def held_on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""
@@ -256,7 +291,7 @@ class Ledger:
             totals: dict[str, int] = {}
             for entry in self._yielding[node].values():
                 reservation = entry.reservation
-                if reservation.yields_to(pod.priority) and pod.name not in reservation.owners:
+                if reservation.yields_to(pod.priority) and not reservation.is_owned_by(pod):
                     for resource, amount in entry.holding.items():
                         totals[resource] = totals.get(resource, 0) + amount
             if totals:
@@ -273,7 +308,9 @@ class Ledger:
         entry = self._entries[ref]
         phase = self._phase(entry)
         return phase is Phase.EXPIRED or (
-            phase is Phase.CLAIMED and self._claims.are_written(entry.claimants)
+            phase is Phase.CLAIMED
+            and not entry.reservation.reusable
+            and self._claims.are_written(entry.claimants)
         )
 
     def claimants(self, ref: Ref) -> Collection[str]:
@@ -341,3 +378,13 @@ def _put(index: dict[str, dict[Ref, _Entry]], node: str, entry: _Entry) -> None:
         index[node].pop(entry.reservation.ref, None)
         if not index[node]:
             del index[node]
+
+
+def _takes_slot(pod: Pod, reservation: Reservation) -> bool:
+    """Return whether a pod that says it claimed a reservation has a slot of it."""
+    return reservation.is_owned_by(pod) and not (reservation.reusable and pod.finished)
+
+
+def _owner_keys(reservation: Reservation) -> set[owner.Key]:
+    named = {owner.named(pod) for pod in reservation.owners}
+    return named | {rule.key() for rule in reservation.rules}

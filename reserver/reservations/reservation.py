@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from reserver.cluster.pod import PodName
+from reserver.cluster.pod import Pod, PodName
+from reserver.reservations.owner import OwnerRule
 
 
 class Policy(StrEnum):
@@ -80,13 +81,15 @@ class Reservation:
         ref: where it is written.
         digest: tells what is written there from what stood there before.
         node: the node whose capacity it holds.
-        owners: the pods that may claim it; never empty.
+        owners: the pods that it names: each claims it, and lands on it first.
+        rules: pods that may claim a slot without being named; with `owners`, never both empty.
         resources: what one slot holds: millicores of cpu, base units of all else.
         slots: how many pods may claim it.
         starts_at: holds from here on, unix seconds; None for at once.
         expires_at: holds until here, unix seconds; None for ever.
         policy: where owners may land when their seat cannot be had.
         yields_above: pods of a higher priority than this may take what it holds; None: none may.
+        reusable: a slot comes back when its pod goes.
         origin: the place under which claims are recorded, where that is not `ref`: it was written
             there before it was moved here, or the place alone does not tell it from another one.
     """
@@ -101,12 +104,22 @@ class Reservation:
     expires_at: float | None = None
     policy: Policy = Policy.PREFER
     yields_above: int | None = None
+    rules: tuple[OwnerRule, ...] = ()
+    reusable: bool = False
     origin: str = ""
 
     @property
     def identity(self) -> str:
         """What a claim is recorded under: an edited reservation is another one."""
         return f"{self.origin or self.ref}@{self.digest}"
+
+    def is_owned_by(self, pod: Pod) -> bool:
+        """Return whether a pod may claim it."""
+        return pod.name in self.owners or any(rule.matches(pod) for rule in self.rules)
+
+    def covers(self, requests: Mapping[str, int]) -> bool:
+        """Return whether a slot has all that is requested of what it holds."""
+        return all(amount >= requests.get(name, 0) for name, amount in self.resources.items())
 
     def holds_no_more_than(self, other: Reservation) -> bool:
         """Return whether all that it holds is held by another one on the same node."""

@@ -84,7 +84,7 @@ def accounts(
     pod: Pod, names: Collection[str], state: State, now: float
 ) -> tuple[NodeExplanation, ...]:
     """Return what the holds of some nodes mean for a pod, in numbers."""
-    seats = state.ledger.seats(pod.name)
+    seats = state.ledger.seats(pod)
     known = [name for name in names if state.snapshot.has_node(name)]
     return tuple(_node(pod, name, state, seats, now) for name in known)
 

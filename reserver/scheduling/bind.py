@@ -30,10 +30,11 @@ class BindVerdict:
 def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     """Return whether the pod may be bound to the node now (unix seconds), and what it claims.
 
-    A pod that reservations name claims every one of them, wherever it lands.
+    A pod that reservations name claims every one of them, wherever it lands; one that others only
+    match claims one slot of one of these, where it lands.
     """
     state.ledger.advance(now)
-    seats = state.ledger.seats(pod.name)
+    seats = state.ledger.seats(pod)
     required = [seat for seat in seats if seat.policy is Policy.REQUIRE]
     if required and node not in {seat.node for seat in seats}:
         return BindVerdict(refusal=f"must land on its seat in reservation {required[0].ref}")
@@ -46,4 +47,6 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
             other = in_the_way(pod, node, state.ledger)
             refusal = f"held by reservation {other.ref}" if other else "node not known yet"
             return BindVerdict(refusal=refusal)
-    return BindVerdict(claims=tuple(r.identity for r in state.ledger.naming(pod.name)))
+    taken = (seat.identity for seat in seats if seat.node == node)
+    ended = (reservation.identity for reservation in state.ledger.naming(pod.name))
+    return BindVerdict(claims=tuple(dict.fromkeys((*ended, *taken))))

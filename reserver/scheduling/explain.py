@@ -87,7 +87,7 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
     """Return why a pod may or may not have each node, at `now` (unix seconds)."""
     state.ledger.advance(now)
     snapshot = state.snapshot
-    seats = state.ledger.seats(pod.name)
+    seats = state.ledger.seats(pod)
     found = {} if pod.node else reasons_against(pod, state, seats)
     reasons = _count(found, snapshot)
     available = 0 if pod.node else int((snapshot.exists & ~_any(found.values(), snapshot)).sum())

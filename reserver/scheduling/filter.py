@@ -70,7 +70,7 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
         now: unix seconds.
     """
     state.ledger.advance(now)
-    seats = state.ledger.seats(pod.name)
+    seats = state.ledger.seats(pod)
     if not seats:
         return _for_anybody(pod, names, state, seats)
     verdict, lost = _for_owner(pod, names, state, seats)

@@ -186,7 +186,7 @@ def in_the_way(pod: Pod, node: str, ledger: Ledger) -> Reservation | None:
 
 def is_in_the_way(reservation: Reservation, pod: Pod) -> bool:
     """Return whether what a reservation holds is held against a pod."""
-    return pod.name not in reservation.owners and not reservation.yields_to(pod.priority)
+    return not reservation.is_owned_by(pod) and not reservation.yields_to(pod.priority)
 
 
 def fits_beside_holds(

@@ -58,7 +58,7 @@ class Nominations:
         for node in self._pods_on.keys() & nodes:
             totals: dict[str, int] = {}
             for other in self._ahead(pod, node):
-                if all(seat.node != node for seat in ledger.seats(other.name)):
+                if all(seat.node != node for seat in ledger.seats(other)):
                     for resource, amount in other.requests.items():
                         totals[resource] = totals.get(resource, 0) + amount
             if totals:

@@ -57,7 +57,7 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
         now: unix seconds.
     """
     state.ledger.advance(now)
-    seats = state.ledger.seats(pod.name)
+    seats = state.ledger.seats(pod)
     own = seats_by_node(seats, state.ledger)
     elsewhere = not _keeps_to_its_seats(pod, seats, state)
     nodes = [node for node, uids in victims.items() if uids and (elsewhere or node in own)]

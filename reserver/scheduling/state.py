@@ -117,7 +117,7 @@ class State:
         self._claim(pod.claims, pod)
         was_bound = before.node != "" if before else listed and not self.is_complete
         if not was_bound:
-            self.ledger.bound(pod.name, pod.uid, pod.revision, exact=not listed)
+            self.ledger.bound(pod, exact=not listed)
 
     def pod_gone(self, name: PodName) -> None:
         """Take note that a pod was deleted; what it claimed stays claimed."""
@@ -168,7 +168,7 @@ class State:
         self.nominations.drop(pod.uid)
         self.snapshot.place(pod, node)
         for identity in claims:
-            self.ledger.claim(identity, pod.name, pod.uid, written=False)
+            self.ledger.claim(identity, pod, written=False)
 
     def confirm(self, pod_uid: str) -> None:
         """Take note that the API server accepted the binding; the watch will show it."""
@@ -196,4 +196,4 @@ class State:
 
     def _claim(self, identities: Iterable[str], pod: Pod) -> None:
         for identity in tuple(identities):
-            self.ledger.claim(identity, pod.name, pod.uid)
+            self.ledger.claim(identity, pod)

@@ -52,7 +52,7 @@ def _lost(pod: Pod, seat: Reservation, state: State) -> Telling:
     row = state.snapshot.row(seat.node)
     reasons = [
         reason
-        for reason, rows in reasons_against(pod, state, state.ledger.seats(pod.name)).items()
+        for reason, rows in reasons_against(pod, state, state.ledger.seats(pod)).items()
         if row is not None and rows[row]
     ]
     why = ", ".join(reasons) or "a constraint that Reserver does not judge"

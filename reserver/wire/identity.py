@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 
 from reserver.cluster.pod import PodName
+from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Policy, Ref, Reservation
 
 
@@ -21,6 +22,8 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     expires_at: float | None = None,
     policy: Policy = Policy.PREFER,
     yields_above: int | None = None,
+    rules: tuple[OwnerRule, ...] = (),
+    reusable: bool = False,
     origin: str = "",
 ) -> Reservation:
     """Return a reservation whose digest follows from what it says, not from how it is written.
@@ -32,9 +35,20 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     claims on it, and writing another one in its place, if only with a later expiry, does not
     inherit them.
     """
-    said = [node, sorted(owners), sorted(resources.items()), slots, starts_at, expires_at, policy]
-    if yields_above is not None:  # Without it the digest is what it was before there was this.
+    said: list[object] = [
+        node,
+        sorted(owners),
+        sorted(resources.items()),
+        slots,
+        starts_at,
+        expires_at,
+        policy,
+    ]
+    # Without these the digest is what it was before there were these.
+    if yields_above is not None:
         said.append(yields_above)
+    if rules or reusable:
+        said.append([sorted(map(_said, rules)), reusable])
     digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
     return Reservation(
         ref=ref,
@@ -47,5 +61,12 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
         expires_at=expires_at,
         policy=policy,
         yields_above=yields_above,
+        rules=rules,
+        reusable=reusable,
         origin=origin,
     )
+
+
+def _said(rule: OwnerRule) -> list[object]:
+    terms = [(t.key, t.operator, sorted(t.values)) for t in rule.selector.requirements]
+    return [rule.namespace, rule.pod, *rule.controller, sorted(terms)]

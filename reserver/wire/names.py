@@ -45,3 +45,26 @@ def check_label(name: str, path: str, what: str) -> None:
     if not _LABEL.fullmatch(name):
         problem = f"{shorten(name)!r} is not {what}"
         raise InvalidInput(path, problem, "use lower case letters, digits and '-', 63 at most")
+
+
+def check_label_key(key: str, path: str) -> None:
+    """Refuse what is not a key of a label.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    domain, slash, rest = key.rpartition("/")
+    if not _QUALIFIED.fullmatch(rest) or (slash and not is_subdomain(domain)):
+        problem = f"{shorten(key)!r} is not a label's key"
+        raise InvalidInput(path, problem, "write NAME or DOMAIN/NAME, the name of 63 at most")
+
+
+def check_label_value(value: str, path: str) -> None:
+    """Refuse what is not a value of a label.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    if value and not _QUALIFIED.fullmatch(value):
+        problem = f"{shorten(value)!r} is not a label's value"
+        raise InvalidInput(path, problem, "use letters, digits, '-', '_' and '.', 63 at most")

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from reserver.cluster import quantity
-from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Policy, Ref, Reservation
-from reserver.wire import names
+from reserver.wire import names, ownerform
 from reserver.wire.identity import identified
 from reserver.wire.objects import from_msgspec
+from reserver.wire.ownerform import OwnerEntry
 from reserver.wire.times import parse_duration, parse_moment
 
 DEFAULT_TTL_S = 24 * 3600.0
@@ -28,21 +28,10 @@ MOST_PRIORITY = 1_000_000_000
 _NATIVE = re.compile(r"cpu|memory|pods|ephemeral-storage|hugepages-[0-9A-Za-z]+")
 
 
-class _PodOwner(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-    namespace: str = ""
-
-
-class _Owner(msgspec.Struct, forbid_unknown_fields=True):
-    pod: _PodOwner | None = None
-    controller: Any = None
-    selector: Any = None
-
-
 class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """A reservation's spec as it is written."""
 
-    owners: list[_Owner]
+    owners: list[OwnerEntry]
     resources: dict[str, str | int | float]
     slots: int = 1
     node: str = ""
@@ -56,13 +45,21 @@ class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     reusable: bool = False
 
 
-def read(document: Any, ref: Ref, seen_at: float) -> Reservation:  # noqa: ANN401 - whatever YAML can hold
+def read(
+    document: Any,  # noqa: ANN401 - whatever YAML can hold
+    ref: Ref,
+    seen_at: float,
+    *,
+    only_own_namespace: bool = False,
+) -> Reservation:
     """Return the reservation that a mapping describes.
 
     Args:
         document: the parsed value of a data key.
         ref: where it stands; the key has to be a valid object name.
         seen_at: unix seconds from which a ``ttl`` counts: when Reserver first saw it.
+        only_own_namespace: owners have to be of the reservation's namespace: whoever writes there
+            may be nobody elsewhere.
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
@@ -85,16 +82,19 @@ def read(document: Any, ref: Ref, seen_at: float) -> Reservation:  # noqa: ANN40
     expires_at = _expiry(spec, seen_at)
     if starts_at is not None and expires_at is not None and starts_at >= expires_at:
         raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
+    owners = ownerform.read(spec.owners, ref.namespace, only_there=only_own_namespace)
     return identified(
         ref=ref,
         node=spec.node,
-        owners=_owners(spec, ref.namespace),
+        owners=owners.named,
+        rules=owners.rules,
         resources=_resources(spec.resources),
         slots=spec.slots,
         starts_at=starts_at,
         expires_at=expires_at,
         policy=spec.policy,
         yields_above=_yields_above(spec),
+        reusable=spec.reusable,
     )
 
 
@@ -106,19 +106,10 @@ def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
 
 
 def _refuse_unsupported(spec: Spec) -> None:
-    for index, owner in enumerate(spec.owners):
-        for field in ("controller", "selector"):
-            if getattr(owner, field) is not None:
-                problem = f"owners by {field} are not supported yet"
-                raise InvalidInput(
-                    f"owners[{index}].{field}", problem, "name the pods: owners[].pod"
-                )
     if spec.placement is not None:
         raise InvalidInput("placement", "is not supported yet", "name the node: node")
     if not spec.node:
         raise InvalidInput("node", "is missing", "name the node whose capacity to hold")
-    if spec.reusable:
-        raise InvalidInput("reusable", "true is not supported yet", "remove it")
 
 
 def _yields_above(spec: Spec) -> int | None:
@@ -131,21 +122,6 @@ def _yields_above(spec: Spec) -> int | None:
         remedy = "remove it, or let pods of higher priority take the hold: preemptible: true"
         raise InvalidInput("priority", "means nothing without preemptible", remedy)
     return priority if spec.preemptible else None
-
-
-def _owners(spec: Spec, namespace: str) -> frozenset[PodName]:
-    owners = set()
-    for index, owner in enumerate(spec.owners):
-        path = f"owners[{index}].pod"
-        if owner.pod is None:
-            raise InvalidInput(path, "is missing", "name the pod that may claim it")
-        names.check_subdomain(owner.pod.name, f"{path}.name", "a pod's name")
-        if owner.pod.namespace:
-            names.check_label(owner.pod.namespace, f"{path}.namespace", "a namespace")
-        owners.add(PodName(owner.pod.namespace or namespace, owner.pod.name))
-    if not owners:
-        raise InvalidInput("owners", "is empty", "name at least one pod that may claim it")
-    return frozenset(owners)
 
 
 def _resources(written: dict[str, str | int | float]) -> dict[str, int]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import datetime
+from typing import Any
 
 import pytest
+from kubernetes import client
 
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.cluster import GROUP, SPEC, Corner
 
 TAINT = {"spec": {"taints": [{"key": "e2e", "value": "closed", "effect": "NoSchedule"}]}}
 
@@ -89,3 +92,59 @@ def test_an_owner_that_must_land_on_its_seat_waits_for_it_without_spinning(
     assert reserver.metric(calls) - before <= 25
     corner.api.patch_node(seat, {"spec": {"taints": None}})
     assert corner.wait_bound("owner") == seat
+
+
+@pytest.mark.controlplane
+def test_replicas_take_a_slot_each_of_what_their_replicaset_owns(corner: Corner) -> None:
+    """Two slots for three replicas: two land on the seat, the third one where there is room."""
+    seat, other = corner.add_nodes(2, cpu="4")
+    owner = {"controller": {"kind": "ReplicaSet", "name": "web"}, "namespace": corner.name}
+    spec = {
+        "owners": [owner],
+        "slots": 2,
+        "node": seat,
+        "resources": {"cpu": "2"},
+        "ttl": "1h",
+    }
+    key = f"{corner.name}.replicas"
+    corner.patch_store(SPEC.store, {key: json.dumps(spec)})
+    corner.wait_held(seat)
+    apps: Any = client.AppsV1Api(corner.api.api_client)
+    apps.create_namespaced_replica_set(corner.name, _replica_set(corner))
+    landed = wait_for(lambda: _all_bound(corner, 3), "all replicas are bound")
+    assert sorted(landed) == sorted([seat, seat, other])
+    wait_for(lambda: key not in corner.keys(SPEC.store), "the entry is over, and gone")
+
+
+def _replica_set(corner: Corner) -> dict[str, Any]:
+    labels = {"app": "web"}
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "2"}}}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {
+            "schedulerName": corner.scheduler,
+            "nodeSelector": {GROUP: corner.name},
+            "containers": [container],
+        },
+    }
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": {"name": "web"}, "spec": spec}
+
+
+def _all_bound(corner: Corner, count: int) -> list[str]:
+    nodes = [node for name in corner.pod_names() if (node := corner.node_of(name))]
+    return nodes if len(nodes) == count else []
+
+
+def test_a_reusable_slot_is_held_again_when_its_pod_goes(corner: Corner) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    key = corner.reserve(SPEC, node, "owner", cpu="3")
+    corner.patch_store(SPEC.store, {key: corner.keys(SPEC.store)[key] + "reusable: true\n"})
+    corner.wait_held(node)
+    corner.create_pod("owner", {"cpu": "3"})
+    assert corner.wait_bound("owner") == node
+    corner.delete_pod("owner")
+    corner.create_pod("stranger", {"cpu": "2"})
+    assert "held by reservation" in corner.wait_refused("stranger")
+    corner.create_pod("owner", {"cpu": "3"})
+    assert corner.wait_bound("owner") == node

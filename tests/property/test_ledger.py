@@ -4,7 +4,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Phase, Ref, Reservation
-from tests.builders import name, node, reservation
+from tests.builders import name, node, pod, reservation
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
 PODS = ("a", "b", "c")
@@ -64,11 +64,11 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
         del self.written[ref]
 
     @precondition(lambda self: self.ever)
-    @rule(data=st.data(), pod=st.sampled_from(PODS), number=st.integers(0, 1))
-    def claim(self, data: st.DataObject, pod: str, number: int) -> None:
+    @rule(data=st.data(), owner=st.sampled_from(PODS), number=st.integers(0, 1))
+    def claim(self, data: st.DataObject, owner: str, number: int) -> None:
         identity = data.draw(st.sampled_from(self.ever)).identity
-        self.ledger.claim(identity, name(pod), f"{pod}-{number}")
-        self.claims.add((identity, pod, f"{pod}-{number}"))
+        self.ledger.claim(identity, pod(owner, uid=f"{owner}-{number}"))
+        self.claims.add((identity, owner, f"{owner}-{number}"))
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data())
@@ -90,16 +90,16 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
         for worker in WORKERS:
             cell = self.snapshot.held[self.snapshot.row(worker), self.snapshot.columns["cpu"]]
             assert held[worker] == self.ledger.held_on(worker).get("cpu", 0) == cell
-        for pod in PODS:
-            seats = {r.ref for r in self.ledger.seats(name(pod))}
-            active = (r for r in self.written.values() if self._left(r) and name(pod) in r.owners)
+        for owner in PODS:
+            seats = {r.ref for r in self.ledger.seats(pod(owner))}
+            active = (r for r in self.written.values() if self._left(r) and name(owner) in r.owners)
             assert seats == {r.ref for r in active}
 
     @invariant()
     def is_the_same_when_it_is_rebuilt(self) -> None:
         rebuilt = Ledger(self._workers())
-        for identity, pod, uid in self.claims:
-            rebuilt.claim(identity, name(pod), uid)
+        for identity, owner, uid in self.claims:
+            rebuilt.claim(identity, pod(owner, uid=uid))
         for written in self.written.values():
             rebuilt.put(written)
         rebuilt.advance(self.now)

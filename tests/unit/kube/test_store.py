@@ -13,7 +13,7 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from reserver.wire.objects import ConfigMapObject, Metadata
 from reserver.wire.store import Problem
-from tests.builders import NOW, held, name, node, pod, state_of
+from tests.builders import NOW, held, node, pod, state_of
 
 W1 = node("worker-1", cpu="16")
 
@@ -128,7 +128,7 @@ def test_items_of_a_list_come_and_go_one_by_one(written: Written) -> None:
 def test_a_claim_survives_an_edit_of_the_neighbours_and_of_the_layout(written: Written) -> None:
     written.put(worker_1=json.dumps([item("a"), item("b")]))
     identity = _identity(written, "shop/a")
-    written.state.ledger.claim(identity, name("a"), "uid-a")
+    written.state.ledger.claim(identity, pod("a", uid="uid-a"))
     written.put(worker_1=json.dumps([item("c"), item("a")], indent=2))
     assert written.held == 2
     assert written.state.ledger.phase(Ref("shop", "store", "worker-1", "shop/a")) is Phase.CLAIMED

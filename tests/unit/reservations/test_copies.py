@@ -8,7 +8,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Phase, Ref, Reservation, Written
 from reserver.reservations.status import Shortages, Status
-from tests.builders import name, node, reservation
+from tests.builders import name, node, pod, reservation
 
 OLD = reservation("web", owners=("a", "b"), slots=2, cpu="2")
 NEW = replace(OLD, ref=Ref("shop", "", "web"), origin=str(OLD.ref))
@@ -36,11 +36,11 @@ def test_both_hold_once_whichever_goes_first(ledger: Ledger) -> None:
         ledger.put(first)
         ledger.put(second)
         assert cpu_held(ledger) == 4
-        assert [r.ref for r in ledger.seats(name("a"))] == [first.ref]
+        assert [r.ref for r in ledger.seats(pod("a"))] == [first.ref]
         assert [r.ref for r in ledger.naming(name("a"))] == [first.ref]
         ledger.drop(first.ref)
         assert cpu_held(ledger) == 4
-        assert [r.ref for r in ledger.seats(name("a"))] == [second.ref]
+        assert [r.ref for r in ledger.seats(pod("a"))] == [second.ref]
         ledger.drop(second.ref)
         assert cpu_held(ledger) == 0
 
@@ -66,7 +66,7 @@ def test_a_full_node_backs_both(ledger: Ledger) -> None:
 @pytest.mark.parametrize("claimed", ["before", "between", "after"])
 def test_a_claim_counts_in_both_places(ledger: Ledger, claimed: str) -> None:
     def claim() -> None:
-        ledger.claim(OLD.identity, name("a"), "uid-a")
+        ledger.claim(OLD.identity, pod("a", uid="uid-a"))
 
     ledger.put(OLD)
     if claimed == "before":
@@ -79,14 +79,14 @@ def test_a_claim_counts_in_both_places(ledger: Ledger, claimed: str) -> None:
         claim()
     assert cpu_held(ledger) == 2
     assert ledger.claimants(NEW.ref) == {"uid-a"}
-    ledger.claim(NEW.identity, name("b"), "uid-b")
+    ledger.claim(NEW.identity, pod("b", uid="uid-b"))
     assert ledger.phase(NEW.ref) is Phase.CLAIMED
 
 
 def test_a_claim_that_is_taken_back_is_taken_back_in_both_places(ledger: Ledger) -> None:
     ledger.put(OLD)
     ledger.put(NEW)
-    ledger.claim(OLD.identity, name("a"), "uid-a", written=False)
+    ledger.claim(OLD.identity, pod("a", uid="uid-a"), written=False)
     ledger.unclaim("uid-a")
     assert cpu_held(ledger) == 4
     assert ledger.claimants(NEW.ref) == ledger.claimants(OLD.ref) == set()
@@ -94,7 +94,7 @@ def test_a_claim_that_is_taken_back_is_taken_back_in_both_places(ledger: Ledger)
 
 def test_a_pod_bound_before_the_copy_was_written_has_claimed_it(ledger: Ledger) -> None:
     ledger.put(OLD, Written(1, 1))
-    ledger.bound(name("a"), "uid-a", 5, exact=True)
+    ledger.bound(replace(pod("a", uid="uid-a"), revision=5), exact=True)
     ledger.put(NEW, Written(9, 9))
     assert ledger.claimants(NEW.ref) == {"uid-a"}
 

@@ -5,7 +5,7 @@ import pytest
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Phase, Reservation, Written
-from tests.builders import name, node, ref, reservation
+from tests.builders import name, node, pod, ref, reservation
 
 
 @pytest.fixture
@@ -137,26 +137,26 @@ def test_a_reservation_that_was_over_when_it_was_written_holds_nothing(ledger: L
     ledger.advance(300.0)
     ledger.put(reservation("r", expires=200.0, cpu="2"))
     assert held(ledger) == 0
-    assert ledger.seats(name("owner")) == ()
+    assert ledger.seats(pod("owner")) == ()
 
 
 def test_a_claim_takes_one_slot_however_often_it_is_reported(ledger: Ledger) -> None:
     both = reservation("r", owners=("a", "b"), slots=2, cpu="2")
     ledger.put(both)
     for _ in range(3):
-        ledger.claim(both.identity, name("a"), "uid-a")
+        ledger.claim(both.identity, pod("a", uid="uid-a"))
     assert held(ledger) == 2000
     assert ledger.phase(ref("r")) is Phase.ACTIVE
-    ledger.claim(both.identity, name("b"), "uid-b")
+    ledger.claim(both.identity, pod("b", uid="uid-b"))
     assert held(ledger) == 0
     assert ledger.phase(ref("r")) is Phase.CLAIMED
 
 
 def test_claims_of_pods_that_are_no_owners_do_not_count(ledger: Ledger) -> None:
     mine = reservation("r", owners=("owner",), cpu="2")
-    ledger.claim(mine.identity, name("intruder"), "uid-before")
+    ledger.claim(mine.identity, pod("intruder", uid="uid-before"))
     ledger.put(mine)
-    ledger.claim(mine.identity, name("intruder"), "uid-after")
+    ledger.claim(mine.identity, pod("intruder", uid="uid-after"))
     assert held(ledger) == 2000
     ledger.unclaim("uid-after")
     assert held(ledger) == 2000
@@ -164,7 +164,7 @@ def test_claims_of_pods_that_are_no_owners_do_not_count(ledger: Ledger) -> None:
 
 def test_a_claim_may_be_known_before_its_reservation(ledger: Ledger) -> None:
     claimed = reservation("r", cpu="2")
-    ledger.claim(claimed.identity, name("owner"), "uid")
+    ledger.claim(claimed.identity, pod("owner", uid="uid"))
     ledger.put(claimed)
     assert held(ledger) == 0
     assert ledger.phase(ref("r")) is Phase.CLAIMED
@@ -173,16 +173,16 @@ def test_a_claim_may_be_known_before_its_reservation(ledger: Ledger) -> None:
 def test_a_claim_that_is_taken_back_gives_the_slot_back(ledger: Ledger) -> None:
     mine = reservation("r", cpu="2")
     ledger.put(mine)
-    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.claim(mine.identity, pod("owner", uid="uid"))
     ledger.unclaim("uid")
     assert held(ledger) == 2000
-    assert ledger.seats(name("owner")) == (mine,)
+    assert ledger.seats(pod("owner")) == (mine,)
 
 
 def test_a_claim_that_is_taken_back_after_the_expiry_gives_nothing_back(ledger: Ledger) -> None:
     mine = reservation("r", expires=100.0, cpu="2")
     ledger.put(mine)
-    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.claim(mine.identity, pod("owner", uid="uid"))
     ledger.advance(100.0)
     ledger.unclaim("uid")
     assert held(ledger) == 0
@@ -191,7 +191,7 @@ def test_a_claim_that_is_taken_back_after_the_expiry_gives_nothing_back(ledger: 
 def test_a_slot_stays_claimed_when_its_pod_is_deleted(ledger: Ledger) -> None:
     mine = reservation("r", cpu="2")
     ledger.put(mine)
-    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.claim(mine.identity, pod("owner", uid="uid"))
     ledger.pod_gone("uid")
     assert held(ledger) == 0
     assert ledger.phase(ref("r")) is Phase.CLAIMED
@@ -200,7 +200,7 @@ def test_a_slot_stays_claimed_when_its_pod_is_deleted(ledger: Ledger) -> None:
 def test_a_reservation_written_again_after_its_pod_is_gone_holds_again(ledger: Ledger) -> None:
     mine = reservation("r", cpu="2")
     ledger.put(mine)
-    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.claim(mine.identity, pod("owner", uid="uid"))
     ledger.pod_gone("uid")
     ledger.drop(mine.ref)
     ledger.put(mine)
@@ -210,7 +210,7 @@ def test_a_reservation_written_again_after_its_pod_is_gone_holds_again(ledger: L
 def test_the_same_reservation_written_again_keeps_its_claims(ledger: Ledger) -> None:
     mine = reservation("r", cpu="2")
     ledger.put(mine)
-    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.claim(mine.identity, pod("owner", uid="uid"))
     ledger.put(reservation("r", cpu="2"))
     assert held(ledger) == 0
     ledger.drop(mine.ref)
@@ -238,7 +238,7 @@ def test_an_edited_reservation_is_another_one_and_inherits_no_claims(
     mine = reservation("r", cpu="2")
     ledger.advance(10.0)
     ledger.put(mine)
-    ledger.claim(mine.identity, name("owner"), "uid")
+    ledger.claim(mine.identity, pod("owner", uid="uid"))
     ledger.put(edited)
     assert ledger.phase(edited.ref) is Phase.ACTIVE
     assert held(ledger, edited.node) == edited.resources["cpu"] * edited.slots
@@ -270,7 +270,7 @@ def test_a_dropped_reservation_leaves_no_trace(ledger: Ledger) -> None:
     assert len(ledger) == 0
     assert ledger.get(mine.ref) is None
     assert ledger.phase(mine.ref) is None
-    assert ledger.seats(name("owner")) == ledger.naming(name("owner")) == ()
+    assert ledger.seats(pod("owner")) == ledger.naming(name("owner")) == ()
     assert list(ledger.holding_on("worker-1")) == []
 
 
@@ -288,9 +288,9 @@ def test_a_pods_reservations_are_found_oldest_first_while_they_are_not_over(
         reservation("others", owners=("other",), cpu="1"),
     ):
         ledger.put(written)
-    ledger.claim(claimed.identity, name("owner"), "uid")
+    ledger.claim(claimed.identity, pod("owner", uid="uid"))
     assert [r.ref.key for r in ledger.naming(name("owner"))] == ["pending", "b", "a"]
-    assert [r.ref.key for r in ledger.seats(name("owner"))] == ["b", "a"]
+    assert [r.ref.key for r in ledger.seats(pod("owner"))] == ["b", "a"]
 
 
 def test_the_phases_of_all_reservations_can_be_listed(ledger: Ledger) -> None:

@@ -7,7 +7,7 @@ from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation, Written
 from reserver.scheduling.bind import BindVerdict, judge_bind
 from reserver.scheduling.filter import filter_nodes
-from tests.builders import NOW, node, pod, reservation, state_of
+from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 W1, W2 = node("worker-1", cpu="4"), node("worker-2", cpu="4")
 SEAT = reservation("r", cpu="2")
@@ -85,6 +85,19 @@ def test_on_its_seat_an_owner_stands_before_what_was_written_after(case: Row) ->
         state.ledger.put(reservation(key, owners=[owner], cpu=cpu), Written(at, at))
     verdict = judge_bind(pod("owner", cpu=case.request), "worker-1", state, NOW)
     assert verdict.refusal == ("held by reservation shop/store/other" if case.refused else None)
+
+
+def test_a_pod_that_a_rule_matches_claims_a_slot_where_it_lands_and_only_there() -> None:
+    rules = [rule(app="web")]
+    here = reservation("here", owners=[], rules=rules, cpu="2")
+    younger = reservation("younger", owners=[], rules=rules, cpu="2")
+    there = reservation("there", owners=[], rules=rules, node="worker-2", cpu="4")
+    replica = pod("web-1", labels={"app": "web"}, cpu="2")
+    things = (here, younger, there)
+    assert judge(replica, *things) == BindVerdict(claims=(here.identity,))
+    assert judge(replica, *things, on="worker-2") == BindVerdict(claims=(there.identity,))
+    assert judge(replica, *things, on="worker-3") == BindVerdict()
+    assert judge(pod("b", cpu="2"), *things).refusal == "held by reservation shop/store/here"
 
 
 def test_an_owner_claims_every_reservation_that_names_it_wherever_it_lands() -> None:

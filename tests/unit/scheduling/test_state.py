@@ -132,7 +132,7 @@ def test_a_binding_that_never_happened_leaves_the_hold_as_it_was(
 ) -> None:
     play(state, order)
     assert accounts(state) == WAITING
-    assert state.ledger.seats(name("owner")) == (SEAT,)
+    assert state.ledger.seats(pod("owner")) == (SEAT,)
 
 
 def play(state: State, order: tuple[str, ...]) -> None:

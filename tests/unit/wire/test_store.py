@@ -413,7 +413,7 @@ WRONG_TYPES: dict[str, set[str]] = {
     "policy": {"text", "number", "fraction", "truth", "nothing", "list", "object"},
     "preemptible": {"text", "number", "fraction", "nothing", "list", "object"},
     "priority": {"text", "fraction", "truth", "list", "object"},
-    "reusable": {"text", "number", "fraction", "truth", "nothing", "list", "object"},
+    "reusable": {"text", "number", "fraction", "nothing", "list", "object"},
     "placement": {"text", "number", "fraction", "truth", "list", "object"},
     "surprise": {"text", "number", "fraction", "truth", "nothing", "list", "object"},
 }
@@ -432,7 +432,7 @@ def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str)
     [
         pytest.param({"owners": None}, "", id="no owners"),
         pytest.param({"owners": []}, "owners", id="empty owners"),
-        pytest.param({"owners": [{}]}, "owners[0].pod", id="an owner that is nobody"),
+        pytest.param({"owners": [{}]}, "owners[0]", id="an owner that is nobody"),
         pytest.param({"owners": [{"pod": {}}]}, "owners[0].pod", id="an owner without a name"),
         pytest.param({"owners": [{"pod": {"name": ""}}]}, "owners[0].pod.name", id="empty name"),
         pytest.param({"owners": [{"pod": {"name": "Web"}}]}, "owners[0].pod.name", id="upper case"),
@@ -452,7 +452,6 @@ def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str)
         pytest.param({"node": "Worker"}, "node", id="no valid node"),
         pytest.param({"node": "a" * 254}, "node", id="a long node"),
         pytest.param({"placement": {}}, "placement", id="placement"),
-        pytest.param({"reusable": True}, "reusable", id="reusable"),
         pytest.param({"resources": None}, "", id="no resources"),
         pytest.param({"resources": {}}, "resources", id="empty resources"),
         pytest.param({"resources": {"cpu": "0"}}, "resources", id="nothing held"),

@@ -1,0 +1,131 @@
+"""Pods that claim a slot without being named: by their controller, by their labels."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+
+from reserver.cluster.pod import Controller, Pod, PodName
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.owner import OwnerRule
+from reserver.reservations.reservation import Phase
+from tests.builders import name, node, pod, ref, reservation, rule
+
+WEB = Controller("ReplicaSet", "web-5d8f")
+APP = {"app": "web", "tier": "front"}
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    snapshot = Snapshot()
+    for worker in ("worker-1", "worker-2"):
+        snapshot.set_node(node(worker, cpu="64"))
+    return Ledger(snapshot)
+
+
+def keys(ledger: Ledger, asking: Pod) -> list[str]:
+    return [seat.ref.key for seat in ledger.seats(asking)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "owns"),
+    [
+        ([rule(controller=WEB)], True),
+        ([rule(controller=Controller("ReplicaSet", "db"))], False),
+        ([rule(controller=Controller("Job", "web-5d8f"))], False),
+        ([rule(app="web")], True),
+        ([rule(app="web", tier="back")], False),
+        ([rule(pod="web-1", app="web")], True),
+        ([rule(pod="web-2", app="web")], False),
+        ([rule(controller=WEB, app="web")], True),
+        ([rule(controller=WEB, app="db")], False),
+        ([rule(app="db"), rule(controller=WEB)], True),
+        ([OwnerRule(namespace="elsewhere", controller=WEB)], False),
+    ],
+)
+def test_a_pod_owns_what_a_rule_matches(
+    ledger: Ledger, rules: Sequence[OwnerRule], *, owns: bool
+) -> None:
+    ledger.put(reservation("r", owners=[], rules=rules, cpu="1"))
+    asking = pod("web-1", labels=APP, controller=WEB)
+    assert keys(ledger, asking) == (["r"] if owns else [])
+    assert keys(ledger, pod("other")) == []
+
+
+def test_of_those_that_match_one_counts_on_each_node_the_oldest_that_covers_the_pod(
+    ledger: Ledger,
+) -> None:
+    for key, worker, cpu in (
+        ("small", "worker-1", "1"),
+        ("fits", "worker-1", "2"),
+        ("later", "worker-1", "2"),
+        ("elsewhere", "worker-2", "1"),
+    ):
+        ledger.put(reservation(key, owners=[], rules=[rule(app="web")], node=worker, cpu=cpu))
+    assert keys(ledger, pod("a", labels=APP, cpu="2")) == ["fits", "elsewhere"]
+    assert keys(ledger, pod("a", labels=APP, cpu="1")) == ["small", "elsewhere"]
+
+
+def test_one_that_names_the_pod_comes_before_those_that_match_it(ledger: Ledger) -> None:
+    ledger.put(reservation("any", owners=[], rules=[rule(app="web")], cpu="1"))
+    ledger.put(reservation("named", owners=["a"], cpu="1"))
+    assert keys(ledger, pod("a", labels=APP)) == ["named"]
+    assert keys(ledger, pod("b", labels=APP)) == ["any"]
+
+
+def test_each_pod_takes_one_slot_and_the_last_one_ends_the_hold(ledger: Ledger) -> None:
+    shared = reservation("r", owners=[], rules=[rule(app="web")], slots=2, cpu="2")
+    ledger.put(shared)
+    for number, left in ((1, 2000), (2, 0)):
+        ledger.claim(shared.identity, pod(f"web-{number}", labels=APP))
+        assert ledger.held_on("worker-1").get("cpu", 0) == left
+    assert ledger.phase(ref("r")) is Phase.CLAIMED
+    assert ledger.is_over(ref("r"))
+    assert keys(ledger, pod("web-3", labels=APP)) == []
+
+
+def test_a_claim_of_a_pod_that_no_rule_matches_does_not_count(ledger: Ledger) -> None:
+    shared = reservation("r", owners=[], rules=[rule(app="web")], cpu="2")
+    ledger.claim(shared.identity, pod("early"))
+    ledger.put(shared)
+    ledger.claim(shared.identity, pod("late"))
+    assert ledger.held_on("worker-1")["cpu"] == 2000
+
+
+def test_a_binding_elsewhere_ends_nothing_that_only_matches_the_pod(ledger: Ledger) -> None:
+    ledger.put(reservation("r", owners=[], rules=[rule(app="web")], cpu="2"))
+    bound = dataclasses.replace(pod("web-1", labels=APP, node="worker-2"), revision=7)
+    ledger.bound(bound, exact=True)
+    assert ledger.held_on("worker-1")["cpu"] == 2000
+    assert ledger.naming(PodName("shop", "web-1")) == ()
+
+
+def test_a_slot_of_a_reusable_one_comes_back_when_its_pod_goes(ledger: Ledger) -> None:
+    mine = reservation("r", owners=["a", "b"], reusable=True, cpu="2")
+    ledger.put(mine)
+    ledger.claim(mine.identity, pod("a"))
+    assert ledger.phase(ref("r")) is Phase.CLAIMED
+    assert not ledger.is_over(ref("r"))
+    ledger.pod_gone("uid-a")
+    assert ledger.held_on("worker-1")["cpu"] == 2000
+    assert keys(ledger, pod("b")) == ["r"]
+
+
+def test_a_pod_that_has_finished_gives_its_reusable_slot_back(ledger: Ledger) -> None:
+    mine = reservation("r", owners=["a"], reusable=True, cpu="2")
+    ledger.put(mine)
+    ledger.claim(mine.identity, pod("a"))
+    ledger.claim(mine.identity, pod("a", finished=True))
+    assert ledger.held_on("worker-1")["cpu"] == 2000
+    ledger.drop(mine.ref)
+    ledger.put(mine)
+    assert ledger.held_on("worker-1")["cpu"] == 2000
+
+
+def test_what_is_dropped_is_found_by_nobody(ledger: Ledger) -> None:
+    mine = reservation("r", owners=["a"], rules=[rule(controller=WEB), rule(app="web")], cpu="1")
+    ledger.put(mine)
+    ledger.drop(mine.ref)
+    assert keys(ledger, pod("a", labels=APP, controller=WEB)) == []
+    assert ledger.naming(name("a")) == ()
