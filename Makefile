@@ -7,10 +7,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 KUBERNETES ?= 1.37
 NODES ?= 3
+INPUTS ?= 1000000
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
-.PHONY: help venv demo test check check-lint check-types check-tests e2e cluster controlplane chaos differential bench image proto lock clean
+.PHONY: help venv demo test check check-lint check-types check-tests e2e cluster controlplane chaos differential fuzz bench image proto lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +64,10 @@ chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes
 differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.differential $(ARGS)
 
+fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs (Linux, x86_64)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-fuzz.lock
+	$(BIN)/python -m hack.fuzz --inputs $(INPUTS) $(ARGS)
+
 bench: venv ## Print the tables of docs/performance.md
 	$(BIN)/python -m hack.bench
 
@@ -80,6 +85,8 @@ lock: venv ## Pin what pyproject.toml asks for, with hashes
 	  --no-emit-index-url --no-header --no-annotate pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate --group dev pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --group fuzz -o requirements-fuzz.lock
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) .controlplane build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

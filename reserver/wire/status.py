@@ -49,7 +49,10 @@ def without_messages(text: str) -> str:
     """Return a key's status without its messages, for where there is no room for them."""
     if '"message"' not in text:
         return text
-    status: dict[str, object] = decode(dict, text.encode())
+    try:
+        status: dict[str, object] = decode(dict, text.encode())
+    except InvalidInput:
+        return text  # Not written by us.
     for entry in (status, *status.values()):
         if isinstance(entry, dict):
             entry.pop("message", None)

@@ -124,3 +124,8 @@ def test_messages_are_left_out_of_both_forms() -> None:
     short = '{"phase":"Active","backed":false,"digest":"d"}'
     assert without_messages(UNBACKED) == short
     assert without_messages(f'{{"s/a":{UNBACKED}}}') == f'{{"s/a":{short}}}'
+
+
+def test_what_somebody_else_wrote_is_left_as_it_is() -> None:
+    for text in ('{"message": ', '["message"]', 'a "message"'):
+        assert without_messages(text) == text

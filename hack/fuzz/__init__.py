@@ -1,0 +1,1 @@
+"""A million inputs for everything that reads what others wrote."""
