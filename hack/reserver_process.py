@@ -95,8 +95,11 @@ class ReserverProcess:
         return self.process.returncode
 
     def is_ready(self) -> bool:
-        """Whether it says that it answers calls."""
-        return self.get("/readyz")[0] == HTTPStatus.OK
+        """Whether it says that it answers calls; False too if it says nothing."""
+        try:
+            return self.get("/readyz")[0] == HTTPStatus.OK
+        except OSError:
+            return False
 
     def wait_ready(self) -> None:
         """Return once it is ready."""

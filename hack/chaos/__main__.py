@@ -18,7 +18,13 @@ from hack.chaos.view import Outcome, Progress, details, table
 from hack.chaos.world import install
 from hack.controlplane.cluster import ControlPlane, StartError
 
-_STRIKES = {"kill-reserver": 20, "restart-scheduler": 5, "restart-apiserver": 3, "cut-watch": 12}
+_STRIKES = {
+    "kill-reserver": 20,
+    "restart-scheduler": 5,
+    "restart-apiserver": 3,
+    "cut-watch": 12,
+    "standby": 8,
+}
 _STRIKES_OF_ALL = {
     "kill-reserver": 8,
     "restart-scheduler": 3,

@@ -13,8 +13,8 @@ import yaml
 from hack.chaos.api import Api
 from hack.chaos.book import Book, Hold
 from hack.chaos.forms import LIST_STORE, SPEC_STORE
+from hack.chaos.replicas import Replicas
 from hack.chaos.store import owner_of, path_of
-from hack.reserver_process import ReserverProcess
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Remains:
     unseen: tuple[str, ...]
 
     @classmethod
-    def of(cls, api: Api, book: Book, namespace: str, reserver: ReserverProcess) -> Self:
+    def of(cls, api: Api, book: Book, namespace: str, reserver: Replicas) -> Self:
         """Compares; call it when the manager writes no more."""
         found = list(_owners(api))
         mine = {name for space, name in found if space == namespace}

@@ -5,15 +5,19 @@ from __future__ import annotations
 import random
 import threading
 import time
+from concurrent.futures import Executor, ThreadPoolExecutor
 
 from hack.chaos.book import Book
 from hack.chaos.pods import Pods
 from hack.chaos.scale import LEVEL, POD_CPU, Scale
 
-_BURSTS = 60
-_PACE = 0.95  # of the storm's time is enough to create all pods
-_SPREAD = (0.3, 1.7)  # of a burst's size and of the time to the next, around the mean
+_PAUSE = (0.3, 2.2)  # seconds from one burst to the next
+_PACE = 0.9  # of the storm's time is enough to create all pods
+_ODD = (0.4, 1.6)  # a burst's size, around what is due
+_LARGEST = 200  # pods in a burst, however much is due
 _GRACEFUL = 0.3  # share of the deletions that KWOK carries out
+_CONNECTIONS = 4
+_PREFIX = "storm-"
 
 
 class Churn:
@@ -30,33 +34,42 @@ class Churn:
         self._pods = pods
         self.created = 0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all have been created."""
+        return self.created >= self._scale.pods
+
     def blow(self, stop: threading.Event) -> None:
-        """Goes on until all are created, or it is stopped."""
-        size, pause = self._scale.pods / _BURSTS, _PACE * self._scale.seconds / _BURSTS
-        next_one = time.monotonic()
-        while self.created < self._scale.pods and not stop.is_set():
-            left = self._scale.pods - self.created
-            count = min(left, max(1, round(size * self._rng.uniform(*_SPREAD))))
-            self._burst([self._rng.choice(POD_CPU) for _ in range(count)])
-            next_one += pause * self._rng.uniform(*_SPREAD)
-            stop.wait(max(0.0, next_one - time.monotonic()))
+        """Goes on until all are created, or it is stopped; makes up for what it came too late."""
+        rate = self._scale.pods / (_PACE * self._scale.seconds)
+        began = time.monotonic()
+        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+            while not self.is_over and not stop.is_set():
+                due = rate * (time.monotonic() - began) - self.created
+                count = round(due * self._rng.uniform(*_ODD))
+                count = min(count, _LARGEST, self._scale.pods - self.created)
+                self._burst([self._rng.choice(POD_CPU) for _ in range(count)], pool)
+                stop.wait(self._rng.uniform(*_PAUSE))
 
-    def _burst(self, sizes: list[int]) -> None:
-        if not self._make_room(sum(sizes)):
-            return  # Nobody is bound at present: more would wait for room for ever.
-        for cpu in sizes:
-            self.created += 1
-            self._pods.create(f"storm-{self.created}", cpu)
+    def _burst(self, sizes: list[int], pool: Executor) -> None:
+        """Creates pods of these sizes, if there is room or some can be made."""
+        if not self._make_room(sum(sizes), pool):
+            return  # All that wait are owners, or on their way out.
+        names = [f"{_PREFIX}{self.created + number}" for number in range(1, len(sizes) + 1)]
+        list(pool.map(self._pods.create, names, sizes))
+        self.created += len(sizes)
 
-    def _make_room(self, cpu: int) -> bool:
-        """Deletes bound pods, whoever they are; returns False if these are too few."""
+    def _make_room(self, cpu: int, pool: Executor) -> bool:
+        """Deletes bound pods, whoever they are, and ours that wait; False if these are too few."""
         excess = self._book.taken() + cpu - int(LEVEL * self._scale.cpu)
-        bound = [pod for pod in self._book.pods() if pod.node]
-        self._rng.shuffle(bound)
-        for pod in bound:
-            if excess <= 0:
-                break
-            grace = 1 if self._rng.random() < _GRACEFUL else 0
-            self._pods.delete(pod, grace)
-            excess -= pod.cpu
+        pods = self._book.pods()
+        self._rng.shuffle(pods)
+        bound = [pod for pod in pods if pod.node]
+        left = [pod for pod in pods if not pod.node and pod.name.startswith(_PREFIX)] + bound
+        going = []
+        while excess > 0 and left:
+            going.append(left.pop())
+            excess -= going[-1].cpu
+        graces = [1 if self._rng.random() < _GRACEFUL else 0 for _ in going]
+        list(pool.map(self._pods.delete, going, graces))
         return excess <= 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import statistics
 import threading
 import time
 import urllib.request
@@ -15,9 +16,9 @@ from pathlib import Path
 
 from hack.chaos.mishaps import Mishaps
 from hack.chaos.proxy import Proxy
+from hack.chaos.replicas import Replicas
 from hack.chaos.scale import Scale
 from hack.controlplane.cluster import ControlPlane
-from hack.reserver_process import ReserverProcess
 
 _CALM_END = 0.95  # the part of the storm, as a share of its time, in which faults strike
 _DOWN = 1.0  # seconds that reserver stays dead at most
@@ -32,7 +33,7 @@ class Victims:
 
     Attributes:
         plane: the control plane.
-        reserver: is started again without waiting until it is ready.
+        reserver: one replica or more.
         proxy: between the two; None if no fault needs one.
         mishaps: of the bindings that go through the proxy.
         scheduler: name of the kube-scheduler in `plane`.
@@ -40,7 +41,7 @@ class Victims:
     """
 
     plane: ControlPlane
-    reserver: ReserverProcess
+    reserver: Replicas
     proxy: Proxy | None
     mishaps: Mishaps
     scheduler: str
@@ -68,6 +69,7 @@ class Faults:
         self._coming = [name for name in self._names for _ in range(scale.strikes.get(name, 0))]
         self._rng.shuffle(self._coming)
         self._next_at = 0.0
+        self._striking_s: list[float] = []
         self._plan(0.0)
 
     @property
@@ -93,13 +95,16 @@ class Faults:
         """Lets the next fault strike; returns when what it ended runs again."""
         arms: dict[str, Callable[[], str]] = {
             "kill-reserver": self._kill_reserver,
+            "standby": self._kill_replica,
             "restart-scheduler": self._restart_scheduler,
             "restart-apiserver": self._restart_apiserver,
             "cut-watch": self._cut_watch,
         }
         began = time.time()
         self._note(began, arms[self._coming.pop()]())
-        self._plan(elapsed + time.time() - began)
+        seconds = time.time() - began
+        self._striking_s.append(seconds)
+        self._plan(elapsed + seconds)
 
     def mend(self) -> None:
         """Starts kube-scheduler again if it has ended by itself, as a kubelet would.
@@ -108,18 +113,19 @@ class Faults:
             RuntimeError: reserver has ended by itself, which it must not.
         """
         victims = self._victims
-        if victims.reserver.process.poll() is not None:
-            raise RuntimeError(f"reserver ended by itself: {victims.reserver.log}")
+        if log := victims.reserver.ended():
+            raise RuntimeError(f"reserver ended by itself: {log}")
         if not victims.plane.is_alive(victims.scheduler):
             began = time.time()
             self._restart_scheduler()
             self._note(began, "scheduler ended by itself")
 
     def _plan(self, elapsed: float) -> None:
-        """Spreads what is to come over the time that is left, at random."""
+        """Spreads what is to come over the time that is left, less what striking takes."""
         if self._coming:
-            mean = max(0.0, _CALM_END * self._seconds - elapsed) / len(self._coming)
-            self._next_at = elapsed + self._rng.uniform(0.2, max(1.0, 1.5 * mean))
+            mean = (_CALM_END * self._seconds - elapsed) / len(self._coming)
+            mean -= statistics.fmean(self._striking_s or [0.0])
+            self._next_at = elapsed + self._rng.uniform(0.2, max(0.5, 2 * mean))
 
     def _note(self, began: float, what: str) -> None:
         self._struck[what] += 1
@@ -131,10 +137,17 @@ class Faults:
         self._victims.mishaps.every = 0
 
     def _kill_reserver(self) -> str:
-        self._bounce_reserver()
+        self._victims.reserver.kill(self._rng.uniform(0, _DOWN))
         if self._rng.random() < _AWAITED:
             self._victims.reserver.wait_ready()
         return "reserver killed"
+
+    def _kill_replica(self) -> str:
+        """Kills the leader and the standby in turn; one of them leads before the next fault."""
+        is_leader = self._struck.total() % 2 == 0
+        down = self._rng.uniform(0, _DOWN)
+        self._victims.reserver.kill_in_turn(down, is_leader=is_leader)
+        return "leader killed" if is_leader else "standby killed"
 
     def _restart_scheduler(self) -> str:
         victims = self._victims
@@ -147,14 +160,9 @@ class Faults:
         plane = self._victims.plane
         plane.stop_apiserver()
         if "kill-reserver" in self._names:
-            self._bounce_reserver()
+            self._victims.reserver.kill(self._rng.uniform(0, _DOWN))
         plane.start_apiserver()
         return "API server restarted"
-
-    def _bounce_reserver(self) -> None:
-        self._victims.reserver.kill()
-        self._pause.wait(self._rng.uniform(0, _DOWN))
-        self._victims.reserver.start()
 
     def _cut_watch(self) -> str:
         proxy = self._victims.proxy

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 FAULTS = ("kill-reserver", "restart-scheduler", "restart-apiserver", "cut-watch", "bind-faults")
-RUNS = ("none", *FAULTS, "all")
+RUNS = ("none", *FAULTS, "standby", "all")
 
 
 @dataclass(frozen=True, kw_only=True)

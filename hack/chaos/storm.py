@@ -23,6 +23,7 @@ from hack.chaos.forms import LIST_STORE
 from hack.chaos.manager import Writer
 from hack.chaos.mishaps import LATEST_REQUEST, Mishaps
 from hack.chaos.proxy import Proxy
+from hack.chaos.replicas import Replicas
 from hack.chaos.scale import Scale
 from hack.chaos.store import Journal, StoreHand
 from hack.chaos.view import Outcome
@@ -30,10 +31,9 @@ from hack.chaos.world import SCHEDULER, SCHEDULER_CONFIG, World
 from hack.controlplane.cluster import ControlPlane, render_scheduler_config
 from hack.promises.check import check, read_history
 from hack.promises.record import Recorder
-from hack.reserver_process import ReserverProcess
 
 _TICK = 0.2  # seconds
-_LONGER = 1.3  # times as long as planned a storm may last, for the last faults
+_LONGER = 1.5  # times as long as planned a storm may last, for the last faults and pods
 _TIDY_S = 15.0
 """How long reserver may take to remove what is over, and to see what is not, in seconds."""
 _SEEN_S = 1.0
@@ -78,7 +78,7 @@ class Storm:
         ):
             book = Book(world.nodes, self._grace())
             with Recorder(self.plane.kubeconfig, self.folder, configmaps=[LIST_STORE]):
-                faults, remains = self._storm(api, world, book, stop)
+                faults, remains, created = self._storm(api, world, book, stop)
             self.show("judging")
             report = check(
                 read_history(self.folder), schedulers=frozenset({SCHEDULER}), grace_s=self._grace()
@@ -87,6 +87,7 @@ class Storm:
             landings = Landings.of(book)
         return Outcome(
             run=self.run,
+            pods=created,
             pods_bound=book.bound,
             reservations=len(book.written),
             owners=landings.lived,
@@ -106,7 +107,7 @@ class Storm:
 
     def _storm(
         self, api: Api, world: World, book: Book, stop: threading.Event
-    ) -> tuple[Faults, Remains]:
+    ) -> tuple[Faults, Remains, int]:
         with ExitStack() as stack:
             journal = Journal(self.folder / "manager.jsonl")
             stack.callback(journal.close)
@@ -127,16 +128,17 @@ class Storm:
             book.bound = 0  # the storm's pods only
             tasks = (churn.blow, *(each.write for each in writers))
             works = [crew.add(task, crew.calm) for task in tasks]
-            self._strike(crew, faults)
+            self._strike(crew, faults, churn)
             look = partial(Remains.of, api, book, world.name, victims.reserver)
             remains = self._settle(crew, works, book, look)
-        return faults, remains
+        return faults, remains, churn.created
 
-    def _strike(self, crew: Crew, faults: Faults) -> None:
+    def _strike(self, crew: Crew, faults: Faults, churn: Churn) -> None:
+        """Goes on until time is up, all faults have struck and all pods were created."""
         began = time.monotonic()
         longest = _LONGER * self.scale.seconds
         while (elapsed := time.monotonic() - began) < longest:
-            if elapsed > self.scale.seconds and faults.are_over:
+            if elapsed > self.scale.seconds and faults.are_over and churn.is_over:
                 break
             fault = faults.next_due(elapsed)
             crew.look(fault or "storm")
@@ -166,11 +168,8 @@ class Storm:
                 proxy = stack.enter_context(Proxy(kubeconfig, mishaps))
                 kubeconfig = self.plane.folder / "proxied-kubeconfig"
                 proxy.write_kubeconfig(kubeconfig)
-            flags = ("--configmap", "/".join(LIST_STORE))
-            log = self.folder / "reserver.log"
-            reserver = ReserverProcess(kubeconfig, log, *flags, wait_ready=False)
-            stack.enter_context(reserver)
-            reserver.wait_ready()
+            count = 2 if "standby" in self.faults else 1
+            reserver = stack.enter_context(Replicas(kubeconfig, self.folder, count))
             config = self.plane.folder / f"{SCHEDULER}.yaml"
             config.write_text(
                 render_scheduler_config(

@@ -20,6 +20,7 @@ class Outcome:
 
     Attributes:
         run: its name.
+        pods: how many were created during the storm, owners not counted.
         pods_bound: how many were bound during the storm.
         reservations: how many were written.
         owners: how many had a reservation that lived.
@@ -33,6 +34,7 @@ class Outcome:
     """
 
     run: str
+    pods: int
     pods_bound: int
     reservations: int
     owners: int
@@ -80,22 +82,16 @@ class Progress:
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
-    """The table of all runs; `seated` are owners on their seats, `broken` are promises."""
+    """The table of all runs; seated are owners on their seats, broken are promises."""
     shown = Table()
     shown.add_column("run", no_wrap=True)
-    for title in (
-        "pods bound",
-        "reservations",
-        "owners on their seat",
-        "faults",
-        "violations",
-        "s",
-    ):
-        shown.add_column(title, justify="right")
+    for title in ("pods", "bound", "holds", "owners seated", "faults", "broken", "s"):
+        shown.add_column(title, justify="right", no_wrap=True)
     for outcome in outcomes:
         landed = outcome.owners - len(outcome.missed)
         shown.add_row(
             outcome.run,
+            str(outcome.pods),
             str(outcome.pods_bound),
             str(outcome.reservations),
             f"{landed}/{outcome.owners}",

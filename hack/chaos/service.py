@@ -1,0 +1,96 @@
+"""What a Kubernetes Service is for kube-scheduler: one address for whichever replica is ready."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Self, TypeVar
+
+_PROBE_SECONDS = 1.0
+_CHUNK = 65_536
+
+T = TypeVar("T")
+
+
+class Service:
+    """Forwards TCP connections on loopback to a replica whose /readyz is 200; a context manager.
+
+    A connection stays with its replica for as long as both live, even if that is ready no more, as
+    with kube-proxy. One that no replica is ready for is closed.
+
+    Args:
+        ports: of the replicas, on loopback.
+    """
+
+    def __init__(self, ports: tuple[int, ...]) -> None:
+        self._ports = ports
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="service", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to listen."""
+        self._thread.start()
+        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.port: int = self._server.sockets[0].getsockname()[1]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Break off all connections."""
+        self._run(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
+
+    async def _close(self) -> None:
+        self._server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.CancelledError):  # asyncio would log that we ended it
+            try:
+                for port in self._ports:
+                    if await _is_ready(port):
+                        await _join(reader, writer, port)
+                        break
+            finally:
+                writer.close()
+
+
+async def _join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
+    """Pass on what both sides say until one of them ends."""
+    back, forth = await asyncio.open_connection("127.0.0.1", port)
+    tasks = [asyncio.create_task(_pump(*way)) for way in ((reader, forth), (back, writer))]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        forth.close()
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while chunk := await reader.read(_CHUNK):
+        writer.write(chunk)
+        await writer.drain()
+
+
+async def _is_ready(port: int) -> bool:
+    """Ask as a kubelet does."""
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(_PROBE_SECONDS):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(b"GET /readyz HTTP/1.1\r\nHost: reserver\r\nConnection: close\r\n\r\n")
+                return b" 200 " in await reader.readline()
+            finally:
+                writer.close()
+    return False
