@@ -60,9 +60,8 @@ class Remains:
         held: how many reservations are active, says reserver.
         lost: owners whose reservation is gone though nothing ended it.
         leaked: owners who landed, but whose reservation still stands.
-        forgotten: the same, where the pod was deleted before reserver had tidied up: the claim was
-            on the pod.
-        unseen: the same, where reserver need not have seen the reservation when they landed.
+        forgotten: the same, where the pod is gone, and with it the claim that was on it.
+        unseen: the same, where reserver may have seen the reservation only after they had landed.
     """
 
     entries: int
@@ -95,14 +94,11 @@ class Remains:
         for what in ("lost", "leaked"):
             if names := getattr(self, what):
                 yield f"reservations {what}: {', '.join(names)}"
-        if self.held != self.entries:
-            yield f"reserver holds {self.held} reservations, the stores say {self.entries}"
-
-    def limits(self) -> Iterator[str]:
-        """Yields what is known to happen."""
         for what in ("forgotten", "unseen"):
             if names := getattr(self, what):
                 yield f"claims {what}: {', '.join(names)}"
+        if self.held != self.entries:
+            yield f"reserver holds {self.held} reservations, the stores say {self.entries}"
 
 
 def _kind(hold: Hold, book: Book) -> str:

@@ -95,7 +95,6 @@ class Storm:
             faults=faults.count,
             kinds=str(faults),
             violations=(*map(str, report.violations), *remains.violations()),
-            limits=tuple(remains.limits()),
             seconds=time.monotonic() - began,
             folder=self.folder,
         )

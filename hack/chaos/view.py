@@ -28,7 +28,6 @@ class Outcome:
         faults: how many there were.
         kinds: how many of each kind.
         violations: one line each.
-        limits: what is known to happen and no violation, one line each.
         seconds: how long it all took, in seconds.
         folder: history and logs.
     """
@@ -42,7 +41,6 @@ class Outcome:
     faults: int
     kinds: str
     violations: tuple[str, ...]
-    limits: tuple[str, ...]
     seconds: float
     folder: Path
 
@@ -108,7 +106,6 @@ def details(outcome: Outcome) -> str:
     lines = [f"{outcome.run}: faults: {outcome.kinds}"]
     lines += [f"  violation: {text}" for text in outcome.violations]
     lines += [f"  missed: {text}" for text in outcome.missed]
-    lines += [f"  known limit: {text}" for text in outcome.limits]
     if not outcome.is_good:
         lines.append(f"  history and logs: {outcome.folder}")
     return "\n".join(lines)
