@@ -33,7 +33,9 @@ from hack.promises.check import check, read_history
 from hack.promises.record import Recorder
 
 _TICK = 0.2  # seconds
-_LONGER = 1.5  # times as long as planned a storm may last, for the last faults and pods
+_LONGER = 3.0
+"""Times as long as planned a storm may last, for the last faults and pods: other work on the same
+cores makes reserver start late, and a storm with fewer kills would prove less."""
 _TIDY_S = 15.0
 """How long reserver may take to remove what is over, and to see what is not, in seconds."""
 _SEEN_S = 1.0
