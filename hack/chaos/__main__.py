@@ -62,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=100, help="of 8 CPUs each")
     parser.add_argument("--pods", type=int, default=2000, help="created during a storm")
     parser.add_argument("--reservations", type=int, default=300, help="written during a storm")
-    parser.add_argument("--minutes", type=float, default=1.5, help="that each storm lasts")
+    parser.add_argument("--minutes", type=float, default=1.3, help="that each storm lasts at least")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))  # noqa: S311
     parser.add_argument("--faults", default=",".join(RUNS), help="the runs (default: all of them)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep histories and logs there")

@@ -107,16 +107,16 @@ class Faults:
         self._plan(elapsed + seconds)
 
     def mend(self) -> None:
-        """Starts kube-scheduler again if it has ended by itself, as a kubelet would.
+        """Starts again what has ended by itself, as a kubelet would.
 
         Raises:
-            RuntimeError: reserver has ended by itself, which it must not.
+            RuntimeError: reserver has ended by itself and had no reason to.
         """
         victims = self._victims
-        if log := victims.reserver.ended():
-            raise RuntimeError(f"reserver ended by itself: {log}")
+        began = time.time()
+        if victims.reserver.revive():
+            self._note(began, "leader stepped down")
         if not victims.plane.is_alive(victims.scheduler):
-            began = time.time()
             self._restart_scheduler()
             self._note(began, "scheduler ended by itself")
 
@@ -144,7 +144,7 @@ class Faults:
 
     def _kill_replica(self) -> str:
         """Kills the leader and the standby in turn; one of them leads before the next fault."""
-        is_leader = self._struck.total() % 2 == 0
+        is_leader = len(self._striking_s) % 2 == 0
         down = self._rng.uniform(0, _DOWN)
         self._victims.reserver.kill_in_turn(down, is_leader=is_leader)
         return "leader killed" if is_leader else "standby killed"

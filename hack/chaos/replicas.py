@@ -13,6 +13,8 @@ from hack.reserver_process import ReserverProcess, wait_for
 
 _FLAGS = ("--configmap", "/".join(LIST_STORE))
 
+_STEPPED_DOWN = "leadership lost"
+
 
 class Replicas:
     """Reserver, as a context manager. What it starts ends with the thread that entered it.
@@ -80,9 +82,18 @@ class Replicas:
         self._pause.wait(down_s)
         victim.start()
 
-    def ended(self) -> Path | None:
-        """Return the log of one that has ended by itself, None if all run."""
-        return next((each.log for each in self._all if each.process.poll() is not None), None)
+    def revive(self) -> bool:
+        """Start again what has ended by itself, as a kubelet would; return whether anything had.
+
+        Raises:
+            RuntimeError: it had no reason to: only a leader that cannot renew its lease has one.
+        """
+        ended = [each for each in self._all if each.process.poll() is not None]
+        for each in ended:
+            if len(self._all) == 1 or _STEPPED_DOWN not in each.log.read_text():
+                raise RuntimeError(f"reserver ended by itself: {each.log}")
+            each.start()
+        return bool(ended)
 
     def _find(self, *, is_ready: bool) -> ReserverProcess | None:
         return next((each for each in self._all if each.is_ready() == is_ready), None)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from hack.chaos.store import Journal, StoreHand
 from hack.chaos.view import Outcome
 from hack.chaos.world import SCHEDULER, SCHEDULER_CONFIG, World
 from hack.controlplane.cluster import ControlPlane, render_scheduler_config
-from hack.promises.check import check, read_history
+from hack.promises.check import Rules, judge, read_history
 from hack.promises.record import Recorder
 
 _TICK = 0.2  # seconds
@@ -40,6 +40,8 @@ _TIDY_S = 15.0
 """How long reserver may take to remove what is over, and to see what is not, in seconds."""
 _SEEN_S = 1.0
 """How long reserver may take to see a write while nothing holds it up, in seconds."""
+_LEADERLESS_S = 20.0
+"""How long nobody may lead after a leader was killed: the lease, and what listing takes."""
 _PROXIED = frozenset({"cut-watch", "bind-faults"})
 _LOGS = (SCHEDULER, "kube-apiserver", "kwok")
 
@@ -82,9 +84,7 @@ class Storm:
             with Recorder(self.plane.kubeconfig, self.folder, configmaps=[LIST_STORE]):
                 faults, remains, created = self._storm(api, world, book, stop)
             self.show("judging")
-            report = check(
-                read_history(self.folder), schedulers=frozenset({SCHEDULER}), grace_s=self._grace()
-            )
+            report = judge(read_history(self.folder), self._rules())
             (self.folder / "report.txt").write_text(str(report))
             landings = Landings.of(book)
         return Outcome(
@@ -100,6 +100,11 @@ class Storm:
             seconds=time.monotonic() - began,
             folder=self.folder,
         )
+
+    def _rules(self) -> Rules:
+        away = _LEADERLESS_S if "standby" in self.faults else 0.0
+        rules = Rules(schedulers=frozenset({SCHEDULER}), grace_s=self._grace())
+        return replace(rules, patience_s=rules.patience_s + away)
 
     def _grace(self) -> float:
         """How long a write may take to be seen or carried out; reserver cannot know of more."""
