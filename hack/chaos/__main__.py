@@ -25,6 +25,7 @@ _STRIKES = {
     "cut-watch": 12,
     "standby": 8,
 }
+_LONGER = 3  # times as long as planned a storm may last
 _STRIKES_OF_ALL = {
     "kill-reserver": 8,
     "restart-scheduler": 3,
@@ -79,6 +80,7 @@ def _run(run: str, options: argparse.Namespace, folder: Path, console: Console) 
         pods=options.pods,
         reservations=options.reservations,
         seconds=options.minutes * 60,
+        longest_seconds=_LONGER * options.minutes * 60,
         strikes=_STRIKES_OF_ALL if run == "all" else _STRIKES,
     )
     with Progress(console, run) as show:

@@ -33,9 +33,6 @@ from hack.promises.check import Rules, judge, read_history
 from hack.promises.record import Recorder
 
 _TICK = 0.2  # seconds
-_LONGER = 3.0
-"""Times as long as planned a storm may last, for the last faults and pods: other work on the same
-cores makes reserver start late, and a storm with fewer kills would prove less."""
 _TIDY_S = 15.0
 """How long reserver may take to remove what is over, and to see what is not, in seconds."""
 _SEEN_S = 1.0
@@ -142,8 +139,7 @@ class Storm:
     def _strike(self, crew: Crew, faults: Faults, churn: Churn) -> None:
         """Goes on until time is up, all faults have struck and all pods were created."""
         began = time.monotonic()
-        longest = _LONGER * self.scale.seconds
-        while (elapsed := time.monotonic() - began) < longest:
+        while (elapsed := time.monotonic() - began) < self.scale.longest_seconds:
             if elapsed > self.scale.seconds and faults.are_over and churn.is_over:
                 break
             fault = faults.next_due(elapsed)

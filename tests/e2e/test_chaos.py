@@ -20,6 +20,7 @@ SCALE = Scale(
     pods=300,
     reservations=60,
     seconds=35,
+    longest_seconds=50,
     settle_seconds=45,
     strikes={"kill-reserver": KILLS},
 )
