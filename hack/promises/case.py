@@ -196,7 +196,7 @@ class Case:
                 pod.uid
                 for pod in self.world.pods_named.get(owner, ())
                 # Deleted just now without a node: its binding may have been under way.
-                if pod.binding is None and pod.gone and span.since <= pod.gone.at <= span.until
+                if not pod.states[-1].node and pod.gone and span.since <= pod.gone.at <= span.until
             }
         return claimants
 

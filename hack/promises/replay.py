@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from hack.promises.amounts import amounts, pod_requests
@@ -29,7 +30,8 @@ def replay(history: History) -> World:
             by = by_node if line.collection == "nodes" else by_configmap
             by.setdefault(line.name, []).append(line)
     gaps = {name: _gaps(history, name) for name in ("pods", "nodes", "configmaps")}
-    pods = tuple(_pod(lines, gaps["pods"]) for lines in by_uid.values())
+    heirs = _heirs(by_uid.values())
+    pods = tuple(_pod(lines, gaps["pods"], heirs.get(uid)) for uid, lines in by_uid.items())
     nodes = {name[1:]: tuple(_nodes(lines, gaps["nodes"])) for name, lines in by_node.items()}
     lives = [
         life
@@ -47,7 +49,19 @@ def _gaps(history: History, collection: str) -> tuple[Gap, ...]:
 # Pods
 
 
-def _pod(lines: list[Line], gaps: tuple[Gap, ...]) -> Pod:
+def _heirs(pods: Iterable[list[Line]]) -> dict[str, Line]:
+    """Return how the next pod of the same name was first seen, by UID."""
+    named: dict[str, list[list[Line]]] = {}
+    for lines in sorted(pods, key=lambda lines: lines[0].moment):
+        named.setdefault(lines[0].name, []).append(lines)
+    return {
+        before[0].item["metadata"]["uid"]: after[0]
+        for group in named.values()
+        for before, after in pairwise(group)
+    }
+
+
+def _pod(lines: list[Line], gaps: tuple[Gap, ...], heir: Line | None) -> Pod:
     first, last = lines[0], lines[-1]
     spec, metadata = last.item["spec"], last.item["metadata"]
     living = lines[:-1] if last.kind == "DELETED" else lines
@@ -59,7 +73,7 @@ def _pod(lines: list[Line], gaps: tuple[Gap, ...]) -> Pod:
         only_capacity=_asks_for_capacity_only(spec),
         states=tuple(_pod_state(line) for line in living or lines),
         binding=_binding(living, gaps),
-        gone=_gone(lines, gaps),
+        gone=_gone(lines, gaps, heir),
     )
 
 
@@ -133,12 +147,14 @@ def _gap_over(moment: Moment, gaps: Iterable[Gap]) -> Gap | None:
     return next(over, None)
 
 
-def _gone(lines: list[Line], gaps: tuple[Gap, ...]) -> Moment | None:
+def _gone(lines: list[Line], gaps: tuple[Gap, ...], heir: Line | None = None) -> Moment | None:
     if lines[-1].kind == "DELETED":
         return lines[-1].moment
-    last = lines[-1].moment.revision
-    gone = (g for g in gaps if lines[-1].name in g.gone and g.since.revision >= last)
-    gap = next(gone, None)
+    last, name = lines[-1].moment.revision, lines[-1].name
+    # One that came again under its name in the gap is there after it, and yet it went.
+    until = heir.moment.revision if heir else -1
+    later = (g for g in gaps if g.since.revision >= last)
+    gap = next((g for g in later if name in g.gone or g.since.revision < until), None)
     return _beginning(gap) if gap else None
 
 

@@ -20,7 +20,11 @@ def reservation_lost(case: Case) -> Iterator[Violation]:
         # Whoever deletes a whole ConfigMap is not Reserver.
         if life.gone is None or life.deleted or life.in_gap:
             continue
-        if _is_over(case, life) or any(_explains(case, write, life) for write in manager):
+        if (
+            _is_over(case, life)
+            or _may_be_claimed_unseen(case, life)
+            or any(_explains(case, write, life) for write in manager)
+        ):
             continue
         broken = bool(life.entry.broken)
         yield Violation(
@@ -41,6 +45,18 @@ def _is_over(case: Case, life: Life) -> bool:
     claims = case.claims.get(life, ())
     before = {c.pod.uid for c in claims if c.moment.revision < life.gone.revision}
     return bool(life.entry.owners) and len(before) >= life.entry.slots
+
+
+def _may_be_claimed_unseen(case: Case, life: Life) -> bool:
+    """Return whether its owner may have come and gone while no pods were seen."""
+    assert life.gone is not None  # noqa: S101 - for mypy
+    return any(
+        gap.collection == "pods"
+        and gap.since.revision < life.gone.revision
+        and life.written.revision <= gap.until.revision
+        and life.gone.at <= gap.until.at + case.rules.cleaner_s
+        for gap in case.world.history.gaps
+    )
 
 
 def _explains(case: Case, write: Write, life: Life) -> bool:

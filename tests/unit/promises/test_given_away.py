@@ -227,6 +227,32 @@ def test_an_entry_that_went_in_a_gap_does_not_count_in_it(tape: Tape) -> None:
     assert tape.kinds() == []
 
 
+def test_a_pod_that_went_in_a_gap_takes_nothing_though_its_name_came_again(tape: Tape) -> None:
+    tape.node("m")
+    tape.land("moving", "n", cpu="3")
+    before = tape.revision
+    tape.delete("moving")
+    tape.land("moving", "m", cpu="3")
+    tape.miss("pods", before)
+    tape.reserve("owner")
+    tape.land("stranger", "n", cpu="2")
+    assert tape.kinds() == []
+
+
+def test_a_predecessor_from_before_the_recording_does_not_cost_an_owner_its_turn(
+    tape: Tape,
+) -> None:
+    tape.node("m")
+    tape.land("owner", "m", cpu="1")
+    tape.records.pop(-2)
+    tape.records[-1]["type"] = "LISTED"
+    place = tape.reserve("owner", cpu="1")
+    tape.reserve("later", cpu="4")
+    tape.delete("owner")
+    tape.land("owner", "n", place, cpu="1")
+    assert tape.kinds() == []
+
+
 @pytest.mark.parametrize(
     "item",
     [

@@ -150,3 +150,18 @@ def test_an_item_is_put_by_its_own_value(tape: Tape) -> None:
     tape.wait(60)
     (violation,) = tape.report().violations
     assert (violation.kind, violation.entry) == (Kind.EDIT_VANISHED, f"{LIST_STORE}/n[shop/c]")
+
+
+def test_an_entry_that_may_have_been_claimed_in_a_gap_of_the_pods_is_not_missed(tape: Tape) -> None:
+    place = tape.reserve("owner")
+    before = tape.revision
+    tape.land("owner", "n", place)
+    tape.delete("owner")
+    tape.wait(1)
+    tape.miss("pods", before)
+    tape.edit({"hold-owner": None})
+    assert tape.kinds() == []
+    tape.reserve("other")
+    tape.wait(60)
+    tape.edit({"hold-other": None})
+    assert tape.kinds() == LOST
