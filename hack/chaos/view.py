@@ -83,7 +83,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     """The table of all runs; seated are owners on their seats, broken are promises."""
     shown = Table()
     shown.add_column("run", no_wrap=True)
-    for title in ("pods", "bound", "holds", "owners seated", "faults", "broken", "s"):
+    for title in ("pods", "bound", "holds", "seated", "faults", "broken", "s"):
         shown.add_column(title, justify="right", no_wrap=True)
     for outcome in outcomes:
         landed = outcome.owners - len(outcome.missed)
