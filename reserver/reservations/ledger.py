@@ -11,7 +11,7 @@ A reservation may stand in two places for a while, because it is moved from one 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -284,8 +284,10 @@ class Ledger:
                     totals[resource] = totals.get(resource, 0) + amount
         return totals
 
-    def yielding(self, pod: Pod, nodes: Collection[str]) -> dict[str, dict[str, int]]:
+    def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
         """Return what is held on some nodes, for others, that a pod's priority may take."""
+        if not self._yielding:
+            return {}
         yielding: dict[str, dict[str, int]] = {}
         for node in self._yielding.keys() & nodes:
             totals: dict[str, int] = {}

@@ -120,12 +120,12 @@ def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dic
     snapshot = state.snapshot
     own = seats_by_node(seats, state.ledger)
     held = np.flatnonzero(snapshot.has_holds & snapshot.exists)
-    names = {snapshot.name_of(int(row)) for row in held}
+    names = [snapshot.name_of(int(row)) for row in held]
     shares = with_yields(own, pod, names, state.ledger)
     found: dict[str, Bools] = {}
     for reason, rows in refusals(pod, snapshot, shares):
         found[reason.message] = found.get(reason.message, np.False_) | rows
-    promised = state.nominations.promised(pod, names - own.keys(), state.ledger)
+    promised = state.nominations.promised(pod, names, own, state.ledger)
     if promised:
         beside = fits_beside_holds(pod, snapshot, held, shares)
         still = fits_beside_holds(pod, snapshot, held, shares, promised)

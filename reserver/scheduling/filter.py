@@ -129,8 +129,8 @@ def _open_nodes(
         if len(nodes) >= enough:
             return nodes[:enough]
     own = seats_by_node(seats, state.ledger)
-    promised = state.nominations.promised(pod, set(held) - own.keys(), state.ledger)
-    own = with_yields(own, pod, set(held), state.ledger)
+    promised = state.nominations.promised(pod, held, own, state.ledger)
+    own = with_yields(own, pod, held, state.ledger)
     for chunk in _chunks(held):
         rows = state.snapshot.rows(chunk)
         fits = fits_beside_holds(pod, state.snapshot, rows, own, promised)

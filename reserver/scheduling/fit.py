@@ -11,7 +11,7 @@ and its picture of it is fresher than ours.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
@@ -162,7 +162,7 @@ def seats_by_node(seats: Iterable[Reservation], ledger: Ledger) -> dict[str, Sea
 
 
 def with_yields(
-    own: Mapping[str, Seat], pod: Pod, nodes: Collection[str], ledger: Ledger
+    own: Mapping[str, Seat], pod: Pod, nodes: Iterable[str], ledger: Ledger
 ) -> dict[str, Seat]:
     """Return an owner's seats, and on some nodes what others hold and its priority may take."""
     shares = dict(own)

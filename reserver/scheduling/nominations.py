@@ -8,7 +8,7 @@ only we can tell that there is not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.ledger import Ledger
@@ -47,15 +47,25 @@ class Nominations:
                 del self._pods_on[node]
 
     def promised(
-        self, pod: Pod, nodes: Collection[str], ledger: Ledger
+        self, pod: Pod, nodes: Iterable[str], own: Container[str], ledger: Ledger
     ) -> dict[str, dict[str, int]]:
         """Return what is promised on some nodes to those who come before a pod.
 
         Those are nominated pods of higher priority, and of the same if they were nominated first.
         One that has a seat there is passed over: its room is held.
+
+        Args:
+            pod: the pod.
+            nodes: where to look.
+            own: the nodes where the pod has a seat: nobody comes before it there.
+            ledger: knows the others' seats.
         """
+        if not self._pods_on:
+            return {}
         promised: dict[str, dict[str, int]] = {}
         for node in self._pods_on.keys() & nodes:
+            if node in own:
+                continue
             totals: dict[str, int] = {}
             for other in self._ahead(pod, node):
                 if all(seat.node != node for seat in ledger.seats(other)):

@@ -62,7 +62,7 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     elsewhere = not _keeps_to_its_seats(pod, seats, state)
     nodes = [node for node, uids in victims.items() if uids and (elsewhere or node in own)]
     rows = state.snapshot.rows(nodes)
-    promised = state.nominations.promised(pod, set(nodes) - own.keys(), state.ledger)
+    promised = state.nominations.promised(pod, nodes, own, state.ledger)
     taken = _less_victims(promised, {node: victims[node] for node in nodes}, state.snapshot)
     shares = with_yields(own, pod, nodes, state.ledger)
     unknown = rows < 0  # Then nothing is held there.
