@@ -59,7 +59,12 @@ class MetaVictims(msgspec.Struct, frozen=True):
 
     def uids(self) -> tuple[str, ...]:
         """Return the UIDs of the pods."""
-        return tuple(pod.uid for pod in self.pods or () if pod is not None and pod.uid)
+        return tuple(pod.uid for pod in self.pods or () if pod is not None)
+
+    def without_gaps(self) -> MetaVictims:
+        """Return the same without what stands for no pod: kube-scheduler would not bear it back."""
+        pods = [pod for pod in self.pods or () if pod is not None and pod.uid]
+        return MetaVictims([*pods], self.pdb_violations)
 
 
 class _WholePod(msgspec.Struct, frozen=True):
@@ -114,7 +119,8 @@ def decode_preempt(raw: bytes) -> tuple[PodObject, dict[str, MetaVictims]]:
     args = decode(_PreemptionArgs, raw)
     whole = {node: victims.meta() for node, victims in (args.victims or {}).items() if victims}
     meta = {node: victims for node, victims in (args.meta_victims or {}).items() if victims}
-    return _named(args.pod), whole | meta
+    both = whole | meta
+    return _named(args.pod), {node: both[node].without_gaps() for node in both}
 
 
 def decode_bind(raw: bytes) -> ExtenderBindingArgs:

@@ -104,6 +104,9 @@ def test_a_reservation_that_yields_says_so_when_a_pod_of_higher_priority_takes_i
     assert corner.wait_bound("important") == node
     namespace, name = SPEC.store
     statuses = (namespace, f"{name}-status")
-    wait_for(lambda: '"backed":false' in corner.keys(statuses)[key], "it is not backed")
+    wait_for(
+        lambda: '"backed":false' in corner.keys(statuses).get(key, ""),
+        "it says that it is not backed",
+    )
     assert "preemptible" in corner.keys(statuses)[key]
     wait_for(lambda: any(key in e for e in corner.events("NotBacked", namespace)), "an event")

@@ -145,4 +145,7 @@ def test_a_preempt_answer_has_the_uids_and_the_broken_budgets_that_were_asked_fo
     assert encode(ExtenderPreemptionResult(victims)) == (
         b'{"NodeNameToMetaVictims":{"worker-1":{"Pods":[{"UID":"v1"}],"NumPDBViolations":1}}}'
     )
+    gaps = {"worker-1": {"Pods": [None, {"UID": "v1"}, {"UID": ""}], "NumPDBViolations": 1}}
+    call = {"Pod": POD, "NodeNameToMetaVictims": gaps}
+    assert decode_preempt(json.dumps(call).encode())[1] == victims
     assert encode(ExtenderPreemptionResult({})) == b'{"NodeNameToMetaVictims":{}}'
