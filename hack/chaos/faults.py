@@ -22,6 +22,9 @@ from hack.controlplane.cluster import ControlPlane
 
 _CALM_END = 0.95  # the part of the storm, as a share of its time, in which faults strike
 _DOWN = 1.0  # seconds that reserver stays dead at most
+_REST = (
+    2.0  # seconds between two faults that there may be in any case: reserver has to do some work
+)
 _AWAITED = 0.75  # share of its starts after which it is ready before the next fault
 LONGEST_SILENCE = 5.0
 """How long watches may say nothing, or be refused, in seconds."""
@@ -125,7 +128,7 @@ class Faults:
         if self._coming:
             mean = (_CALM_END * self._seconds - elapsed) / len(self._coming)
             mean -= statistics.fmean(self._striking_s or [0.0])
-            self._next_at = elapsed + self._rng.uniform(0.2, max(0.5, 2 * mean))
+            self._next_at = elapsed + self._rng.uniform(0.2, max(_REST, 2 * mean))
 
     def _note(self, began: float, what: str) -> None:
         self._struck[what] += 1
