@@ -60,7 +60,7 @@ def _storms(count: int) -> dict[str, Outcome]:
                 path.write_text(blind(config) if scheduler == BLIND else config)
                 plane.start_scheduler(path)
                 with Storm(plane.kubeconfig, scheduler, count) as storm:
-                    storm.rage()
+                    storm.rage(blind=scheduler == BLIND)
                     if scheduler == SCHEDULER:
                         for _ in range(_ROUNDS):
                             storm.try_again(lambda: reserver.metric(PREEMPTIONS))

@@ -111,11 +111,20 @@ class Storm:
             self._api.delete(f"/api/v1/nodes/{node}")
         self._api.close()
 
-    def rage(self) -> None:
-        """Lets all preemptors come at once; returns when all were judged."""
+    def rage(self, *, blind: bool = False) -> None:
+        """Lets all preemptors come at once; returns when all have landed or are refused.
+
+        Args:
+            blind: Reserver is not asked before pods are evicted. Then those who can land need not:
+                others may take the room before Reserver sees for whom it was made. Wait until
+                kube-scheduler has walked into all traps instead.
+        """
         began = time.monotonic()
         self._create(self._preemptors())
-        wait_for(self._are_judged, "all are landed or refused", _PATIENCE_S)
+        if blind:
+            wait_for(self._are_trapped, "pods are evicted for nothing", _PATIENCE_S)
+        else:
+            wait_for(self._are_judged, "all are landed or refused", _PATIENCE_S)
         self._seconds = time.monotonic() - began
 
     def try_again(self, preemptions: Callable[[], float]) -> None:
@@ -176,6 +185,13 @@ class Storm:
         return all(
             pod.name in (self._node_of if pod.lands else self._refused)
             for pod in self._preemptors()
+        )
+
+    def _are_trapped(self) -> bool:
+        return all(
+            any(f.name in self._evicted for f in trial.fillers if trial.trap in f.nodes)
+            for trial in self._trials
+            if trial.trap
         )
 
     def _hold(self) -> None:

@@ -40,12 +40,14 @@ class Trial:
         holds: CPUs that are held, by node.
         fillers: the pods that are there.
         preemptors: the pods that come, all at once.
+        trap: the node where kube-scheduler by itself would evict pods for nothing; empty for none.
     """
 
     cpu: int
     holds: dict[str, int]
     fillers: list[StormPod] = field(default_factory=list)
     preemptors: list[StormPod] = field(default_factory=list)
+    trap: str = ""
 
     def fill(self, node: str, *sizes: int, priority: str = LOW) -> None:
         """Adds pods of so many CPUs that are on a node already."""
@@ -82,7 +84,7 @@ def nodes_needed(count: int) -> tuple[int, int]:
 def _futile(small: Iterator[str], _: Iterator[str]) -> Trial:
     """Evicting one pod makes room as far as kube-scheduler knows, but half of the node is held."""
     node = next(small)
-    trial = Trial(SMALL, {node: 2})
+    trial = Trial(SMALL, {node: 2}, trap=node)
     trial.fill(node, 1, 1)
     trial.ask(node, cpu=3, lands=False)
     return trial
@@ -100,7 +102,7 @@ def _worthwhile(small: Iterator[str], _: Iterator[str]) -> Trial:
 def _choice(small: Iterator[str], _: Iterator[str]) -> Trial:
     """kube-scheduler would rather evict where it is futile: the pods there matter less."""
     node, other = next(small), next(small)
-    trial = Trial(SMALL, {node: 2})
+    trial = Trial(SMALL, {node: 2}, trap=node)
     trial.fill(node, 1, 1)
     trial.fill(other, 4, priority=MIDDLE)
     trial.ask(node, other, cpu=3, lands=True)

@@ -50,8 +50,8 @@ def test_without_the_preempt_verb_the_same_storm_evicts_pods_for_nothing(
     control_plane.start_scheduler(config, BLIND)
     try:
         with Storm(control_plane.kubeconfig, BLIND, FEW) as storm:
-            storm.rage()
-            assert len(storm.outcome().useless) == FEW / 2
+            storm.rage(blind=True)
+            assert len(storm.outcome().useless) >= FEW / 2
     finally:
         control_plane.stop_scheduler(BLIND)
 
