@@ -74,11 +74,8 @@ bench: venv ## Print the tables of docs/performance.md
 image: ## Build the container image reserver:dev
 	docker build --tag reserver:dev .
 
-proto: venv ## Generate Python from the contracts in proto/
-	@shopt -s globstar nullglob; contracts=(proto/**/*.proto); \
-	if [ $${#contracts[@]} -eq 0 ]; then echo "proto/ holds no contract yet"; else \
-	$(BIN)/python -m grpc_tools.protoc -I proto --python_out=. --pyi_out=. --grpc_python_out=. \
-	  "$${contracts[@]}"; fi
+proto: venv ## Generate reserver/v1 from the contracts in proto/
+	@$(BIN)/python -m hack.proto.generate
 
 lock: venv ## Pin what pyproject.toml asks for, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,11 +20,13 @@ from reserver.config import Settings
 from reserver.errors import LeadershipLost
 from reserver.kube import credentials
 from reserver.kube.apply import Apply
+from reserver.kube.booking import Booking
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
 from reserver.kube.events import Recorder
 from reserver.kube.lease import Lease
 from reserver.kube.reflector import Reflector
+from reserver.kube.reviewer import Reviewer
 from reserver.kube.status import StatusWriter
 from reserver.kube.store import LABEL, NO_COMPANION, Name, Store
 from reserver.kube.views import (
@@ -44,6 +46,9 @@ from reserver.server.extender import BIND_PATIENCE_S, Extender
 from reserver.server.http import Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
+from reserver.server.rpc.access import Access
+from reserver.server.rpc.listen import server_credentials, serving
+from reserver.server.rpc.service import Service
 from reserver.server.tls import ServerTls
 
 log = structlog.get_logger(__name__)
@@ -63,6 +68,7 @@ class Running:
         source: where the credentials come from.
         url: base URL of the extender.
         health_url: base URL of health and metrics, None where they have no address of their own.
+        grpc_address: ``ADDRESS:PORT`` of the gRPC API, None where it is not served.
         watched: what is known of the watches and the store.
     """
 
@@ -70,6 +76,7 @@ class Running:
     source: str
     url: str
     health_url: str | None
+    grpc_address: str | None
     watched: Watched
 
 
@@ -86,10 +93,17 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
     async with ApiClient(access) as client:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
-            watched, apply = _wire(settings, client, clock, lease)
-            told = watched.recorder.tell
-            extender = Extender(watched.state, apply, clock, watched, writes, told)
-            routes = Routes(extender, Metrics(watched), watched.obstacles)
+            told: list[Callable[[Ref], None]] = []
+            watched, apply = _wire(settings, client, clock, lease, told)
+            metrics = Metrics(watched)
+            service = None
+            if settings.grpc_address is not None:
+                booking = Booking(client, apply, watched.store, settings.namespace, writes)
+                service = _service(settings, client, watched, booking, metrics)
+                told.append(service.touched)
+            tell = watched.recorder.tell
+            extender = Extender(watched.state, apply, clock, watched, writes, tell)
+            routes = Routes(extender, metrics, watched.obstacles)
             async with asyncio.TaskGroup() as tasks:
                 background = (
                     tasks.create_task(access.renew()),
@@ -102,7 +116,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                             listening(routes.application(), address, _SHUTDOWN_S, tls)
                         )
                         health = await _serve_health(settings, routes, stack)
-                        yield Running(access.server, access.source, url, health, watched)
+                        rpc = await _serve_grpc(settings, service, watched, stack)
+                        yield Running(access.server, access.source, url, health, rpc, watched)
                     await extender.drain()
                 finally:
                     for task in background:
@@ -116,6 +131,34 @@ async def _serve_health(settings: Settings, routes: Routes, stack: AsyncExitStac
         return None
     site = listening(routes.health_application(), settings.health_address, _SHUTDOWN_S)
     return await stack.enter_async_context(site)
+
+
+async def _serve_grpc(
+    settings: Settings, service: Service | None, watched: Watched, stack: AsyncExitStack
+) -> str | None:
+    if settings.grpc_address is None or service is None:
+        return None
+    tls = None
+    if settings.tls is not None and not settings.is_grpc_local:
+        tls = server_credentials(settings.tls, mutual=settings.grpc_client_certificates)
+    site = serving(settings.grpc_address, service, watched.obstacles, _SHUTDOWN_S, tls)
+    return await stack.enter_async_context(site)
+
+
+def _service(
+    settings: Settings, client: ApiClient, watched: Watched, booking: Booking, metrics: Metrics
+) -> Service:
+    local = settings.is_grpc_local
+    access = None if local else Access(Reviewer(client, settings.namespace, time.monotonic))
+    return Service(
+        state=watched.state,
+        store=watched.store,
+        booking=booking,
+        clock=watched.clock,
+        access=access,
+        obstacles=watched.obstacles,
+        counted=metrics,
+    )
 
 
 def _lease(settings: Settings, client: ApiClient) -> Lease:
@@ -154,17 +197,26 @@ async def _keep(lease: Lease) -> None:
 
 
 def _wire(
-    settings: Settings, client: ApiClient, clock: SteadyClock, lease: Lease | None
+    settings: Settings,
+    client: ApiClient,
+    clock: SteadyClock,
+    lease: Lease | None,
+    told: Iterable[Callable[[Ref], None]],
 ) -> tuple[Watched, Apply]:
+    def tell(ref: Ref) -> None:
+        for tell_one in told:
+            tell_one(ref)
+
     apply = Apply(client, clock)
     waker = Waker(apply, clock)
     recorder = Recorder(client, clock)
-    statuses = StatusWriter(client, recorder.warn, clock)
+    statuses = StatusWriter(client, recorder.warn, clock, tell)
     cleaner = Cleaner(apply, clock)
 
     def touched(ref: Ref) -> None:
         statuses.touched(ref)
         cleaner.touched(ref)
+        tell(ref)
 
     state = State(waker.freed, touched)
     store = Store(state.ledger, clock, recorder.report, touched)

@@ -25,6 +25,10 @@ class Settings:
         tls: serve the extender to clients with a certificate only; None for plain HTTP.
         health_address: IP address and port to serve health and metrics on as well, over plain
             HTTP; None for nowhere else.
+        grpc_address: IP address and port of the gRPC API; None for nowhere. A loopback one is in
+            plain text and for whoever reaches it, any other over TLS and for whom the API server
+            knows.
+        grpc_client_certificates: gRPC clients have to have a certificate as well as a token.
         leader_elect: stand by while another Reserver holds the lease.
         namespace: where labelled store ConfigMaps are read.
         configmaps: further store ConfigMaps, namespace and name, label or not.
@@ -35,6 +39,8 @@ class Settings:
     http_port: int = 9440
     tls: TlsFiles | None = None
     health_address: tuple[str, int] | None = None
+    grpc_address: tuple[str, int] | None = None
+    grpc_client_certificates: bool = False
     leader_elect: bool = False
     namespace: str = "reserver-system"
     configmaps: tuple[tuple[str, str], ...] = ()
@@ -53,11 +59,23 @@ class Settings:
             )
         if self.health_address is not None:
             _ip("--health-address", self.health_address[0])
+        if self.grpc_address is not None and not self.is_grpc_local and self.tls is None:
+            raise ConfigurationError(
+                f"--grpc-address: {self.grpc_address[0]} is not a loopback address; callers send "
+                "tokens, so use 127.0.0.1, or TLS: --tls-cert-file, --tls-private-key-file and "
+                "--client-ca-file"
+            )
         for flag, name in (("--namespace", self.namespace), *_names(self.configmaps)):
             try:
                 names.check_subdomain(name, flag, "a name of Kubernetes")
             except InvalidInput as exc:
                 raise ConfigurationError(str(exc)) from exc
+
+    @property
+    def is_grpc_local(self) -> bool:
+        """Whether only this machine, or this pod, reaches the gRPC API."""
+        host = self.grpc_address[0] if self.grpc_address else "127.0.0.1"
+        return _ip("--grpc-address", host).is_loopback
 
 
 def _ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
@@ -68,8 +86,12 @@ def _ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
         raise ConfigurationError(f"{problem}; write 127.0.0.1 or ::1") from exc
 
 
-def parse_address(text: str) -> tuple[str, int]:
+def parse_address(text: str, flag: str = "--health-address") -> tuple[str, int]:
     """Return IP address and port of ``ADDRESS:PORT``, the address of IPv6 in brackets.
+
+    Args:
+        text: what was given.
+        flag: by which flag.
 
     Raises:
         ConfigurationError: it is not of that form.
@@ -77,7 +99,7 @@ def parse_address(text: str) -> tuple[str, int]:
     address, colon, port = text.rpartition(":")
     if not (colon and port.isascii() and port.isdecimal() and int(port[:6]) <= _LAST_PORT):
         remedy = "write ADDRESS:PORT, e.g. 0.0.0.0:9441"
-        raise ConfigurationError(f"--health-address: {text!r} is not an address; {remedy}")
+        raise ConfigurationError(f"{flag}: {text!r} is not an address; {remedy}")
     return address.removeprefix("[").removesuffix("]"), int(port)
 
 

@@ -4,6 +4,7 @@ ReserverError
 ├── InvalidInput       a value that somebody wrote is not acceptable
 ├── ConfigurationError Reserver was started with something that it cannot work with
 ├── NotReady           the caches do not show the cluster well enough to decide
+├── Taken              a reservation of that name was written meanwhile
 ├── LeadershipLost     another Reserver may answer from now on
 └── ApiError           the API server answered with a failure, or not at all
 """
@@ -49,6 +50,10 @@ class ConfigurationError(ReserverError):
 
 class NotReady(ReserverError):
     """The caches do not show the cluster well enough to decide."""
+
+
+class Taken(ReserverError):
+    """A reservation of that name was written meanwhile."""
 
 
 class LeadershipLost(ReserverError):

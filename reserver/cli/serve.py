@@ -69,6 +69,22 @@ def serve(
             help="Serve health and metrics here, too, over plain HTTP, e.g. 0.0.0.0:9441.",
         ),
     ] = "",
+    grpc_address: Annotated[
+        str,
+        typer.Option(
+            envvar="RESERVER_GRPC_ADDRESS",
+            metavar="ADDRESS:PORT",
+            help="Serve the gRPC API here, e.g. 127.0.0.1:9443; beyond loopback over TLS, "
+            "to whom the API server knows by their token.",
+        ),
+    ] = "",
+    grpc_client_certificates: Annotated[
+        bool,
+        typer.Option(
+            envvar="RESERVER_GRPC_CLIENT_CERTIFICATES",
+            help="gRPC clients need a certificate of --client-ca-file as well as a token.",
+        ),
+    ] = False,
     leader_elect: Annotated[
         bool,
         typer.Option(
@@ -104,6 +120,8 @@ def serve(
             http_port=http_port,
             tls=parse_tls(tls_cert_file, tls_private_key_file, client_ca_file),
             health_address=parse_address(health_address) if health_address else None,
+            grpc_address=(parse_address(grpc_address, "--grpc-address") if grpc_address else None),
+            grpc_client_certificates=grpc_client_certificates,
             leader_elect=leader_elect,
             namespace=namespace,
             configmaps=tuple(parse_configmap(name) for name in configmap or ()),
@@ -132,6 +150,8 @@ async def _serve(settings: Settings) -> None:
     async with app.running(settings) as running:
         typer.echo(f"API server  {running.server} ({running.source})")
         typer.echo(f"extender    {running.url}")
+        if running.grpc_address:
+            typer.echo(f"gRPC        {running.grpc_address}")
         if running.health_url:
             typer.echo(f"health      {running.health_url}")
         typer.echo(f"store       namespace {settings.namespace}, ConfigMaps labelled as store")

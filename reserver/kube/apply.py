@@ -17,6 +17,7 @@ from reserver.scheduling.effects import Effect, Rouse, Steer
 from reserver.wire.edits import Edit
 from reserver.wire.objects import decode, encode
 from reserver.wire.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, PodObject
+from reserver.wire.watch import PartialObject
 
 log = structlog.get_logger(__name__)
 
@@ -103,15 +104,23 @@ class Apply:
         Raises:
             ApiError: the API server refused, or did not answer.
         """
+        return await self.edit_at(edit) is not None
+
+    async def edit_at(self, edit: Edit) -> int | None:
+        """Do as `edit` does, and return the resourceVersion that this made; None if not done.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
         path = f"/api/v1/namespaces/{edit.ref.namespace}/configmaps/{edit.ref.configmap}"
         try:
-            await self._client.patch(path, edit.patch(), JSON_PATCH)
+            answer = await self._client.patch(path, edit.patch(), JSON_PATCH)
         except ApiError as exc:
             # 422 is how the API server says that a JSON patch's test failed.
             if exc.status in {HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.NOT_FOUND}:
-                return False
+                return None
             raise
-        return True
+        return decode(PartialObject, answer).metadata.revision
 
     async def _is_bound(self, pod: Pod, node: str) -> bool | None:
         """Return whether a request was carried out after all, None while that cannot be told."""

@@ -42,10 +42,24 @@ class StatusWriter:
         writes: how many writes were made.
     """
 
-    def __init__(self, client: ApiClient, warn: Warn, clock: Callable[[], float]) -> None:
-        """Write through a client; `clock` gives unix seconds."""
+    def __init__(
+        self,
+        client: ApiClient,
+        warn: Warn,
+        clock: Callable[[], float],
+        noticed: Callable[[Ref], None] = lambda _: None,
+    ) -> None:
+        """Write what becomes of entries.
+
+        Args:
+            client: to write through.
+            warn: has a Warning event written.
+            clock: unix seconds.
+            noticed: is told of each hold that may not be backed any more, or again.
+        """
         self._client = client
         self._warn = warn
+        self._noticed = noticed
         self._clock = clock
         self._touched: set[Ref] = set()
         self._companions: dict[Name, Companion] = {}
@@ -84,11 +98,15 @@ class StatusWriter:
         self._shortages = now
         if now.offered != before.offered:  # Rare: some node has a kind of device that none had.
             for reservation, _ in state.ledger:
-                self.touched(reservation.ref)
+                self._room_changed(reservation.ref)
         for node in before.by_node.keys() | now.by_node.keys():
             if before.by_node.get(node, ()) != now.by_node.get(node, ()):
                 for reservation in state.ledger.holding_on(node):
-                    self.touched(reservation.ref)
+                    self._room_changed(reservation.ref)
+
+    def _room_changed(self, ref: Ref) -> None:
+        self.touched(ref)
+        self._noticed(ref)
 
     async def _try(self, companion: Companion, state: State, store: Store) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ import structlog
 
 from reserver.errors import InvalidInput
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import ANY_TIME, Phase, Ref, Reservation, Written
+from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
 from reserver.wire import companion, edits
 from reserver.wire.edits import Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
@@ -20,7 +21,9 @@ log = structlog.get_logger(__name__)
 NO_COMPANION = f"!{companion.LABEL}"
 """Selects all but the ConfigMaps that we write ourselves (`kube.status`)."""
 
-LABEL = f"reserver.io/store=true,{NO_COMPANION}"
+LABEL_KEY, LABEL_VALUE = "reserver.io/store", "true"
+
+LABEL = f"{LABEL_KEY}={LABEL_VALUE},{NO_COMPANION}"
 """Selects the ConfigMaps that are read without being named."""
 
 Name = tuple[str, str]
@@ -41,6 +44,17 @@ class _Document:
 
     metadata: Metadata
     keys: dict[str, _Key] = field(default_factory=dict)
+    size: int = 0
+    """What keys and values take, in bytes."""
+
+
+@dataclass(slots=True)
+class _Expected:
+    """A data key that is being written and that no watch has shown yet."""
+
+    key: _Key
+    revision: int | None = None
+    """The resourceVersion that the write made; None until that is known."""
 
 
 class Store:
@@ -70,6 +84,8 @@ class Store:
         self._report = report
         self._touched = touched
         self._documents: dict[Name, _Document] = {}
+        self._expected: dict[Ref, _Expected] = {}
+        self._shown: list[tuple[Name, int, asyncio.Future[None]]] = []
 
     def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> None:
         """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list."""
@@ -89,6 +105,10 @@ class Store:
                 ref = Ref(metadata.namespace, metadata.name, key)
                 entries = read_key(ref, text, self._clock())
                 self._exchange(document, key, _Key(text, entries), written)
+        for ref, expected in tuple(self._expected.items()):
+            if (ref.namespace, ref.configmap) == name and _is_past(expected, metadata):
+                self._forget(ref)
+        self._wake(name, metadata.revision)
 
     def drop(self, name: Name) -> None:
         """Forget a ConfigMap that is gone or is no store any more."""
@@ -96,6 +116,72 @@ class Store:
         if document is not None:
             for key in list(document.keys):
                 self._exchange(document, key, None, ANY_TIME)
+        for ref, expected in tuple(self._expected.items()):
+            if (ref.namespace, ref.configmap) == name and expected.revision is not None:
+                self._forget(ref)
+        self._wake(name, None)
+
+    def expect(self, ref: Ref, text: str, entries: Entries) -> None:
+        """Let a data key hold before it is written; `written` or `withdraw` has to follow."""
+        self._ledger.advance(self._clock())
+        self._expected[ref] = _Expected(_Key(text, entries))
+        for reservation in entries.reservations:
+            self._ledger.put(reservation, NOT_YET)
+
+    def written(self, ref: Ref, revision: int) -> None:
+        """Take note that an expected key was written, and at which resourceVersion."""
+        expected = self._expected.get(ref)
+        if expected is None:
+            return  # The watch was faster.
+        expected.revision = revision
+        document = self._documents.get((ref.namespace, ref.configmap))
+        if document is not None and _is_past(expected, document.metadata):
+            self._forget(ref)  # It came and went unseen.
+
+    def withdraw(self, ref: Ref) -> None:
+        """Take an expected key back: it was not written."""
+        if ref in self._expected:
+            self._forget(ref)
+
+    async def shown(self, name: Name, revision: int) -> None:
+        """Wait until a ConfigMap has been seen as it was at a resourceVersion, or later."""
+        document = self._documents.get(name)
+        if document is not None and document.metadata.revision < revision:
+            seen = asyncio.get_running_loop().create_future()
+            self._shown.append((name, revision, seen))
+            await seen
+
+    def latest(self, ref: Ref) -> tuple[str, Entries] | None:
+        """Return value and meaning of a data key, written or being written; None without one."""
+        document = self._documents.get((ref.namespace, ref.configmap))
+        key = document.keys.get(ref.key) if document else None
+        if key is None and ref in self._expected:
+            key = self._expected[ref].key
+        return (key.text, key.entries) if key else None
+
+    def size(self, name: Name) -> int:
+        """Return what a ConfigMap's keys and values take in bytes, expected ones included."""
+        document = self._documents.get(name)
+        return (document.size if document else 0) + sum(
+            _size(ref.key, expected.key)
+            for ref, expected in self._expected.items()
+            if (ref.namespace, ref.configmap) == name
+        )
+
+    def _forget(self, ref: Ref) -> None:
+        expected = self._expected.pop(ref)
+        for reservation in expected.key.entries.reservations:
+            self._ledger.drop(reservation.ref)
+        self._touched(ref)
+
+    def _wake(self, name: Name, revision: int | None) -> None:
+        """Tell those who wait for a ConfigMap; None if it is gone."""
+        waiting, self._shown = self._shown, []
+        for wanted, least, seen in waiting:
+            if wanted != name or (revision is not None and least > revision):
+                self._shown.append((wanted, least, seen))
+            elif not seen.done():
+                seen.set_result(None)
 
     def names(self) -> tuple[Name, ...]:
         """Return the ConfigMaps that are read."""
@@ -155,7 +241,15 @@ class Store:
 
     def _exchange(self, document: _Document, name: str, key: _Key | None, written: Written) -> None:
         before = document.keys.pop(name, None)
-        self._touched(Ref(document.metadata.namespace, document.metadata.name, name))
+        document.size -= _size(name, before)
+        ref = Ref(document.metadata.namespace, document.metadata.name, name)
+        self._touched(ref)
+        expected = self._expected.pop(ref, None)
+        if before is None and expected is not None:
+            # The same, as a rule, and then the ledger is told when it was written.
+            for reservation in expected.key.entries.reservations:
+                if key is None or reservation not in key.entries.reservations:
+                    self._ledger.drop(reservation.ref)
         old = {r.ref: r for r in before.entries.reservations} if before else {}
         new = {r.ref: r for r in key.entries.reservations} if key else {}
         for ref in old.keys() - new.keys():
@@ -166,6 +260,7 @@ class Store:
                 self._warn_if_past(document.metadata, reservation)
         if key is not None:
             document.keys[name] = key
+            document.size += _size(name, key)
             for problem in key.entries.problems:
                 self._report(document.metadata, problem)
 
@@ -175,6 +270,15 @@ class Store:
             remedy = "write a moment in the future; the cleaner removes this entry"
             error = InvalidInput(field_, "lies in the past, so nothing is held", remedy)
             self._report(metadata, Problem(reservation.ref, error))
+
+
+def _size(name: str, key: _Key | None) -> int:
+    return len(name.encode()) + len(key.text.encode()) if key else 0
+
+
+def _is_past(expected: _Expected, metadata: Metadata) -> bool:
+    """Whether a ConfigMap that does not show an expected key should."""
+    return expected.revision is not None and metadata.revision >= expected.revision
 
 
 def _written(now: Metadata, before: Metadata | None, listed: bool) -> Written:  # noqa: FBT001

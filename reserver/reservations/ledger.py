@@ -19,7 +19,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations import owner
 from reserver.reservations.claims import Claims
-from reserver.reservations.reservation import ANY_TIME, Phase, Ref, Reservation, Written
+from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
 
 _OVER = (Phase.CLAIMED, Phase.EXPIRED)
 
@@ -94,14 +94,17 @@ class Ledger:
         Args:
             reservation: what is written.
             written: when. A pod that it names and that was bound after that has ended it, even if
-                its binding became known first.
+                its binding became known first. `NOT_YET` while it is being written: it holds at
+                once, and is put again when the write is seen.
         """
         before = self._entries.get(reservation.ref)
         since = written
-        if written is not ANY_TIME:
+        if written.last < ANY_TIME.last:
             self._latest = max(self._latest, written.last)
         if before is not None:
             if before.reservation == reservation:
+                if before.written is NOT_YET:
+                    self._confirm(before, written)
                 return
             if before.holding and reservation.holds_no_more_than(before.reservation):
                 since = before.since
@@ -130,6 +133,12 @@ class Ledger:
         claimants = {uid for uid, pod in pods if _takes_slot(pod, reservation)}
         bound = (self._claims.bound_after(pod, written.last) for pod in reservation.owners)
         return claimants | set(filter(None, bound))
+
+    def _confirm(self, entry: _Entry, written: Written) -> None:
+        """Take note of when a reservation that held before it was written has been."""
+        entry.since = entry.written = written
+        entry.claimants |= self._claimants(entry.reservation, written)
+        self._settle_all(entry.reservation.identity)
 
     def drop(self, ref: Ref) -> None:
         """Forget a reservation that is no longer written; one that is not known is passed over."""
@@ -299,6 +308,19 @@ class Ledger:
             if totals:
                 yielding[node] = totals
         return yielding
+
+    def holding(self, ref: Ref) -> Mapping[str, int]:
+        """Return what one reservation holds now."""
+        entry = self._entries.get(ref)
+        return dict(entry.holding) if entry else {}
+
+    def claims(self, ref: Ref) -> dict[str, PodName]:
+        """Return UID and name of the pods that took a slot of a reservation and are known."""
+        entry = self._entries.get(ref)
+        if entry is None:
+            return {}
+        known = self._claims.of(entry.reservation.identity)
+        return {uid: known[uid] for uid in entry.claimants & known.keys()}
 
     def _phase(self, entry: _Entry) -> Phase:
         phase = entry.reservation.phase(len(entry.claimants), self._now)

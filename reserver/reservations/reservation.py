@@ -47,6 +47,10 @@ ANY_TIME = Written(0, 2**63)
 """Nothing is known of when it was written."""
 
 
+NOT_YET = Written(2**63, 2**63)
+"""It is being written, later than all else that is known."""
+
+
 class Ref(NamedTuple):
     """Where a reservation is written: in a ConfigMap, or as a Reservation object.
 

@@ -70,7 +70,26 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._rpcs = Counter(
+            "reserver_grpc_calls",
+            "gRPC calls by method and status code.",
+            ("method", "code"),
+            registry=self.registry,
+        )
+        self._rpc_seconds = Histogram(
+            "reserver_grpc_call_seconds",
+            "Time from a gRPC request to the end of its answer, in seconds.",
+            ("method",),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
         self.registry.register(_StateCollector(watched))
+
+    def count_rpc(self, method: str, code: str, seconds: float) -> None:
+        """Take note of a gRPC call; how long a watch was open says nothing."""
+        self._rpcs.labels(method, code).inc()
+        if not method.endswith("/Watch"):
+            self._rpc_seconds.labels(method).observe(seconds)
 
 
 class _StateCollector(Collector):

@@ -38,7 +38,7 @@ class ServerTls:
             ConfigurationError: they cannot be read, or do not belong together.
         """
         self._files = files
-        self._stamp = self._stamped()
+        self._stamp = stamped(self._files)
         self._current = self._load()
         self.context = self._load()
         # Called for each handshake, whether or not the client names a server.
@@ -46,20 +46,13 @@ class ServerTls:
 
     def _choose(self, connection: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
         try:
-            stamp = self._stamped()
+            stamp = stamped(self._files)
             if stamp != self._stamp:
                 self._current, self._stamp = self._load(), stamp
                 log.info("certificates read anew")
         except ConfigurationError as exc:  # Half replaced, perhaps: the next handshake looks again.
             log.warning("certificates cannot be read anew, the former ones serve", why=str(exc))
         connection.context = self._current
-
-    def _stamped(self) -> _Stamp:
-        try:
-            stats = [Path(file).stat() for file in self._files]
-        except OSError as exc:
-            raise ConfigurationError(f"{exc.filename} cannot be read: {exc.strerror}") from exc
-        return tuple((stat.st_mtime_ns, stat.st_ino) for stat in stats)
 
     def _load(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -74,3 +67,16 @@ class ServerTls:
             problem = exc.reason if isinstance(exc, ssl.SSLError) else exc.strerror
             raise ConfigurationError(f"TLS cannot be had from {names}: {problem}") from exc
         return context
+
+
+def stamped(files: TlsFiles) -> _Stamp:
+    """Return what changes when one of the files is replaced.
+
+    Raises:
+        ConfigurationError: one of them cannot be read.
+    """
+    try:
+        stats = [Path(file).stat() for file in files]
+    except OSError as exc:
+        raise ConfigurationError(f"{exc.filename} cannot be read: {exc.strerror}") from exc
+    return tuple((stat.st_mtime_ns, stat.st_ino) for stat in stats)

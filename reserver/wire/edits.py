@@ -7,7 +7,7 @@ written the key in between: then their edit wins, and ours is made anew or not a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +35,35 @@ class Edit:
 
     def patch(self) -> list[dict[str, str]]:
         """Return the JSON patch."""
-        path = "/data/" + self.ref.key.replace("~", "~0").replace("/", "~1")
+        path = _path(self.ref.key)
         test = {"op": "test", "path": path, "value": self.seen}
         if self.value is None:
             return [test, {"op": "remove", "path": path}]
         return [test, {"op": "replace", "path": path, "value": self.value}]
+
+
+def insertion(entries: Mapping[str, str], *, into_empty: bool) -> list[dict[str, Any]]:
+    """Return the JSON patch that adds keys to a ConfigMap, all of them or none.
+
+    The API server takes a path that is not there for equal to null (evanphx/json-patch v4), so that
+    nothing is overwritten.
+
+    Args:
+        entries: value by key.
+        into_empty: the ConfigMap has no data at all.
+    """
+    if into_empty:
+        return [
+            {"op": "test", "path": "/data", "value": None},
+            {"op": "add", "path": "/data", "value": dict(entries)},
+        ]
+    tests = [{"op": "test", "path": _path(key), "value": None} for key in entries]
+    adds = [{"op": "add", "path": _path(key), "value": text} for key, text in entries.items()]
+    return [*tests, *adds]
+
+
+def _path(key: str) -> str:
+    return "/data/" + key.replace("~", "~0").replace("/", "~1")
 
 
 def remove(ref: Ref, seen: str, is_over: Callable[[Reservation], bool]) -> Edit | None:

@@ -45,6 +45,18 @@ class ConfigMapObject(WireStruct, frozen=True):
     data: dict[str, str] | None = None
 
 
+class LabelledMetadata(Metadata, frozen=True):
+    """Metadata with labels, which most objects are read without."""
+
+    labels: dict[str, str] | None = None
+
+
+class LabelledConfigMap(ConfigMapObject, frozen=True):
+    """A ConfigMap with its labels."""
+
+    metadata: LabelledMetadata = LabelledMetadata()
+
+
 T = TypeVar("T")
 
 

@@ -43,6 +43,7 @@ class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     preemptible: bool = False
     priority: int | None = None
     reusable: bool = False
+    request_id: str = ""  # What a client called the request that wrote it; means nothing here.
 
 
 def read(

@@ -1,0 +1,214 @@
+"""Writes reservations into the default store: `reservations`, `reservations-2` and so on.
+
+What is written holds from the moment it is decided, before the API server is asked; if it turns out
+not to have been written, the hold goes again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from itertools import count
+
+import structlog
+
+from reserver.errors import ApiError, ReserverError, Taken
+from reserver.kube.apply import Apply
+from reserver.kube.client import JSON_PATCH, ApiClient
+from reserver.kube.store import LABEL_KEY, LABEL_VALUE, Name, Store
+from reserver.reservations.reservation import Ref
+from reserver.wire import edits
+from reserver.wire.edits import Edit
+from reserver.wire.objects import ConfigMapObject, LabelledConfigMap, decode
+from reserver.wire.store import Entries
+
+log = structlog.get_logger(__name__)
+
+BASE = "reservations"
+"""Name of the first ConfigMap of the default store."""
+
+MOST_BYTES = 900 * 1024
+"""So much goes into one ConfigMap; the API server takes 1 MiB, and others may write, too."""
+
+_PAUSE_S = 0.1
+_LAST_PAUSE_S = 5.0
+_TRIES = 5
+
+Outcome = ReserverError | None
+"""Why something was not written; None once it is."""
+
+
+class Booking:
+    """Writes reservations into the default store of a namespace.
+
+    Attributes:
+        writes: how many requests were made.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        apply: Apply,
+        store: Store,
+        namespace: str,
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        """Write into a namespace; `tasks` owns the writes under way."""
+        self._client = client
+        self._apply = apply
+        self._store = store
+        self._namespace = namespace
+        self._tasks = tasks
+        self._turns: dict[str, asyncio.Lock] = {}
+        self.writes = 0
+
+    def find(self, name: str) -> Ref | None:
+        """Return where the reservation of a name is written, or being written."""
+        for configmap in self._shards():
+            ref = Ref(self._namespace, configmap, name)
+            if self._store.latest(ref) is not None:
+                return ref
+        return None
+
+    def place(self, size: int) -> Ref:
+        """Return a place, its key empty, with room for so many bytes of keys and values."""
+        for configmap in self._names():
+            used = self._store.size((self._namespace, configmap))
+            if not used or used + size <= MOST_BYTES:
+                return Ref(self._namespace, configmap, "")
+        raise AssertionError("there is no last ConfigMap")
+
+    def insert(
+        self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
+    ) -> asyncio.Task[Outcome]:
+        """Begin to write keys into one ConfigMap, all or none; they hold from now on.
+
+        The write goes on if nobody waits for it.
+
+        Args:
+            place: in which ConfigMap (`place`).
+            texts: value by key.
+            entries: what each value says.
+        """
+        refs = [place._replace(key=key) for key in texts]
+        for ref in refs:
+            self._store.expect(ref, texts[ref.key], entries[ref.key])
+        return self._tasks.create_task(self._insert(refs, texts))
+
+    async def edit(self, edit: Edit) -> bool:
+        """Change one key and return once that is in force; False if somebody else was faster.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        self.writes += 1
+        revision = await self._apply.edit_at(edit)
+        if revision is None:
+            return False
+        await self._store.shown((edit.ref.namespace, edit.ref.configmap), revision)
+        return True
+
+    def _names(self) -> Iterator[str]:
+        yield BASE
+        for number in count(2):
+            yield f"{BASE}-{number}"
+
+    def _shards(self) -> Iterator[str]:
+        """Yield the ConfigMaps that are there or about to be, in their order."""
+        known = {name for namespace, name in self._store.names() if namespace == self._namespace}
+        yield BASE
+        for number in range(2, len(known | self._turns.keys()) + 2):
+            yield f"{BASE}-{number}"
+
+    async def _insert(self, refs: list[Ref], texts: Mapping[str, str]) -> Outcome:
+        name = (self._namespace, refs[0].configmap)
+        try:
+            async with self._turns.setdefault(name[1], asyncio.Lock()):
+                revision = await self._write(name, texts)
+        except ReserverError as exc:
+            for ref in refs:
+                self._store.withdraw(ref)
+            log.warning("reservations not written", configmap=name[1], why=str(exc))
+            return exc
+        for ref in refs:
+            self._store.written(ref, revision)
+        return None
+
+    async def _write(self, name: Name, texts: Mapping[str, str]) -> int:
+        """Write keys that must not be there; return the resourceVersion.
+
+        A request without an answer is sent again: the API server carries out one of them at most.
+
+        Raises:
+            Taken: one of the keys is there.
+            ApiError: the API server refused.
+        """
+        may_be_written, tries, pause = False, 0, _PAUSE_S
+        current: ConfigMapObject | None = self._guess(name)
+        while True:
+            try:
+                return await self._send(name, current, texts)
+            except ApiError as exc:
+                conflict = exc.status in {
+                    HTTPStatus.UNPROCESSABLE_ENTITY,
+                    HTTPStatus.NOT_FOUND,
+                    HTTPStatus.CONFLICT,
+                }
+                tries += exc.is_definite
+                if tries > _TRIES or (exc.is_definite and not conflict):
+                    raise
+                if not exc.is_definite:
+                    may_be_written = True
+                    log.warning("write not confirmed, asking again", why=str(exc))
+                    await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
+                    pause = min(2 * pause, _LAST_PAUSE_S)
+                    continue
+            current = found = await self._read(name)
+            if found is not None and not _is_store(found):
+                problem = f"ConfigMap {'/'.join(name)} lacks the label {LABEL_KEY}: {LABEL_VALUE!r}"
+                raise ApiError(HTTPStatus.CONFLICT, "NotAStore", problem)
+            there = {} if current is None else current.data or {}
+            if current is not None and may_be_written and texts.items() <= there.items():
+                return current.metadata.revision
+            if taken := texts.keys() & there.keys():
+                raise Taken(f"{min(taken)} is in ConfigMap {'/'.join(name)} already")
+
+    def _guess(self, name: Name) -> ConfigMapObject | None:
+        """Return a ConfigMap as the watch last showed it, None if it has not."""
+        metadata = self._store.metadata(name)
+        if metadata is None:
+            return None
+        return ConfigMapObject(metadata, dict.fromkeys(self._store.keys(name), ""))
+
+    async def _send(
+        self, name: Name, current: ConfigMapObject | None, texts: Mapping[str, str]
+    ) -> int:
+        self.writes += 1
+        path = f"/api/v1/namespaces/{name[0]}/configmaps"
+        if current is None:
+            metadata = {"name": name[1], "labels": {LABEL_KEY: LABEL_VALUE}}
+            answer = await self._client.create(path, {"metadata": metadata, "data": dict(texts)})
+        else:
+            patch = edits.insertion(texts, into_empty=not current.data)
+            answer = await self._client.patch(f"{path}/{name[1]}", patch, JSON_PATCH)
+        return decode(ConfigMapObject, answer).metadata.revision
+
+    async def _read(self, name: Name) -> LabelledConfigMap | None:
+        path = f"/api/v1/namespaces/{name[0]}/configmaps/{name[1]}"
+        pause = _PAUSE_S
+        while True:
+            try:
+                return decode(LabelledConfigMap, await self._client.get(path))
+            except ApiError as exc:
+                if exc.status == HTTPStatus.NOT_FOUND:
+                    return None
+                if exc.is_definite:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LAST_PAUSE_S)
+
+
+def _is_store(configmap: LabelledConfigMap) -> bool:
+    return (configmap.metadata.labels or {}).get(LABEL_KEY) == LABEL_VALUE

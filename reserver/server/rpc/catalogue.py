@@ -1,0 +1,61 @@
+"""What reservations there are, as the API shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.status import Shortages
+from reserver.scheduling.state import State
+from reserver.v1 import reservation_pb2 as pb
+from reserver.wire import grpcform
+from reserver.wire.store import Entries
+
+
+class Store(Protocol):
+    """What the catalogue wants of the store (`kube.store.Store`)."""
+
+    def latest(self, ref: Ref) -> tuple[str, Entries] | None:
+        """Return value and meaning of a data key, written or being written; None without one."""
+
+
+class Catalogue:
+    """What reservations there are, as the API shows them."""
+
+    def __init__(self, store: Store, state: State, clock: Callable[[], float]) -> None:
+        """Show what a store says and what a state makes of it; `clock` gives unix seconds."""
+        self._store = store
+        self._state = state
+        self._clock = clock
+
+    def text(self, ref: Ref) -> str:
+        """Return what is written at a place; empty if nothing is."""
+        latest = self._store.latest(ref._replace(item=""))
+        return latest[0] if latest else ""
+
+    def reservation(self, ref: Ref) -> Reservation | None:
+        """Return the reservation of a place, None if there is none."""
+        latest = self._store.latest(ref._replace(item=""))
+        here = (r for r in latest[1].reservations if r.ref == ref) if latest else iter(())
+        return next(here, None)
+
+    def shortages(self) -> Shortages:
+        """Return where too little is left at this moment."""
+        self._state.ledger.advance(self._clock())
+        return Shortages.of(self._state.snapshot)
+
+    def show(self, ref: Ref, shortages: Shortages | None = None) -> list[pb.Reservation]:
+        """Return the reservations of a data key, or the one of an item; empty if there is none."""
+        latest = self._store.latest(ref._replace(item=""))
+        if latest is None:
+            return []
+        text, entries = latest
+        found = [r for r in entries.reservations if not ref.item or r.ref == ref]
+        if not found:
+            return []
+        short = shortages or self.shortages()
+        ledger = self._state.ledger
+        return [
+            grpcform.show(r, text, short.status(r, ledger), ledger.claims(r.ref)) for r in found
+        ]

@@ -1,0 +1,181 @@
+"""The changes of reservations, in their order, for those who watch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+from uuid import uuid4
+
+import grpc
+
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref
+from reserver.server.rpc.catalogue import Catalogue
+from reserver.server.rpc.refusal import Refusal
+from reserver.v1 import reservation_pb2 as pb
+
+REMEMBERED = 20_000
+"""So many changes a watch can be behind when it resumes."""
+
+QUEUE = 2_000
+"""So many changes a watch can be behind while it goes on."""
+
+_AT_ONCE = 100
+
+
+class Change(NamedTuple):
+    """One change.
+
+    Attributes:
+        number: counts changes, from 1.
+        before: the reservation before it, None if there was none.
+        after: the reservation after it, None if there is none any more.
+    """
+
+    number: int
+    before: pb.Reservation | None
+    after: pb.Reservation | None
+
+
+class Watcher:
+    """What somebody who watches has still to be told."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Change | None] = asyncio.Queue(QUEUE)
+        self._is_late = False
+        self._is_over = False
+
+    def tell(self, change: Change) -> None:
+        """Queue a change; one that finds no room any more ends the watch."""
+        try:
+            self._queue.put_nowait(change)
+        except asyncio.QueueFull:
+            self._is_late = True
+
+    def end(self) -> None:
+        """End the watch."""
+        self._is_over = True
+        if self._queue.empty():
+            self._queue.put_nowait(None)  # Whoever waits looks again.
+
+    async def next(self) -> Change:
+        """Return the next change.
+
+        Raises:
+            Refusal: more have come than wait for anybody, or no more will come.
+        """
+        if self._is_late:
+            problem = f"{QUEUE} changes were not read; resume from the last token"
+            raise Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_SLOW", problem)
+        change = await self._queue.get() if not self._is_over else None
+        if change is None:
+            problem = "the server ends; resume from the last token, or watch anew"
+            raise Refusal(grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN", problem)
+        return change
+
+
+class Feed:
+    """The changes of reservations, in their order.
+
+    Resume tokens are good for as long as this process lives, and remembers.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        """Tell the changes of what a catalogue shows."""
+        self._catalogue = catalogue
+        self._epoch = uuid4().hex[:12]
+        self._touched: dict[Ref, None] = {}
+        self._something_touched = asyncio.Event()
+        self._known: dict[Ref, dict[str, pb.Reservation]] = {}
+        self._changes: deque[Change] = deque(maxlen=REMEMBERED)
+        self._number = 0
+        self._watchers: set[Watcher] = set()
+
+    def touched(self, ref: Ref) -> None:
+        """Take note that a key or one of its items may look different now; returns at once."""
+        self._touched[ref._replace(item="")] = None
+        self._something_touched.set()
+
+    async def run(self) -> None:
+        """Follow changes until cancelled."""
+        while True:
+            await self._something_touched.wait()
+            await self.catch_up()
+
+    async def catch_up(self) -> None:
+        """Take all changes that have happened until now."""
+        while self._touched:
+            shortages = self._catalogue.shortages()
+            for _ in range(min(_AT_ONCE, len(self._touched))):
+                ref = next(iter(self._touched))
+                del self._touched[ref]
+                after = {each.id: each for each in self._catalogue.show(ref, shortages)}
+                self._compare(ref, after)
+            if self._touched:
+                await asyncio.sleep(0)
+        self._something_touched.clear()
+
+    def all(self) -> list[pb.Reservation]:
+        """Return all reservations as they were when last looked at."""
+        return [each for entries in self._known.values() for each in entries.values()]
+
+    @property
+    def token(self) -> str:
+        """From where to resume, to miss nothing that comes from now on."""
+        return self.token_of(self._number)
+
+    def token_of(self, number: int) -> str:
+        """Return the token to resume from after a change."""
+        return f"{self._epoch}.{number}"
+
+    def since(self, token: str) -> list[Change]:
+        """Return the changes after a token.
+
+        Raises:
+            Refusal: they are not remembered.
+            InvalidInput: it is no token.
+        """
+        epoch, dot, number = token.partition(".")
+        if not (dot and number.isascii() and number.isdecimal() and len(number) < 20):  # noqa: PLR2004
+            problem = "is not a token of this server"
+            raise InvalidInput("resume_token", problem, "pass on what Watch sent")
+        oldest = self._changes[0].number if self._changes else self._number + 1
+        if epoch != self._epoch or not oldest - 1 <= int(number) <= self._number:
+            problem = "the changes since that token are not remembered; watch without one"
+            raise Refusal(grpc.StatusCode.OUT_OF_RANGE, "TOKEN_TOO_OLD", problem)
+        missed = self._number - int(number)
+        return list(self._changes)[len(self._changes) - missed :]
+
+    @contextmanager
+    def watching(self) -> Iterator[Watcher]:
+        """Begin to take note of changes for somebody, until the block ends."""
+        watcher = Watcher()
+        self._watchers.add(watcher)
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+
+    def end(self) -> None:
+        """End all watches."""
+        for watcher in self._watchers:
+            watcher.end()
+
+    def _compare(self, ref: Ref, after: Mapping[str, pb.Reservation]) -> None:
+        before = self._known.get(ref, {})
+        for name in before.keys() | after.keys():
+            if before.get(name) != after.get(name):
+                self._number += 1
+                self._tell(Change(self._number, before.get(name), after.get(name)))
+        if after:
+            self._known[ref] = dict(after)
+        else:
+            self._known.pop(ref, None)
+
+    def _tell(self, change: Change) -> None:
+        self._changes.append(change)
+        for watcher in self._watchers:
+            watcher.tell(change)

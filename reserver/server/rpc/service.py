@@ -1,0 +1,67 @@
+"""The services of the contract, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import grpc
+
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
+from reserver.server.rpc.access import Access
+from reserver.server.rpc.calls import Calls, Counted
+from reserver.server.rpc.catalogue import Catalogue, Store
+from reserver.server.rpc.feed import Feed
+from reserver.server.rpc.reservations import Booking, Reservations
+from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_server
+
+
+class Service:
+    """The services of the contract on one state.
+
+    Attributes:
+        calls: what every call goes through.
+    """
+
+    def __init__(  # noqa: PLR0913 - what there is to serve
+        self,
+        *,
+        state: State,
+        store: Store,
+        booking: Booking,
+        clock: Callable[[], float],
+        access: Access | None,
+        obstacles: Callable[[], tuple[str, ...]],
+        counted: Counted,
+    ) -> None:
+        """Put the services together.
+
+        Args:
+            state: what decisions are made on.
+            store: what is written.
+            booking: writes.
+            clock: unix seconds.
+            access: who may call; None where whoever reaches us may.
+            obstacles: what keeps calls from being answered; empty if nothing.
+            counted: where calls are counted.
+        """
+        catalogue = Catalogue(store, state, clock)
+        self._feed = Feed(catalogue)
+        self._reservations = Reservations(state, clock, catalogue, self._feed, booking)
+        self.calls = Calls(access, obstacles, counted)
+
+    def touched(self, ref: Ref) -> None:
+        """Take note that a key or one of its items may look different now; returns at once."""
+        self._feed.touched(ref)
+
+    def add_to(self, server: grpc.aio.Server) -> None:
+        """Let a server answer calls."""
+        add_ReservationServiceServicer_to_server(self._reservations, server)
+
+    async def run(self) -> None:
+        """Follow changes for those who watch, until cancelled."""
+        await self._feed.run()
+
+    def end(self) -> None:
+        """End all watches."""
+        self._feed.end()

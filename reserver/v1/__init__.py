@@ -1,0 +1,1 @@
+"""The gRPC contract, generated from proto/reserver/v1 by `make proto`."""

@@ -1,0 +1,103 @@
+from google.protobuf import struct_pb2 as _struct_pb2
+from reserver.v1 import reservation_pb2 as _reservation_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ListNodesRequest(_message.Message):
+    __slots__ = ("node_names", "slot", "page_size", "page_token")
+    class SlotEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NODE_NAMES_FIELD_NUMBER: _ClassVar[int]
+    SLOT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    node_names: _containers.RepeatedScalarFieldContainer[str]
+    slot: _containers.ScalarMap[str, str]
+    page_size: int
+    page_token: str
+    def __init__(self, node_names: _Optional[_Iterable[str]] = ..., slot: _Optional[_Mapping[str, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListNodesResponse(_message.Message):
+    __slots__ = ("nodes", "next_page_token")
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    nodes: _containers.RepeatedCompositeFieldContainer[NodeCapacity]
+    next_page_token: str
+    def __init__(self, nodes: _Optional[_Iterable[_Union[NodeCapacity, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class NodeCapacity(_message.Message):
+    __slots__ = ("node", "resources", "fits")
+    class ResourcesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: Amounts
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[Amounts, _Mapping]] = ...) -> None: ...
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
+    FITS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    resources: _containers.MessageMap[str, Amounts]
+    fits: int
+    def __init__(self, node: _Optional[str] = ..., resources: _Optional[_Mapping[str, Amounts]] = ..., fits: _Optional[int] = ...) -> None: ...
+
+class Amounts(_message.Message):
+    __slots__ = ("allocatable", "requested", "held", "free")
+    ALLOCATABLE_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    FREE_FIELD_NUMBER: _ClassVar[int]
+    allocatable: str
+    requested: str
+    held: str
+    free: str
+    def __init__(self, allocatable: _Optional[str] = ..., requested: _Optional[str] = ..., held: _Optional[str] = ..., free: _Optional[str] = ...) -> None: ...
+
+class WhatIfRequest(_message.Message):
+    __slots__ = ("reservations",)
+    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    reservations: _containers.RepeatedCompositeFieldContainer[_reservation_pb2.ReservationSpec]
+    def __init__(self, reservations: _Optional[_Iterable[_Union[_reservation_pb2.ReservationSpec, _Mapping]]] = ...) -> None: ...
+
+class WhatIfResponse(_message.Message):
+    __slots__ = ("fits", "shortages")
+    FITS_FIELD_NUMBER: _ClassVar[int]
+    SHORTAGES_FIELD_NUMBER: _ClassVar[int]
+    fits: bool
+    shortages: _containers.RepeatedCompositeFieldContainer[Shortage]
+    def __init__(self, fits: _Optional[bool] = ..., shortages: _Optional[_Iterable[_Union[Shortage, _Mapping]]] = ...) -> None: ...
+
+class Shortage(_message.Message):
+    __slots__ = ("index", "message", "never")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    NEVER_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    message: str
+    never: bool
+    def __init__(self, index: _Optional[int] = ..., message: _Optional[str] = ..., never: _Optional[bool] = ...) -> None: ...
+
+class ExplainRequest(_message.Message):
+    __slots__ = ("pod_namespace", "pod_name")
+    POD_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    POD_NAME_FIELD_NUMBER: _ClassVar[int]
+    pod_namespace: str
+    pod_name: str
+    def __init__(self, pod_namespace: _Optional[str] = ..., pod_name: _Optional[str] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("explanation",)
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    explanation: _struct_pb2.Struct
+    def __init__(self, explanation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,203 @@
+"""Reservations as the gRPC API shows them.
+
+The JSON form of a ReservationSpec is the spec that ConfigMaps hold, but for the names of enums, and
+for how a lifetime is written; so what the one can say, the other can.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf import json_format
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from reserver.cluster import quantity
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.status import Status
+from reserver.v1 import reservation_pb2 as pb
+from reserver.wire import document
+from reserver.wire.specform import DEFAULT_TTL_S, MAX_TTL_S
+from reserver.wire.times import show_moment
+
+_POLICY = "POLICY_"
+_STRATEGY = "STRATEGY_"
+_LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.
+
+
+def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[str, Any]:
+    """Return the document to store for a spec; it says until when it holds, not for how long.
+
+    Args:
+        spec: as it was sent.
+        now: unix seconds, from which a ``ttl`` counts.
+        request_id: what the client calls its request; may be empty.
+
+    Raises:
+        InvalidInput: it cannot be written at all; all else is for `specform.read` to refuse.
+    """
+    try:
+        written: dict[str, Any] = json_format.MessageToDict(spec)
+    except (ValueError, json_format.Error) as exc:
+        problem = f"cannot be written as JSON: {quantity.shorten(str(exc), 200)}"
+        raise InvalidInput("", problem, "check its times and numbers") from exc
+    if "policy" in written:
+        written["policy"] = _word(written["policy"], _POLICY, "policy").capitalize()
+    placement = written.get("placement", {})
+    if "strategy" in placement:
+        placement["strategy"] = _word(placement["strategy"], _STRATEGY, "placement.strategy")
+    written.pop("ttl", None)
+    if not spec.HasField("expires_at"):
+        written |= lifetime(spec.ttl.seconds if spec.HasField("ttl") else DEFAULT_TTL_S, now)
+    elif spec.HasField("ttl"):
+        raise InvalidInput("ttl", "stands beside expiresAt", "write one of them")
+    if request_id:
+        written["requestId"] = request_id
+    return written
+
+
+def lifetime(ttl_s: float, now: float) -> dict[str, Any]:
+    """Return the field that says until when something holds that lives for `ttl_s` seconds.
+
+    Raises:
+        InvalidInput: it is negative, or longer than anything lives.
+    """
+    if not 0 <= ttl_s <= MAX_TTL_S:
+        problem = f"{quantity.shorten(str(ttl_s))} seconds are out of range"
+        raise InvalidInput("ttl", problem, "write zero to hold for ever")
+    return {"expiresAt": show_moment(int(now + ttl_s))} if ttl_s else {"ttl": 0}
+
+
+def expiry(reservation: Reservation) -> dict[str, Any]:
+    """Return the field that says until when a reservation holds."""
+    if reservation.expires_at is None:
+        return {"ttl": 0}
+    return {"expiresAt": show_moment(reservation.expires_at)}
+
+
+def with_lifetime(text: str, lifetime: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is written in a data key, but for until when it holds."""
+    written: dict[str, Any] = document.parse(text)
+    kept = {name: value for name, value in written.items() if name not in {"expiresAt", "ttl"}}
+    return {**kept, **lifetime}
+
+
+def moment(timestamp: Timestamp, path: str) -> str:
+    """Return a time as it is stored.
+
+    Raises:
+        InvalidInput: no calendar has it.
+    """
+    try:
+        return timestamp.ToJsonString()
+    except ValueError as exc:
+        raise InvalidInput(path, f"{timestamp.seconds} is out of range", "check the unit") from exc
+
+
+def encode_document(written: Mapping[str, Any]) -> str:
+    """Return a document as the value of a data key."""
+    return json.dumps(written, ensure_ascii=False, separators=(",", ":"))
+
+
+def request_id_of(text: str) -> str:
+    """Return what the client called the request that wrote a value; empty if it did not say."""
+    if '"requestId"' not in text:
+        return ""  # Spares most of the reading.
+    written = document.parse(text)
+    return str(written.get("requestId", "")) if isinstance(written, dict) else ""
+
+
+def show(
+    reservation: Reservation,
+    text: str,
+    status: Status,
+    claims: Mapping[str, PodName],
+) -> pb.Reservation:
+    """Return a reservation as the API shows it.
+
+    Args:
+        reservation: the reservation.
+        text: what it was read from.
+        status: what became of it.
+        claims: the pods that took a slot of it, by UID.
+    """
+    return pb.Reservation(
+        name=reservation.ref.key,
+        id=show_id(reservation.ref),
+        spec=_spec(reservation, text),
+        status=pb.ReservationStatus(
+            phase=f"PHASE_{status.phase.upper()}",
+            backed=status.is_backed,
+            message=status.message,
+            claims=[pb.Claim(pod=str(pod), uid=uid) for uid, pod in sorted(claims.items())],
+        ),
+        etag=reservation.digest,
+    )
+
+
+def show_id(ref: Ref) -> str:
+    """Return the id of a place."""
+    return str(ref)
+
+
+def parse_id(text: str) -> Ref | None:
+    """Return the place that an id names, None if it is a plain name."""
+    place, bracket, item = text.partition("[")
+    parts = place.split("/")
+    if len(parts) == 1 and not bracket:
+        return None
+    if len(parts) != len(Ref._fields) - 1 or (bracket and not item.endswith("]")):
+        problem = f"{quantity.shorten(text)!r} is neither a name nor an id"
+        raise InvalidInput("name", problem, "write NAME or NAMESPACE/CONFIGMAP/KEY")
+    namespace, configmap, key = parts
+    return Ref(namespace, configmap, key, item.removesuffix("]"))
+
+
+def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
+    written = _of_item(reservation) if reservation.ref.item else dict(document.parse(text))
+    for field in ("startsAt", "expiresAt", "ttl", "requestId"):
+        written.pop(field, None)
+    written["resources"] = {name: str(text) for name, text in written["resources"].items()}
+    if "policy" in written:
+        written["policy"] = f"{_POLICY}{written['policy'].upper()}"
+    placement = written.get("placement")
+    if placement and "strategy" in placement:
+        strategy = f"{_STRATEGY}{placement['strategy'].upper()}"
+        written["placement"] = placement | {"strategy": strategy}
+    spec = json_format.ParseDict(written, pb.ReservationSpec(), ignore_unknown_fields=True)
+    if reservation.starts_at is not None:
+        _set(spec.starts_at, reservation.starts_at)
+    if reservation.expires_at is None:
+        spec.ttl.SetInParent()
+    else:
+        _set(spec.expires_at, reservation.expires_at)
+    return spec
+
+
+def _of_item(reservation: Reservation) -> dict[str, Any]:
+    """Return an item of a list as the spec that says the same."""
+    return {
+        "owners": [
+            {"pod": {"name": pod.name, "namespace": pod.namespace}}
+            for pod in sorted(reservation.owners)
+        ],
+        "node": reservation.node,
+        "resources": {
+            name: quantity.show(name, amount) for name, amount in reservation.resources.items()
+        },
+    }
+
+
+def _set(timestamp: Timestamp, seconds: float) -> None:
+    timestamp.FromMicroseconds(round(min(seconds, _LATEST_S) * 1_000_000))
+
+
+def _word(value: str | int, prefix: str, path: str) -> str:
+    """Return the word that stands for a value of an enum; one that is not known is a number."""
+    word = str(value)
+    if not word.startswith(prefix):
+        raise InvalidInput(path, f"{word} is not known", "use a value of the contract")
+    return word.removeprefix(prefix).lower()

@@ -1,0 +1,386 @@
+"""The gRPC API on the embedded cluster, called with the generated stubs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from reserver import app
+from reserver.config import Settings
+from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
+from reserver.v1 import reservation_pb2 as pb
+from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
+
+SYSTEM = "reserver-system"
+CONFIGMAPS = f"/api/v1/namespaces/{SYSTEM}/configmaps"
+
+
+class World:
+    """A cluster, reserver on it and a client of its API."""
+
+    def __init__(self, cluster: EmbeddedCluster, running: app.Running, channel: Any) -> None:
+        self.cluster = cluster
+        self.running = running
+        self.channel = channel
+        self.api = ReservationServiceStub(channel)
+
+    async def data(self, configmap: str = "reservations") -> dict[str, str]:
+        found = json.loads(await self.cluster.client.send("GET", f"{CONFIGMAPS}/{configmap}"))
+        return dict(found.get("data") or {})
+
+
+@contextlib.asynccontextmanager
+async def serving(tmp_path: Path, *nodes: str) -> AsyncIterator[World]:
+    async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
+        for node in nodes or ("worker-1", "worker-2"):
+            await cluster.create_node(node)
+        for namespace in (SYSTEM, "shop"):
+            await cluster.client.send(
+                "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}
+            )
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        settings = Settings(
+            kubeconfig=tmp_path / "kubeconfig", http_port=0, grpc_address=("127.0.0.1", 0)
+        )
+        async with app.running(settings) as running:
+            assert running.grpc_address
+            async with grpc.aio.insecure_channel(running.grpc_address) as channel:
+                stub = health_pb2_grpc.HealthStub(channel)
+                async for answer in stub.Watch(health_pb2.HealthCheckRequest()):
+                    if answer.status == health_pb2.HealthCheckResponse.SERVING:
+                        break
+                yield World(cluster, running, channel)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with serving(tmp_path) as world:
+        yield world
+
+
+def spec(node: str = "worker-1", owner: str = "web-0", cpu: str = "1", **more: Any) -> Any:
+    owners = [pb.Owner(pod=pb.PodOwner(name=owner, namespace="shop"))]
+    return pb.ReservationSpec(owners=owners, node=node, resources={"cpu": cpu}, **more)
+
+
+async def refused(call: Any) -> tuple[grpc.StatusCode, str, dict[str, str]]:
+    """Return code, reason and fields of the refusal that a call gets."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    metadata = dict(caught.value.trailing_metadata() or ())
+    status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
+    info, fields = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+    assert status.details[0].Unpack(info)
+    if len(status.details) > 1:
+        assert status.details[1].Unpack(fields)
+    violations = {each.field: each.description for each in fields.field_violations}
+    return caught.value.code(), info.reason, violations
+
+
+async def test_a_reservation_lives_from_create_to_release(world: World) -> None:
+    made = await world.api.Create(pb.CreateRequest(name="web-move", spec=spec(cpu="2")))
+    assert made.reservation.status.phase == pb.PHASE_ACTIVE
+    assert made.reservation.status.backed
+    assert made.reservation.id == f"{SYSTEM}/reservations/web-move"
+    assert "web-move" in await world.data()
+    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 2000
+
+    got = await world.api.Get(pb.GetRequest(name="web-move"))
+    assert got.reservation == made.reservation
+    later = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
+    longer = await world.api.Extend(pb.ExtendRequest(name="web-move", expires_at=later))
+    assert longer.reservation.spec.expires_at.ToDatetime(UTC) == later
+    assert longer.reservation.etag != made.reservation.etag
+
+    smaller = await world.api.Update(pb.UpdateRequest(name="web-move", spec=spec(cpu="1500m")))
+    assert smaller.reservation.spec.resources == {"cpu": "1500m"}
+    assert smaller.reservation.spec.expires_at.ToDatetime(UTC) == later
+    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 1500
+
+    await world.api.Release(pb.ReleaseRequest(name="web-move"))
+    assert not world.running.watched.ledger.held_on("worker-1")
+    assert not await world.data()
+    code, *_ = await refused(world.api.Get(pb.GetRequest(name="web-move")))
+    assert code is grpc.StatusCode.NOT_FOUND
+
+
+async def test_a_hold_on_room_that_is_taken_is_kept_and_says_so(world: World) -> None:
+    await world.api.Create(pb.CreateRequest(name="first", spec=spec(cpu="3")))
+    second = await world.api.Create(pb.CreateRequest(name="second", spec=spec(cpu="3")))
+    assert not second.reservation.status.backed
+    assert "too little cpu" in second.reservation.status.message
+
+
+async def test_the_same_request_twice_creates_one(world: World) -> None:
+    request = pb.CreateRequest(name="once", spec=spec(), request_id="r-1")
+    first, second = await asyncio.gather(world.api.Create(request), world.api.Create(request))
+    assert first.reservation.id == second.reservation.id
+    assert list(await world.data()) == ["once"]
+    code, reason, fields = await refused(
+        world.api.Create(pb.CreateRequest(name="once", spec=spec()))
+    )
+    assert (code, reason) == (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
+    assert fields == {"name": "is taken"}
+    other = pb.CreateRequest(name="another", spec=spec(), request_id="r-1")
+    code, _, fields = await refused(world.api.Create(other))
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "choose one for each request" in fields["requestId"]
+
+
+async def test_a_request_that_was_answered_before_a_restart_is_known_after_it(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as world:
+        request = pb.CreateRequest(name="once", spec=spec(), request_id="r-1")
+        first = await world.api.Create(request)
+        settings = Settings(
+            kubeconfig=tmp_path / "kubeconfig", http_port=0, grpc_address=("127.0.0.1", 0)
+        )
+        async with app.running(settings) as again:
+            async with asyncio.timeout(20):
+                while not again.watched.is_ready:  # noqa: ASYNC110 - nothing tells
+                    await asyncio.sleep(0)
+            assert again.grpc_address
+            async with grpc.aio.insecure_channel(again.grpc_address) as channel:
+                second = await ReservationServiceStub(channel).Create(request)
+        assert second.reservation == first.reservation
+
+
+async def test_of_two_that_create_the_same_name_one_is_told(world: World) -> None:
+    calls = [
+        world.api.Create(pb.CreateRequest(name="one", spec=spec(n)))
+        for n in ("worker-1", "worker-2")
+    ]
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert sum(isinstance(answer, grpc.aio.AioRpcError) for answer in answers) == 1
+    held = [world.running.watched.ledger.held_on(node) for node in ("worker-1", "worker-2")]
+    assert sorted(map(len, held)) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (pb.CreateRequest(name="Bad_Name", spec=spec()), "name"),
+        (pb.CreateRequest(spec=spec()), "name"),
+        (pb.CreateRequest(name="a"), "spec"),
+        (pb.CreateRequest(name="a", spec=spec(cpu="lots")), "spec.resources.cpu"),
+        (pb.CreateRequest(name="a", spec=spec(cpu="-1")), "spec.resources.cpu"),
+        (pb.CreateRequest(name="a", spec=spec(node="")), "spec.node"),
+        (pb.CreateRequest(name="a", spec=spec(owner="")), "spec.owners[0].pod.name"),
+        (pb.CreateRequest(name="a", spec=spec(policy=9)), "spec.policy"),
+        (pb.CreateRequest(name="a", spec=spec(slots=-1)), "spec.slots"),
+        (pb.CreateRequest(name="a", spec=spec(ttl=timedelta(-1))), "spec.ttl"),
+        (
+            pb.CreateRequest(name="a", spec=spec(expires_at=datetime(2001, 1, 1, tzinfo=UTC))),
+            "spec.expiresAt",
+        ),
+        (pb.CreateRequest(name="a", spec=spec(), request_id="x" * 65), "requestId"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_what_is_wrong_is_named_and_nothing_is_held(
+    world: World, request_: pb.CreateRequest, field: str
+) -> None:
+    code, reason, fields = await refused(world.api.Create(request_))
+    assert (code, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
+    assert list(fields) == [field]
+    assert not len(world.running.watched.ledger)
+
+
+def entries(*specs: Any, prefix: str = "part") -> Any:
+    return [
+        pb.CreateSetRequest.Entry(name=f"{prefix}-{index}", spec=each)
+        for index, each in enumerate(specs)
+    ]
+
+
+async def test_a_set_is_created_whole(world: World) -> None:
+    wanted = entries(spec("worker-1", cpu="3"), spec("worker-2", cpu="3"))
+    answer = await world.api.CreateSet(pb.CreateSetRequest(reservations=wanted))
+    assert [each.status.backed for each in answer.reservations] == [True, True]
+    assert sorted(await world.data()) == ["part-0", "part-1"]
+
+
+async def test_a_set_of_which_one_does_not_fit_leaves_nothing(world: World) -> None:
+    await world.api.Create(pb.CreateRequest(name="first", spec=spec("worker-2", cpu="3")))
+    wanted = entries(spec("worker-1", cpu="3"), spec("worker-2", cpu="3"))
+    code, reason, fields = await refused(
+        world.api.CreateSet(pb.CreateSetRequest(reservations=wanted))
+    )
+    assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "NO_ROOM")
+    assert fields == {"reservations[1]": "worker-2 has free too little cpu"}
+    assert list(await world.data()) == ["first"]
+    assert not world.running.watched.ledger.held_on("worker-1")
+
+
+@pytest.mark.parametrize(
+    "impossible",
+    [
+        [spec("worker-1", cpu="400")],
+        [spec("nowhere")],
+        [spec("worker-1", cpu="3"), spec("worker-1", cpu="3")],
+    ],
+    ids=["too-large", "no-node", "too-much-together"],
+)
+async def test_a_set_that_can_never_fit_is_told_so(world: World, impossible: Any) -> None:
+    request = pb.CreateSetRequest(reservations=entries(*impossible))
+    code, reason, _ = await refused(world.api.CreateSet(request))
+    assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
+    assert not len(world.running.watched.ledger)
+
+
+async def test_sets_from_many_clients_never_hold_more_than_there_is(world: World) -> None:
+    async def one(number: int) -> bool:
+        wanted = entries(spec("worker-1"), spec("worker-2"), prefix=f"set{number}")
+        try:
+            await world.api.CreateSet(pb.CreateSetRequest(reservations=wanted))
+        except grpc.aio.AioRpcError as exc:
+            assert exc.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            return False
+        return True
+
+    created = await asyncio.gather(*map(one, range(30)))
+    assert sum(created) == 4
+    assert len(await world.data()) == 8
+    for node in ("worker-1", "worker-2"):
+        assert world.running.watched.ledger.held_on(node)["cpu"] == 4000
+
+
+async def test_lists_are_filtered_and_paged(world: World) -> None:
+    wanted = entries(
+        spec("worker-1"), spec("worker-2", owner="web-1"), spec("worker-2", owner="web-2")
+    )
+    await world.api.CreateSet(pb.CreateSetRequest(reservations=wanted))
+
+    async def names(**filter_: Any) -> list[str]:
+        answer = await world.api.List(pb.ListRequest(filter=pb.ReservationFilter(**filter_)))
+        return [each.name for each in answer.reservations]
+
+    assert await names() == ["part-0", "part-1", "part-2"]
+    assert await names(node="worker-2") == ["part-1", "part-2"]
+    assert await names(owner="shop/web-2") == ["part-2"]
+    assert await names(owner="blog/web-2") == []
+    assert await names(owner_namespace="shop", node="worker-1") == ["part-0"]
+    assert await names(phases=[pb.PHASE_EXPIRED]) == []
+    page = await world.api.List(pb.ListRequest(page_size=2))
+    assert [each.name for each in page.reservations] == ["part-0", "part-1"]
+    rest = await world.api.List(pb.ListRequest(page_size=2, page_token=page.next_page_token))
+    assert [each.name for each in rest.reservations] == ["part-2"]
+    assert not rest.next_page_token
+
+
+async def test_entries_that_managers_write_are_shown_and_released(world: World) -> None:
+    item = {"pod": "web-9", "namespace": "shop", "cpu": 1000, "mem": 0, "expire": 4_000_000_000}
+    body = {
+        "metadata": {"name": "lists", "labels": {"reserver.io/store": "true"}},
+        "data": {"worker-1": json.dumps([item, item | {"pod": "web-8"}])},
+    }
+    await world.cluster.client.send("POST", CONFIGMAPS, body)
+    name = f"{SYSTEM}/lists/worker-1[shop/web-9]"
+    async for change in world.api.Watch(pb.WatchRequest()):
+        if change.reservation.id == name:
+            break
+    found = (await world.api.Get(pb.GetRequest(name=name))).reservation
+    assert found.spec.owners[0].pod.name == "web-9"
+    assert found.spec.resources == {"cpu": "1", "pods": "1"}
+    await world.api.Release(pb.ReleaseRequest(name=name))
+    assert "web-9" not in (await world.data("lists"))["worker-1"]
+    assert "web-8" in (await world.data("lists"))["worker-1"]
+
+
+async def test_a_watch_tells_what_is_there_then_what_changes_and_resumes(world: World) -> None:
+    kinds = pb.WatchResponse
+    await world.api.Create(pb.CreateRequest(name="first", spec=spec()))
+    watch = world.api.Watch(pb.WatchRequest())
+    told = [await watch.read(), await watch.read()]
+    assert [each.kind for each in told] == [kinds.KIND_ADDED, kinds.KIND_BOOKMARK]
+    token = told[-1].resume_token
+    await world.api.Create(pb.CreateRequest(name="second", spec=spec()))
+    added = await watch.read()
+    assert (added.kind, added.reservation.name) == (kinds.KIND_ADDED, "second")
+    await world.api.Release(pb.ReleaseRequest(name="first"))
+    while (change := await watch.read()).kind != kinds.KIND_DELETED:
+        assert change.kind == kinds.KIND_MODIFIED
+    assert change.reservation.name == "first"
+    watch.cancel()
+
+    again = world.api.Watch(pb.WatchRequest(resume_token=token))
+    assert (await again.read()).reservation == added.reservation
+    again.cancel()
+    for old in ("000000000000.1", token.partition(".")[0] + ".999"):
+        stale = world.api.Watch(pb.WatchRequest(resume_token=old))
+        code, reason, _ = await refused(stale.read())
+        assert (code, reason) == (grpc.StatusCode.OUT_OF_RANGE, "TOKEN_TOO_OLD")
+
+
+async def test_a_watch_tells_when_the_room_of_a_hold_is_taken(world: World) -> None:
+    await world.api.Create(pb.CreateRequest(name="first", spec=spec(cpu="3")))
+    watch = world.api.Watch(pb.WatchRequest())
+    assert (await watch.read()).reservation.status.backed
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}
+    pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "worker-1", "containers": [container]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", pod)
+    async with asyncio.timeout(20):
+        while (change := await watch.read()).reservation.status.backed or not change.reservation.id:
+            pass
+    assert "too little cpu" in change.reservation.status.message
+
+
+async def test_more_is_held_only_if_it_fits_and_only_by_who_saw_the_latest(world: World) -> None:
+    made = (await world.api.Create(pb.CreateRequest(name="first", spec=spec()))).reservation
+    grow = pb.UpdateRequest(name="first", spec=spec(cpu="4"))
+    assert (await world.api.Update(grow)).reservation.status.backed
+    code, *_ = await refused(
+        world.api.Update(pb.UpdateRequest(name="first", spec=spec(cpu="2"), etag=made.etag))
+    )
+    assert code is grpc.StatusCode.ABORTED
+    code, reason, _ = await refused(
+        world.api.Update(pb.UpdateRequest(name="first", spec=spec(cpu="5")))
+    )
+    assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
+
+
+async def test_a_configmap_of_the_name_that_is_no_store_is_left_alone(world: World) -> None:
+    body = {"metadata": {"name": "reservations"}, "data": {"mine": "1"}}
+    await world.cluster.client.send("POST", CONFIGMAPS, body)
+    with pytest.raises(grpc.aio.AioRpcError, match="lacks the label"):
+        await world.api.Create(pb.CreateRequest(name="first", spec=spec()))
+    assert not len(world.running.watched.ledger)
+    assert await world.data() == {"mine": "1"}
+
+
+async def test_a_full_configmap_is_followed_by_another(world: World) -> None:
+    filler = {f"filler-{index}": f"# {'x' * 60_000}" for index in range(15)}
+    body = {
+        "metadata": {"name": "reservations", "labels": {"reserver.io/store": "true"}},
+        "data": filler,
+    }
+    await world.cluster.client.send("POST", CONFIGMAPS, body)
+    async with asyncio.timeout(20):
+        while not world.running.watched.store.names():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0)
+    wanted = spec()
+    wanted.owners.extend(pb.Owner(pod=pb.PodOwner(name=f"{'x' * 200}-{n}")) for n in range(200))
+    await world.api.Create(pb.CreateRequest(name="first", spec=wanted))
+    assert list(await world.data("reservations-2")) == ["first"]
+    assert (await world.api.Get(pb.GetRequest(name="first"))).reservation.status.backed
+
+
+async def test_reflection_lists_the_services(world: World) -> None:
+    stub = reflection_pb2_grpc.ServerReflectionStub(world.channel)
+    request = reflection_pb2.ServerReflectionRequest(list_services="")
+    async for answer in stub.ServerReflectionInfo(iter([request])):
+        names = {each.name for each in answer.list_services_response.service}
+        assert {"reserver.v1.ReservationService", "grpc.health.v1.Health"} <= names
+        break
