@@ -23,6 +23,8 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--tls-cert-file", "a.crt"], "--tls-private-key-file, --client-ca-file: missing"),
         (["--health-address", "9441"], "'9441' is not an address; write ADDRESS:PORT"),
         (["--health-address", "localhost:1"], "--health-address: 'localhost' is not an IP"),
+        (["--grpc-address", "9443"], "--grpc-address: '9443' is not an address"),
+        (["--grpc-address", "0.0.0.0:9443"], "0.0.0.0 is not a loopback address; callers send"),
         (["--namespace", "../secrets"], "--namespace: '../secrets' is not a name"),
     ],
     ids=[
@@ -33,6 +35,8 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         "tls",
         "health",
         "health-host",
+        "grpc",
+        "grpc-not-loopback",
         "namespace",
     ],
 )

@@ -79,11 +79,11 @@ class Access:
     def __init__(self, reviewer: Reviewer) -> None:
         self._reviewer = reviewer
 
-    async def admit(self, call: Call, name: str, metadata: Mapping[str, str | bytes]) -> str:
-        """Return the name of the user who calls.
+    async def identify(self, metadata: Mapping[str, str | bytes]) -> User:
+        """Return who calls.
 
         Raises:
-            Refusal: nobody knows them, or they may not.
+            Refusal: nobody knows them.
             ApiError: the API server does not say.
         """
         scheme, _, token = str(metadata.get("authorization", "")).partition(" ")
@@ -93,7 +93,15 @@ class Access:
         if user is None:
             message = "send a token that the API server knows: authorization: Bearer TOKEN"
             raise Refusal(grpc.StatusCode.UNAUTHENTICATED, "NO_VALID_TOKEN", message)
+        return user
+
+    async def require(self, user: User, call: Call, name: str) -> None:
+        """Refuse a call that its user may not make.
+
+        Raises:
+            Refusal: they may not.
+            ApiError: the API server does not say.
+        """
         if not await self._reviewer.may(user, call.verb, call.resource, name):
             message = f"{user.name} may not {call.verb} {call.resource}.{GROUP}"
             raise Refusal(grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED", message)
-        return user.name

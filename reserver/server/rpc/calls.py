@@ -103,7 +103,9 @@ class Calls(grpc.aio.ServerInterceptor):
         if self._access is not None:
             metadata = dict(context.invocation_metadata() or ())
             caller.set("")
-            caller.set(await self._access.admit(call, getattr(request, "name", ""), metadata))
+            user = await self._access.identify(metadata)
+            caller.set(user.name)
+            await self._access.require(user, call, getattr(request, "name", ""))
         if obstacles := self._obstacles():
             raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
 

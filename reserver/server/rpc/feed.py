@@ -141,7 +141,7 @@ class Feed:
         epoch, dot, number = token.partition(".")
         if not (dot and number.isascii() and number.isdecimal() and len(number) < 20):  # noqa: PLR2004
             problem = "is not a token of this server"
-            raise InvalidInput("resume_token", problem, "pass on what Watch sent")
+            raise InvalidInput("resumeToken", problem, "pass on what Watch sent")
         oldest = self._changes[0].number if self._changes else self._number + 1
         if epoch != self._epoch or not oldest - 1 <= int(number) <= self._number:
             problem = "the changes since that token are not remembered; watch without one"

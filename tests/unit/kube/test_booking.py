@@ -1,0 +1,184 @@
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from reserver.errors import ApiError, Taken
+from reserver.kube import booking
+from reserver.kube.apply import Apply
+from reserver.kube.booking import MOST_BYTES, Booking
+from reserver.kube.store import Store
+from reserver.reservations.reservation import Phase, Ref
+from reserver.scheduling.state import State
+from reserver.wire.edits import Edit
+from reserver.wire.objects import ConfigMapObject, Metadata
+from reserver.wire.store import read_key
+from tests.builders import NOW, held, name, node, pod, state_of
+from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+
+NAMESPACE = "reserver-system"
+TEXT = '{"owners":[{"pod":{"name":"owner","namespace":"shop"}}],"resources":{"cpu":2},"node":"worker-1","ttl":0}'
+LABELS = {"reserver.io/store": "true"}
+
+
+def configmap(version: int, data: dict[str, str] | None = None, **labels: str) -> dict[str, Any]:
+    metadata = {"name": "reservations", "namespace": NAMESPACE, "resourceVersion": str(version)}
+    return {"metadata": metadata | {"labels": labels or LABELS}, "data": data or {}}
+
+
+class Desk:
+    """A booking on a store, with an API server that plays a script."""
+
+    def __init__(self, tasks: asyncio.TaskGroup, *script: Any) -> None:
+        self.client = ScriptedClient(*script)
+        self.state: State = state_of(node("worker-1", cpu="4"))
+        self.store = Store(self.state.ledger, lambda: NOW, lambda *_: None)
+        apply = Apply(self.client, lambda: NOW)
+        self.booking = Booking(self.client, apply, self.store, NAMESPACE, tasks)
+
+    def show(self, version: int, data: dict[str, str], configmap_: str = "reservations") -> None:
+        metadata = Metadata(configmap_, NAMESPACE, "u", str(version))
+        self.store.put(ConfigMapObject(metadata, data))
+
+    def insert(self, *keys: str, text: str = TEXT) -> asyncio.Task[Any]:
+        place = self.booking.place(0)
+        texts = dict.fromkeys(keys, text)
+        entries = {k: read_key(place._replace(key=k), t, NOW) for k, t in texts.items()}
+        return self.booking.insert(place, texts, entries)
+
+
+Make = Callable[..., Desk]
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Make]:
+    async with asyncio.TaskGroup() as tasks:
+        yield lambda *script: Desk(tasks, *script)
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(booking, "_PAUSE_S", 0.0)
+
+
+async def test_what_is_booked_holds_before_it_is_written(desk: Make) -> None:
+    made = desk(configmap(7))
+    made.show(3, {})
+    task = made.insert("a")
+    assert held(made.state, "worker-1") == 2000
+    assert made.booking.find("a") == Ref(NAMESPACE, "reservations", "a")
+    assert await task is None
+    assert made.client.requests[0].body == [
+        {"op": "test", "path": "/data", "value": None},
+        {"op": "add", "path": "/data", "value": {"a": TEXT}},
+    ]
+    made.show(5, {})  # From before the write.
+    assert held(made.state, "worker-1") == 2000
+    made.show(7, {"a": TEXT})
+    assert held(made.state, "worker-1") == 2000
+    made.show(9, {})  # Somebody removes it.
+    assert held(made.state, "worker-1") == 0
+    assert made.booking.find("a") is None
+
+
+async def test_nothing_that_is_there_is_overwritten(desk: Make) -> None:
+    made = desk(refused(422), configmap(8, {"x": "", "a": "theirs"}))
+    made.show(3, {"x": ""})
+    outcome = await made.insert("a", "b")
+    assert isinstance(outcome, Taken)
+    assert held(made.state, "worker-1") == 0
+    assert [op["op"] for op in made.client.requests[0].body] == ["test", "test", "add", "add"]
+
+
+async def test_what_somebody_writes_under_the_same_name_meanwhile_is_theirs(desk: Make) -> None:
+    made = desk(refused(422), configmap(8, {"a": "theirs"}))
+    made.show(3, {})
+    task = made.insert("a")
+    made.show(8, {"a": TEXT.replace('"cpu":2', '"cpu":1')})
+    assert held(made.state, "worker-1") == 1000
+    assert isinstance(await task, Taken)
+    assert held(made.state, "worker-1") == 1000
+
+
+async def test_a_missing_configmap_is_made_with_its_label(desk: Make) -> None:
+    made = desk(configmap(7, {"a": TEXT}))
+    assert await made.insert("a") is None
+    (request,) = made.client.requests
+    assert (request.verb, request.path) == ("create", f"/api/v1/namespaces/{NAMESPACE}/configmaps")
+    assert request.body["metadata"]["labels"] == LABELS
+
+
+async def test_a_configmap_that_lost_its_data_is_filled_again(desk: Make) -> None:
+    made = desk(refused(422), configmap(8), configmap(9, {"a": TEXT}))
+    made.show(3, {"gone": "x"})
+    assert await made.insert("a") is None
+    assert made.client.requests[2].body[1]["path"] == "/data"
+
+
+async def test_a_write_without_an_answer_is_sent_again_and_recognised(desk: Make) -> None:
+    made = desk(NO_ANSWER, refused(422), configmap(8, {"a": TEXT}))
+    made.show(3, {})
+    assert await made.insert("a") is None
+    assert held(made.state, "worker-1") == 2000
+
+
+async def test_what_the_api_server_refuses_holds_no_longer(desk: Make) -> None:
+    made = desk(refused(403, "Forbidden"))
+    made.show(3, {})
+    outcome = await made.insert("a", "b")
+    assert isinstance(outcome, ApiError)
+    assert held(made.state, "worker-1") == 0
+
+
+async def test_what_came_and_went_unseen_holds_no_longer(desk: Make) -> None:
+    made = desk(configmap(7))
+    made.show(3, {})
+    task = made.insert("a")
+    made.show(9, {})  # A list after changes were missed.
+    assert await task is None
+    assert held(made.state, "worker-1") == 0
+
+
+async def test_a_store_that_is_deleted_holds_no_longer(desk: Make) -> None:
+    made = desk(configmap(7))
+    made.show(3, {})
+    await made.insert("a")
+    made.store.drop((NAMESPACE, "reservations"))
+    assert held(made.state, "worker-1") == 0
+
+
+async def test_the_owner_may_land_before_the_write_is_known(desk: Make) -> None:
+    made = desk(configmap(7))
+    made.show(3, {})
+    task = made.insert("a")
+    (seat,) = made.state.ledger.seats(name("owner"))
+    made.state.assume(pod("owner", cpu="2"), "worker-1", (seat.identity,))
+    assert held(made.state, "worker-1") == 0
+    assert await task is None
+    made.show(7, {"a": TEXT})
+    assert made.state.ledger.phase(seat.ref) is Phase.CLAIMED
+
+
+async def test_a_full_configmap_is_followed_by_the_next(desk: Make) -> None:
+    made = desk()
+    made.show(3, {"x": "y" * (MOST_BYTES - 100)})
+    assert made.booking.place(50).configmap == "reservations"
+    assert made.booking.place(200).configmap == "reservations-2"
+    made.show(4, {"x": "y" * (MOST_BYTES - 100)}, "reservations-2")
+    assert made.booking.place(200).configmap == "reservations-3"
+    made.show(5, {"here": TEXT}, "reservations-2")
+    assert made.booking.find("here") == Ref(NAMESPACE, "reservations-2", "here")
+
+
+async def test_an_edit_returns_once_it_is_in_force(desk: Make) -> None:
+    made = desk(configmap(8), refused(422))
+    made.show(3, {"a": TEXT})
+    edit = Edit(Ref(NAMESPACE, "reservations", "a"), TEXT, None, "released")
+    task = asyncio.create_task(made.booking.edit(edit))
+    await asyncio.sleep(0)
+    assert not task.done()
+    made.show(8, {})
+    assert await task
+    assert held(made.state, "worker-1") == 0
+    assert not await made.booking.edit(edit)

@@ -1,0 +1,47 @@
+from collections.abc import Sequence
+
+import pytest
+
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.admit import judge_set
+from tests.builders import NOW, node, pod, reservation, state_of
+
+NODES = (node("worker-1", cpu="4", memory="8Gi"), node("worker-2", cpu="4", memory="8Gi"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "lacking"),
+    [
+        ([reservation("a", cpu="1")], {}),
+        ([reservation("a", cpu="1"), reservation("b", node="worker-2", cpu="4")], {}),
+        ([reservation("a", cpu="2")], {0: False}),  # 3 of 4 are taken or held.
+        ([reservation("a", cpu="1"), reservation("b", cpu="1")], {1: False}),
+        ([reservation("a", cpu="2"), reservation("b", cpu="1")], {0: False}),
+        ([reservation("a", cpu="1", slots=5)], {0: True}),
+        ([reservation("a", node="worker-2", cpu="3", slots=1)] * 2, {1: True}),
+        ([reservation("a", cpu="5")], {0: True}),
+        ([reservation("a", memory="9Gi")], {0: True}),
+        ([reservation("a", gpu="1")], {0: True}),
+        ([reservation("a", node="gone", cpu="1")], {0: True}),
+        ([reservation("a", cpu="1", memory="8Gi")], {}),
+    ],
+)
+def test_all_that_is_asked_for_has_to_be_free_beside_the_others(
+    wanted: Sequence[Reservation], lacking: dict[int, bool]
+) -> None:
+    state = state_of(*NODES, pod("p", node="worker-1", cpu="1"), reservation("held", cpu="2"))
+    assert {lack.at: lack.never for lack in judge_set(wanted, state, NOW)} == lacking
+
+
+def test_what_goes_makes_room_for_what_comes() -> None:
+    old = reservation("old", cpu="3")
+    state = state_of(*NODES, old, pod("p", node="worker-1", cpu="1"))
+    assert judge_set([reservation("old", cpu="2")], state, NOW)
+    assert not judge_set([reservation("old", cpu="2")], state, NOW, old)
+    assert judge_set([reservation("old", cpu="4")], state, NOW, old)
+
+
+def test_what_has_expired_makes_room() -> None:
+    state = state_of(*NODES, reservation("old", cpu="4", expires=NOW + 1))
+    assert judge_set([reservation("new", cpu="4")], state, NOW)
+    assert not judge_set([reservation("new", cpu="4")], state, NOW + 1)
