@@ -18,7 +18,10 @@ from tests.builders import NOW, held, name, node, pod, state_of
 from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
 
 NAMESPACE = "reserver-system"
-TEXT = '{"owners":[{"pod":{"name":"owner","namespace":"shop"}}],"resources":{"cpu":2},"node":"worker-1","ttl":0}'
+TEXT = (
+    '{"owners":[{"pod":{"name":"owner","namespace":"shop"}}],'
+    '"resources":{"cpu":2},"node":"worker-1","ttl":0}'
+)
 LABELS = {"reserver.io/store": "true"}
 
 

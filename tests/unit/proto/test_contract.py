@@ -68,7 +68,4 @@ def test_all_that_is_declared_is_documented() -> None:
         for line in path.read_text().splitlines():
             if declared.match(line) and not line.startswith(("syntax", "package", "import")):
                 assert before.strip().startswith("//"), f"{path.name}: {line.strip()}"
-            if line.strip() and not line.strip().startswith("oneof"):
-                before = line
-            elif line.strip().startswith("oneof"):
-                before = line
+            before = line
