@@ -102,7 +102,7 @@ async def started(kubeconfig: Path, console: Console) -> AsyncIterator[Demo]:
     """An embedded cluster whose scheduler has reserver as its extender."""
     async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
         cluster.write_kubeconfig(kubeconfig)
-        settings = Settings(kubeconfig=kubeconfig, http_port=0)
+        settings = Settings(kubeconfig=kubeconfig, http_port=0, grpc_address=("127.0.0.1", 0))
         async with app.running(settings) as reserver, aiohttp.ClientSession() as session:
             options = SchedulerOptions(extender_url=reserver.url)
             scheduler = Scheduler(cluster.client, session, SystemClock(), options)
@@ -158,5 +158,8 @@ def _invitation(demo_: Demo, kubeconfig: Path) -> tuple[str, ...]:
         "or without kubectl:",
         f"  curl --json @examples/stranger.json {pods}",
         f"  curl {demo_.reserver.url}/explain/default/normal-pod",
+        "or over gRPC, with the typed client:",
+        f"  python examples/global_manager.py --node worker-2 --address {demo_.reserver.grpc_address}"
+        f" --kubeconfig {kubeconfig}",
         "Ctrl-C ends it.",
     )

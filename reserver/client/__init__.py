@@ -1,0 +1,45 @@
+"""A typed asyncio client of the gRPC API.
+
+```python
+async with Client("127.0.0.1:9443") as client:
+    spec = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-7", resources={"cpu": "2"})
+    async with client.hold("web-move-1", spec) as reservation:
+        ...  # Nobody but shop/web-0 gets those two CPUs.
+```
+
+Calls have deadlines, and those that may be repeated without harm are, when reserver is not ready or
+does not answer. To create is one of them, because each request has an id.
+"""
+
+from __future__ import annotations
+
+from reserver.client.client import DEADLINE_S, Client
+from reserver.client.values import (
+    EVERYTHING,
+    CallFailed,
+    Change,
+    ChangeKind,
+    Claim,
+    Phase,
+    PodOwner,
+    Policy,
+    Reservation,
+    Selection,
+    Spec,
+)
+
+__all__ = [
+    "DEADLINE_S",
+    "EVERYTHING",
+    "CallFailed",
+    "Change",
+    "ChangeKind",
+    "Claim",
+    "Client",
+    "Phase",
+    "PodOwner",
+    "Policy",
+    "Reservation",
+    "Selection",
+    "Spec",
+]

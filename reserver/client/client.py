@@ -1,0 +1,260 @@
+"""The client: calls, with deadlines and repetitions."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from uuid import uuid4
+
+import grpc
+
+from reserver.client import messages
+from reserver.client.values import (
+    EVERYTHING,
+    CallFailed,
+    Change,
+    ChangeKind,
+    Reservation,
+    Selection,
+    Spec,
+)
+from reserver.v1 import reservation_pb2 as pb
+from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
+
+DEADLINE_S = 10.0
+"""How long a call may take, its repetitions included, in seconds."""
+
+_FIRST_PAUSE_S = 0.1
+_LAST_PAUSE_S = 2.0
+_REPEATED = {grpc.StatusCode.UNAVAILABLE}
+
+Response = TypeVar("Response")
+
+
+class Client:
+    """A client of the gRPC API, as an asynchronous context manager."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | Callable[[], str] = "",
+        root_certificates: bytes | None = None,
+        client_certificate: tuple[bytes, bytes] | None = None,
+        deadline_s: float = DEADLINE_S,
+    ) -> None:
+        """Prepare to connect.
+
+        Args:
+            address: ``ADDRESS:PORT``, or any name that gRPC resolves.
+            token: of a user that the API server knows, or what returns the current one; empty on
+                loopback. Needs TLS.
+            root_certificates: PEM of the CAs to trust: turns TLS on.
+            client_certificate: PEM of key and certificate, for mutual TLS.
+            deadline_s: how long a call may take, its repetitions included, in seconds.
+
+        Raises:
+            ValueError: a token without TLS would be sent for all to read.
+        """
+        if token and root_certificates is None:
+            raise ValueError("a token is sent over TLS only: give root_certificates")
+        self._deadline_s = deadline_s
+        self._token = token
+        options = [("grpc.keepalive_time_ms", 30_000), ("grpc.keepalive_timeout_ms", 10_000)]
+        if root_certificates is None:
+            self._channel = grpc.aio.insecure_channel(address, options)
+        else:
+            credentials = grpc.ssl_channel_credentials(
+                root_certificates, *(client_certificate or ())
+            )
+            self._channel = grpc.aio.secure_channel(address, credentials, options)
+        self._stub: Any = ReservationServiceStub(self._channel)
+
+    async def __aenter__(self) -> Self:
+        """Return the client; it connects with its first call."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the connection."""
+        await self._channel.close()
+
+    async def create(self, name: str, spec: Spec, *, request_id: str = "") -> Reservation:
+        """Create a reservation and return once its hold is in force.
+
+        Args:
+            name: of the reservation.
+            spec: what it asks for.
+            request_id: give one to repeat the call after this process was started again.
+
+        Raises:
+            CallFailed: it was not created, or that is not known; to call again with the same
+                `request_id` does no harm.
+        """
+        request = pb.CreateRequest(
+            name=name, spec=messages.write(spec), request_id=request_id or uuid4().hex
+        )
+        return messages.read((await self._call(self._stub.Create, request)).reservation)
+
+    async def create_set(
+        self, specs: Mapping[str, Spec], *, request_id: str = ""
+    ) -> tuple[Reservation, ...]:
+        """Create several reservations, by name, that are all backed, or none.
+
+        Raises:
+            CallFailed: as `create`; ``RESOURCE_EXHAUSTED`` if the room is taken at the moment,
+                ``FAILED_PRECONDITION`` if one can never fit.
+        """
+        entries = [
+            pb.CreateSetRequest.Entry(name=name, spec=messages.write(spec))
+            for name, spec in specs.items()
+        ]
+        request = pb.CreateSetRequest(reservations=entries, request_id=request_id or uuid4().hex)
+        answer = await self._call(self._stub.CreateSet, request)
+        return tuple(map(messages.read, answer.reservations))
+
+    async def get(self, name: str) -> Reservation:
+        """Return a reservation by name or id.
+
+        Raises:
+            CallFailed: ``NOT_FOUND`` if there is none.
+        """
+        answer = await self._call(self._stub.Get, pb.GetRequest(name=name))
+        return messages.read(answer.reservation)
+
+    async def list(self, selection: Selection = EVERYTHING) -> AsyncIterator[Reservation]:
+        """Yield reservations, ordered by id.
+
+        Raises:
+            CallFailed: they cannot be read.
+        """
+        request = pb.ListRequest(filter=messages.select(selection))
+        while True:
+            answer = await self._call(self._stub.List, request)
+            for each in answer.reservations:
+                yield messages.read(each)
+            if not answer.next_page_token:
+                return
+            request.page_token = answer.next_page_token
+
+    async def watch(self, selection: Selection = EVERYTHING) -> AsyncIterator[Change]:
+        """Yield what is there as ADDED, and then each change, for ever.
+
+        A broken connection is resumed. When it was broken for too long all that is there comes once
+        more as ADDED, and what has gone meanwhile comes as DELETED.
+
+        Raises:
+            CallFailed: it may not be watched.
+        """
+        known: dict[str, Reservation] = {}
+        token, pause = "", _FIRST_PAUSE_S
+        while True:
+            request = pb.WatchRequest(filter=messages.select(selection), resume_token=token)
+            there: set[str] = set()
+            try:
+                async for message in self._stub.Watch(request, metadata=self._metadata()):
+                    pause = _FIRST_PAUSE_S
+                    token = message.resume_token or token
+                    if message.kind == pb.WatchResponse.KIND_BOOKMARK:
+                        for gone in [known.pop(each) for each in known.keys() - there]:
+                            yield Change(ChangeKind.DELETED, gone)
+                        continue
+                    change = messages.change(message)
+                    there.add(change.reservation.id)
+                    if change.kind is ChangeKind.DELETED:
+                        known.pop(change.reservation.id, None)
+                    else:
+                        known[change.reservation.id] = change.reservation
+                    yield change
+            except grpc.aio.AioRpcError as exc:
+                if exc.code() is grpc.StatusCode.OUT_OF_RANGE:
+                    token = ""
+                elif exc.code() not in {*_REPEATED, grpc.StatusCode.RESOURCE_EXHAUSTED}:
+                    raise messages.failure(exc) from exc
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
+            pause = min(2 * pause, _LAST_PAUSE_S)
+
+    async def update(self, name: str, spec: Spec, *, etag: str = "") -> Reservation:
+        """Replace the spec of a reservation.
+
+        Raises:
+            CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag;
+                ``RESOURCE_EXHAUSTED`` if there is no room for more.
+        """
+        request = pb.UpdateRequest(name=name, spec=messages.write(spec), etag=etag)
+        return messages.read((await self._call(self._stub.Update, request)).reservation)
+
+    async def extend(self, name: str, until: datetime | timedelta) -> Reservation:
+        """Let a reservation expire at a moment, or so long from now; zero for never.
+
+        Raises:
+            CallFailed: ``ABORTED`` if it was changed meanwhile.
+        """
+        request = pb.ExtendRequest(name=name)
+        if isinstance(until, datetime):
+            request.expires_at.FromDatetime(until)
+        else:
+            request.ttl.FromTimedelta(until)
+        return messages.read((await self._call(self._stub.Extend, request)).reservation)
+
+    async def release(self, name: str) -> None:
+        """Remove a reservation; one that is gone, because it was claimed perhaps, is passed over.
+
+        Raises:
+            CallFailed: it may hold still.
+        """
+        try:
+            await self._call(self._stub.Release, pb.ReleaseRequest(name=name))
+        except CallFailed as exc:
+            if exc.code != grpc.StatusCode.NOT_FOUND.name:
+                raise
+
+    @asynccontextmanager
+    async def hold(self, name: str, spec: Spec) -> AsyncIterator[Reservation]:
+        """Hold capacity while a block runs; release what has not been claimed by then.
+
+        Raises:
+            CallFailed: it cannot be held; or not released, if the block itself raises nothing.
+        """
+        request_id = uuid4().hex
+        try:
+            reservation = await self.create(name, spec, request_id=request_id)
+        except CallFailed as exc:
+            if exc.code == grpc.StatusCode.DEADLINE_EXCEEDED.name:
+                with suppress(CallFailed):  # It may have been created after all.
+                    await self.release(name)
+            raise
+        try:
+            yield reservation
+        except BaseException:
+            with suppress(CallFailed):
+                await asyncio.shield(self.release(name))
+            raise
+        await self.release(name)
+
+    async def _call(self, method: Callable[..., Awaitable[Response]], request: object) -> Response:
+        """Call until there is an answer that counts, or the deadline has passed."""
+        loop = asyncio.get_running_loop()
+        ends, pause = loop.time() + self._deadline_s, _FIRST_PAUSE_S
+        while True:
+            left = max(ends - loop.time(), 0.0)
+            try:
+                return await method(request, timeout=left, metadata=self._metadata())
+            except grpc.aio.AioRpcError as exc:
+                pause = min(2 * pause, _LAST_PAUSE_S) * random.uniform(0.5, 1.0)  # noqa: S311
+                if exc.code() not in _REPEATED or loop.time() + pause >= ends:
+                    raise messages.failure(exc) from exc
+            await asyncio.sleep(pause)
+
+    def _metadata(self) -> tuple[tuple[str, str], ...]:
+        token = self._token() if callable(self._token) else self._token
+        return (("authorization", f"Bearer {token}"),) if token else ()

@@ -1,0 +1,150 @@
+"""What the client takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from reserver.errors import ReserverError
+
+
+class Policy(StrEnum):
+    """Where owners may land when their seat cannot be had."""
+
+    PREFER = "PREFER"
+    REQUIRE = "REQUIRE"
+
+
+class Phase(StrEnum):
+    """How far a reservation has come."""
+
+    PENDING = "PENDING"
+    ACTIVE = "ACTIVE"
+    CLAIMED = "CLAIMED"
+    EXPIRED = "EXPIRED"
+    FAILED = "FAILED"
+    UNSPECIFIED = "UNSPECIFIED"
+
+
+class PodOwner(NamedTuple):
+    """A pod that may claim a reservation."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What a reservation asks for.
+
+    Attributes:
+        owners: the pods that may claim it; never empty.
+        node: the node whose capacity to hold.
+        resources: what one slot holds, as Kubernetes quantities.
+        slots: how many pods may claim it.
+        starts_at: holds from here on; None for at once. With an offset from UTC.
+        expires_at: holds until here. With an offset from UTC.
+        ttl: instead: how long it lives. Neither stands for 24 hours, zero for ever.
+        policy: where owners may land when their seat cannot be had.
+    """
+
+    owners: Sequence[PodOwner]
+    node: str
+    resources: Mapping[str, str]
+    slots: int = 1
+    starts_at: datetime | None = None
+    expires_at: datetime | None = None
+    ttl: timedelta | None = None
+    policy: Policy = Policy.PREFER
+
+
+class Claim(NamedTuple):
+    """A slot that a pod took: ``namespace/name`` and UID."""
+
+    pod: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """A reservation as it was when the server answered.
+
+    Attributes:
+        name: its name.
+        id: where it is written.
+        spec: what it asks for; owners that are no named pods are left out.
+        etag: changes with the spec.
+        phase: how far it has come.
+        is_backed: it holds, and its node has the room.
+        message: why it is not backed; empty when it is.
+        claims: the slots that are taken.
+    """
+
+    name: str
+    id: str
+    spec: Spec
+    etag: str
+    phase: Phase
+    is_backed: bool
+    message: str
+    claims: tuple[Claim, ...]
+
+
+class ChangeKind(StrEnum):
+    """What happened to a reservation."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+class Change(NamedTuple):
+    """One change of a reservation."""
+
+    kind: ChangeKind
+    reservation: Reservation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which reservations are meant; what is empty means any.
+
+    Attributes:
+        node: those that hold on a node.
+        owner: those that name a pod.
+        owner_namespace: those of which some owner is in a namespace.
+        phases: those of one of these phases.
+    """
+
+    node: str = ""
+    owner: PodOwner | None = None
+    owner_namespace: str = ""
+    phases: Sequence[Phase] = field(default=())
+
+
+EVERYTHING = Selection()
+
+
+class CallFailed(ReserverError):
+    """A call was refused, or not answered in time.
+
+    Attributes:
+        code: name of the gRPC status code, e.g. ``RESOURCE_EXHAUSTED``.
+        message: one line for a person.
+        reason: for a program, e.g. ``NO_ROOM``; empty if the server gave none.
+        fields: what is wrong, by the path of the field.
+    """
+
+    def __init__(self, code: str, message: str, reason: str, fields: Mapping[str, str]) -> None:
+        super().__init__(code, message, reason, fields)
+        self.code = code
+        self.message = message
+        self.reason = reason
+        self.fields = fields
+
+    def __str__(self) -> str:
+        """Return one line for a person."""
+        return f"{self.code}: {self.message}"

@@ -1,0 +1,169 @@
+"""The typed client on the embedded cluster, and the example that uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from reserver import app
+from reserver.client import (
+    CallFailed,
+    ChangeKind,
+    Client,
+    Phase,
+    PodOwner,
+    Policy,
+    Selection,
+    Spec,
+)
+from reserver.config import Settings
+from tests.integration.world import World, serving
+
+EXAMPLE = Path(__file__).parents[2] / "examples/global_manager.py"
+SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with serving(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+async def client(world: World) -> AsyncIterator[Client]:
+    assert world.running.grpc_address
+    async with Client(world.running.grpc_address) as client:
+        yield client
+
+
+async def test_what_is_held_is_released_when_the_block_ends(world: World, client: Client) -> None:
+    ledger = world.running.watched.ledger
+    async with client.hold("move", SPEC) as reservation:
+        assert (reservation.phase, reservation.is_backed) == (Phase.ACTIVE, True)
+        assert ledger.held_on("worker-1")["cpu"] == 2000
+    assert not ledger.held_on("worker-1")
+    with pytest.raises(RuntimeError, match="sending failed"):
+        async with client.hold("move", SPEC):
+            raise RuntimeError("sending failed")
+    assert not ledger.held_on("worker-1")
+
+
+async def test_what_was_claimed_meanwhile_is_no_error(client: Client) -> None:
+    async with client.hold("move", SPEC):
+        await client.release("move")
+
+
+async def test_a_spec_comes_back_as_it_was_sent(client: Client) -> None:
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    spec = Spec(
+        owners=(PodOwner("shop", "web-0"), PodOwner("shop", "web-1")),
+        node="worker-1",
+        resources={"cpu": "500m", "memory": "1Gi"},
+        slots=2,
+        expires_at=until,
+        policy=Policy.REQUIRE,
+    )
+    assert (await client.create("a", spec)).spec == spec
+    forever = await client.extend("a", timedelta(0))
+    assert (forever.spec.expires_at, forever.spec.ttl) == (None, timedelta(0))
+    assert (await client.extend("a", until)).spec == spec
+    assert (await client.update("a", SPEC)).spec.resources == {"cpu": "2"}
+
+
+async def test_a_refusal_names_the_field(client: Client) -> None:
+    bad = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "lots"})
+    with pytest.raises(CallFailed) as caught:
+        await client.create("a", bad)
+    assert (caught.value.code, caught.value.reason) == ("INVALID_ARGUMENT", "INVALID_FIELD")
+    assert "is not a quantity" in caught.value.fields["spec.resources.cpu"]
+
+
+async def test_sets_and_lists(client: Client) -> None:
+    made = await client.create_set({f"s-{n}": SPEC for n in range(2)})
+    assert [each.name for each in made] == ["s-0", "s-1"]
+    with pytest.raises(CallFailed, match="RESOURCE_EXHAUSTED"):
+        await client.create_set({"more": SPEC})
+    selection = Selection(owner=PodOwner("shop", "web-0"), phases=[Phase.ACTIVE])
+    assert [each.name async for each in client.list(selection)] == ["s-0", "s-1"]
+    assert [each async for each in client.list(Selection(node="worker-2"))] == []
+
+
+async def test_a_watch_tells_what_is_there_and_what_changes(client: Client) -> None:
+    await client.create("a", SPEC)
+    changes = client.watch()
+    first = await anext(changes)
+    assert (first.kind, first.reservation.name) == (ChangeKind.ADDED, "a")
+    await client.create("b", SPEC)
+    second = await anext(changes)
+    assert (second.kind, second.reservation.name) == (ChangeKind.ADDED, "b")
+    await client.release("a")
+    async for change in changes:
+        if change.kind is ChangeKind.DELETED:
+            assert change.reservation.name == "a"
+            break
+
+
+async def test_a_watch_goes_on_when_the_server_was_away(tmp_path: Path) -> None:
+    """What went meanwhile is told, too."""
+    async with serving(tmp_path) as world:
+        address = world.running.grpc_address
+        assert address
+        path = tmp_path / "kubeconfig"
+        async with AsyncExitStack() as stack:
+            settings = Settings(kubeconfig=path, http_port=0, grpc_address=("127.0.0.1", 0))
+            second = await stack.enter_async_context(app.running(settings))
+            assert second.grpc_address
+            port = int(second.grpc_address.rpartition(":")[2])
+            client = Client(second.grpc_address)
+            for name in ("a", "b"):
+                await client.create(name, SPEC)
+            changes = client.watch()
+            assert {(await anext(changes)).reservation.name for _ in range(2)} == {"a", "b"}
+            waiting = asyncio.ensure_future(anext(changes))
+        async with Client(address) as other:
+            await other.release("a")
+        settings = Settings(kubeconfig=path, http_port=0, grpc_address=("127.0.0.1", port))
+        async with app.running(settings), client, asyncio.timeout(30):
+            change = await waiting
+            while change.kind is not ChangeKind.DELETED:
+                assert change.reservation.name == "b"
+                change = await anext(changes)
+            assert change.reservation.name == "a"
+
+
+async def test_a_server_that_is_not_there_is_waited_for_until_the_deadline() -> None:
+    async with Client("127.0.0.1:1", deadline_s=0.3) as client:
+        with pytest.raises(CallFailed) as caught:
+            await client.get("a")
+    assert caught.value.code in {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
+
+
+def test_a_token_is_not_sent_in_plain_text() -> None:
+    with pytest.raises(ValueError, match="TLS"):
+        Client("127.0.0.1:1", token="t")
+
+
+async def test_the_example_reserves_before_it_sends(world: World, tmp_path: Path) -> None:
+    assert world.running.grpc_address
+    kubeconfig = tmp_path / "kubeconfig"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(EXAMPLE),
+        f"--address={world.running.grpc_address}",
+        f"--kubeconfig={kubeconfig}",
+        "--node=worker-1",
+        "--namespace=shop",
+        "--dry-run",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+    assert "held on worker-1" in output.decode()
+    assert not world.running.watched.ledger.held_on("worker-1")
