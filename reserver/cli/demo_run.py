@@ -148,6 +148,7 @@ async def _act(step: Step) -> bool:
 
 def _invitation(demo_: Demo, kubeconfig: Path) -> tuple[str, ...]:
     pods = f"{demo_.cluster.url}/api/v1/namespaces/default/pods"
+    manager = f"python examples/global_manager.py --kubeconfig {kubeconfig}"
     return (
         "It stays up. From this folder, in another terminal:",
         f"  export KUBECONFIG={kubeconfig}",
@@ -159,7 +160,6 @@ def _invitation(demo_: Demo, kubeconfig: Path) -> tuple[str, ...]:
         f"  curl --json @examples/stranger.json {pods}",
         f"  curl {demo_.reserver.url}/explain/default/normal-pod",
         "or over gRPC, with the typed client:",
-        f"  python examples/global_manager.py --node worker-2 --address {demo_.reserver.grpc_address}"
-        f" --kubeconfig {kubeconfig}",
+        f"  {manager} --node worker-2 --address {demo_.reserver.grpc_address}",
         "Ctrl-C ends it.",
     )

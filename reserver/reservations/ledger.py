@@ -320,7 +320,7 @@ class Ledger:
         if entry is None:
             return {}
         known = self._claims.of(entry.reservation.identity)
-        return {uid: known[uid] for uid in entry.claimants & known.keys()}
+        return {uid: known[uid].name for uid in entry.claimants & known.keys()}
 
     def _phase(self, entry: _Entry) -> Phase:
         phase = entry.reservation.phase(len(entry.claimants), self._now)

@@ -31,6 +31,7 @@ class _Pod(_Strict):
 class _Controller(_Strict):
     kind: str
     name: str
+    namespace: str = ""
 
 
 class _Expression(_Strict):
@@ -42,6 +43,7 @@ class _Expression(_Strict):
 class _Selector(_Strict):
     match_labels: dict[str, str] = {}
     match_expressions: list[_Expression] = []
+    namespace: str = ""
 
 
 class OwnerEntry(_Strict):
@@ -50,7 +52,6 @@ class OwnerEntry(_Strict):
     pod: _Pod | None = None
     controller: _Controller | None = None
     selector: _Selector | None = None
-    namespace: str = ""
 
 
 class Owners(NamedTuple):
@@ -86,7 +87,7 @@ def read(entries: Sequence[OwnerEntry], namespace: str, *, only_there: bool) -> 
             if only_there and rule.namespace != namespace:
                 problem = f"{rule.namespace!r} is not the reservation's own"
                 remedy = f"write {namespace}, or reserve in Reserver's own namespace"
-                raise InvalidInput("namespace", problem, remedy)
+                raise InvalidInput("", f"namespace {problem}", remedy)
         except InvalidInput as exc:
             raise exc.under(f"owners[{index}]") from exc
         if rule == OwnerRule(namespace=rule.namespace, pod=rule.pod):
@@ -108,13 +109,17 @@ def _rule(entry: OwnerEntry, namespace: str) -> OwnerRule:
 
 
 def _namespace(entry: OwnerEntry) -> str:
-    of_pod = entry.pod.namespace if entry.pod else ""
-    for path, text in (("pod.namespace", of_pod), ("namespace", entry.namespace)):
-        if text:
-            names.check_label(text, path, "a namespace")
-    if of_pod and entry.namespace and of_pod != entry.namespace:
-        raise InvalidInput("namespace", f"is not {of_pod!r} as for the pod", "write one of them")
-    return of_pod or entry.namespace
+    found = ""
+    parts = {"pod": entry.pod, "controller": entry.controller, "selector": entry.selector}
+    for field, part in parts.items():
+        if part is None or not part.namespace:
+            continue
+        names.check_label(part.namespace, f"{field}.namespace", "a namespace")
+        if found not in {"", part.namespace}:
+            problem = f"is not {found!r} as before: no pod is in both"
+            raise InvalidInput(f"{field}.namespace", problem, "write one of them")
+        found = part.namespace
+    return found
 
 
 def _pod(pod: _Pod | None) -> str:

@@ -98,7 +98,7 @@ def test_an_owner_that_must_land_on_its_seat_waits_for_it_without_spinning(
 def test_replicas_take_a_slot_each_of_what_their_replicaset_owns(corner: Corner) -> None:
     """Two slots for three replicas: two land on the seat, the third one where there is room."""
     seat, other = corner.add_nodes(2, cpu="4")
-    owner = {"controller": {"kind": "ReplicaSet", "name": "web"}, "namespace": corner.name}
+    owner = {"controller": {"kind": "ReplicaSet", "name": "web", "namespace": corner.name}}
     spec = {
         "owners": [owner],
         "slots": 2,

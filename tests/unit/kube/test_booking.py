@@ -14,7 +14,7 @@ from reserver.scheduling.state import State
 from reserver.wire.edits import Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
 from reserver.wire.store import read_key
-from tests.builders import NOW, held, name, node, pod, state_of
+from tests.builders import NOW, held, node, pod, state_of
 from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
 
 NAMESPACE = "reserver-system"
@@ -155,7 +155,7 @@ async def test_the_owner_may_land_before_the_write_is_known(desk: Make) -> None:
     made = desk(configmap(7))
     made.show(3, {})
     task = made.insert("a")
-    (seat,) = made.state.ledger.seats(name("owner"))
+    (seat,) = made.state.ledger.seats(pod("owner"))
     made.state.assume(pod("owner", cpu="2"), "worker-1", (seat.identity,))
     assert held(made.state, "worker-1") == 0
     assert await task is None

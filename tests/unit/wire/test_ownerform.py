@@ -18,7 +18,7 @@ def test_what_only_names_pods_is_told_from_what_matches_them() -> None:
         {"pod": {"name": "a"}},
         {"pod": {"name": "b", "namespace": "data"}},
         {"pod": {"name": "c"}, "selector": {"matchLabels": {"app": "web"}}},
-        {"controller": {"kind": "ReplicaSet", "name": "web"}, "namespace": "data"},
+        {"controller": {"kind": "ReplicaSet", "name": "web", "namespace": "data"}},
     )
     assert owners.named == {PodName("shop", "a"), PodName("data", "b")}
     assert [(r.namespace, r.pod, r.controller) for r in owners.rules] == [
@@ -52,8 +52,14 @@ def test_expressions_mean_what_they_mean_in_kubernetes(
         ({"selector": {"matchLabels": {"a b": "c"}}}, "owners[0].selector.matchLabels.a b"),
         ({"selector": {"matchLabels": {"a": "c d"}}}, "owners[0].selector.matchLabels.a"),
         ({"pod": {"name": "A"}}, "owners[0].pod.name"),
-        ({"pod": {"name": "a"}, "namespace": "B"}, "owners[0].namespace"),
-        ({"pod": {"name": "a", "namespace": "x"}, "namespace": "y"}, "owners[0].namespace"),
+        ({"pod": {"name": "a", "namespace": "B"}}, "owners[0].pod.namespace"),
+        (
+            {
+                "pod": {"name": "a", "namespace": "x"},
+                "selector": {"matchLabels": {"a": "b"}, "namespace": "y"},
+            },
+            "owners[0].selector.namespace",
+        ),
         ({"controller": {"kind": "rs", "name": "web"}}, "owners[0].controller.kind"),
         ({"controller": {"kind": "Job", "name": ""}}, "owners[0].controller.name"),
         *(
@@ -82,5 +88,5 @@ def test_nobody_at_all_is_refused() -> None:
 
 def test_owners_of_another_namespace_are_refused_where_that_is_not_allowed() -> None:
     assert read({"pod": {"name": "a", "namespace": "shop"}}, only_there=True).named
-    with pytest.raises(InvalidInput, match=r"owners\[0\].namespace: 'data' is not"):
+    with pytest.raises(InvalidInput, match=r"owners\[0\]: namespace 'data' is not"):
         read({"pod": {"name": "a", "namespace": "data"}}, only_there=True)
