@@ -17,6 +17,7 @@ from hack.preempt.storm import Storm
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import SPEC, Corner
 from tests.e2e.conftest import SCHEDULER_CONFIG
+from tests.e2e.test_status import wait_status
 
 TRIALS, FEW = 48, 8
 """A quarter of the trials is futile; in another quarter kube-scheduler's first choice is."""
@@ -102,11 +103,6 @@ def test_a_reservation_that_yields_says_so_when_a_pod_of_higher_priority_takes_i
     corner.wait_refused("modest", "held by reservation")
     corner.create_pod("important", {"cpu": "3"}, priorityClassName="e2e-high")
     assert corner.wait_bound("important") == node
-    namespace, name = SPEC.store
-    statuses = (namespace, f"{name}-status")
-    wait_for(
-        lambda: '"backed":false' in corner.keys(statuses).get(key, ""),
-        "it says that it is not backed",
-    )
-    assert "preemptible" in corner.keys(statuses)[key]
-    wait_for(lambda: any(key in e for e in corner.events("NotBacked", namespace)), "an event")
+    said = wait_status(corner, SPEC, key, seconds=20, phase="Active", backed=False)
+    assert "preemptible" in said["message"]
+    wait_for(lambda: any(key in e for e in corner.events("NotBacked", SPEC.store[0])), "an event")
