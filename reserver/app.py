@@ -25,15 +25,19 @@ from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
 from reserver.kube.events import Recorder
 from reserver.kube.lease import Lease
+from reserver.kube.object_status import ObjectStatusWriter
+from reserver.kube.objects import ObjectStore
 from reserver.kube.reflector import Reflector
 from reserver.kube.reviewer import Reviewer
 from reserver.kube.status import StatusWriter
 from reserver.kube.store import LABEL, NO_COMPANION, Name, Store
+from reserver.kube.stores import Stores
 from reserver.kube.views import (
     claim_view,
     class_view,
     namespace_view,
     node_view,
+    object_view,
     pod_view,
     store_view,
     volume_view,
@@ -50,6 +54,8 @@ from reserver.server.rpc.access import Access
 from reserver.server.rpc.listen import server_credentials, serving
 from reserver.server.rpc.service import Service
 from reserver.server.tls import ServerTls
+from reserver.wire.edits import Deletion, Edit
+from reserver.wire.reservation import COLLECTION, KIND
 
 log = structlog.get_logger(__name__)
 
@@ -98,7 +104,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             metrics = Metrics(watched)
             service = None
             if settings.grpc_address is not None:
-                booking = Booking(client, apply, watched.store, settings.namespace, writes)
+                booking = Booking(client, apply, watched.store.configmaps, settings.namespace, writes)
                 service = _service(settings, client, watched, booking, metrics)
                 told.append(service.touched)
             tell = watched.recorder.tell
@@ -152,7 +158,7 @@ def _service(
     access = None if local else Access(Reviewer(client, settings.namespace, time.monotonic))
     return Service(
         state=watched.state,
-        store=watched.store,
+        store=watched.store.configmaps,
         booking=booking,
         clock=watched.clock,
         access=access,
@@ -211,21 +217,34 @@ def _wire(
     waker = Waker(apply, clock)
     recorder = Recorder(client, clock)
     statuses = StatusWriter(client, recorder.warn, clock, tell)
-    cleaner = Cleaner(apply, clock)
+    object_statuses = ObjectStatusWriter(client, partial(recorder.warn, kind=KIND), clock)
 
     def touched(ref: Ref) -> None:
-        statuses.touched(ref)
+        (statuses if ref.configmap else object_statuses).touched(ref)
         cleaner.touched(ref)
         tell(ref)
 
     state = State(waker.freed, touched)
-    store = Store(state.ledger, clock, recorder.report, touched)
+    report = partial(recorder.report, kind=KIND)
+    stores = Stores(
+        Store(state.ledger, clock, recorder.report, touched),
+        ObjectStore(state.ledger, clock, report, touched, settings.namespace),
+    )
+    cleaner = Cleaner(apply, clock, partial(_tell_over, recorder))
     reflectors = (
         *_cluster_reflectors(client, state),
-        *_store_reflectors(settings, client, store),
+        *_store_reflectors(settings, client, stores.configmaps),
+        Reflector(client, COLLECTION, object_view(stores.objects), is_optional=not settings.crd),
     )
-    watched = Watched(state, store, recorder, cleaner, waker, statuses, reflectors, clock, lease)
+    writers = (statuses, object_statuses)
+    watched = Watched(state, stores, recorder, cleaner, waker, writers, reflectors, clock, lease)
     return watched, apply
+
+
+def _tell_over(recorder: Recorder, edit: Edit | Deletion) -> None:
+    """Leave an event behind for a Reservation that was deleted: nothing else tells of it then."""
+    if isinstance(edit, Deletion):
+        recorder.over(edit)
 
 
 def _cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
@@ -266,5 +285,7 @@ async def _complete(watched: Watched) -> None:
         reservations=len(watched.state.ledger),
     )
     async with asyncio.TaskGroup() as tasks:
+        statuses, object_statuses = watched.statuses
         tasks.create_task(watched.cleaner.run(watched.store))
-        tasks.create_task(watched.statuses.run(watched.state, watched.store))
+        tasks.create_task(statuses.run(watched.state, watched.store.configmaps))
+        tasks.create_task(object_statuses.run(watched.state, watched.store.objects))

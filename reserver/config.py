@@ -31,6 +31,8 @@ class Settings:
         grpc_client_certificates: gRPC clients have to have a certificate as well as a token.
         leader_elect: stand by while another Reserver holds the lease.
         namespace: where labelled store ConfigMaps are read.
+        crd: be ready only once the API server knows Reservations; else a cluster without their CRD
+            just has none.
         configmaps: further store ConfigMaps, namespace and name, label or not.
     """
 
@@ -43,6 +45,7 @@ class Settings:
     grpc_client_certificates: bool = False
     leader_elect: bool = False
     namespace: str = "reserver-system"
+    crd: bool = False
     configmaps: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:

@@ -107,6 +107,14 @@ def serve(
             help="A further store ConfigMap, labelled or not. May be given more than once.",
         ),
     ] = None,
+    crd: Annotated[
+        bool,
+        typer.Option(
+            "--crd",
+            envvar="RESERVER_CRD",
+            help="Wait for the CRD reservations.reserver.io; else it is read once it is there.",
+        ),
+    ] = False,
     log_level: Annotated[
         logs.Level, typer.Option(envvar="RESERVER_LOG_LEVEL", help="From this level on.")
     ] = logs.Level.INFO,
@@ -124,6 +132,7 @@ def serve(
             grpc_client_certificates=grpc_client_certificates,
             leader_elect=leader_elect,
             namespace=namespace,
+            crd=crd,
             configmaps=tuple(parse_configmap(name) for name in configmap or ()),
         )
         uvloop.run(_serve(settings))
@@ -157,6 +166,7 @@ async def _serve(settings: Settings) -> None:
         typer.echo(f"store       namespace {settings.namespace}, ConfigMaps labelled as store")
         for namespace, name in settings.configmaps:
             typer.echo(f"            ConfigMap {namespace}/{name}")
+        typer.echo("            Reservation objects, in every namespace")
         sys.stdout.flush()
         await stop.wait()
     typer.echo("reserver has stopped")

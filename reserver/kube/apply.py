@@ -14,7 +14,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import JSON_PATCH, ApiClient
 from reserver.scheduling.effects import Effect, Rouse, Steer
-from reserver.wire.edits import Edit
+from reserver.wire.edits import Deletion, Edit
 from reserver.wire.objects import decode, encode
 from reserver.wire.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, PodObject
 from reserver.wire.watch import PartialObject
@@ -98,13 +98,24 @@ class Apply:
         nomination = {"status": {"nominatedNodeName": node}}
         await self._client.patch(f"{_pod_path(pod.name)}/status", _for_uid(pod, nomination))
 
-    async def edit(self, edit: Edit) -> bool:
-        """Change one key of a store ConfigMap; return False when somebody else was faster.
+    async def edit(self, edit: Edit | Deletion) -> bool:
+        """Change one entry of the store; return False when somebody else was faster.
 
         Raises:
             ApiError: the API server refused, or did not answer.
         """
+        if isinstance(edit, Deletion):
+            return await self._delete(edit)
         return await self.edit_at(edit) is not None
+
+    async def _delete(self, deletion: Deletion) -> bool:
+        try:
+            await self._client.delete(deletion.path, deletion.options())
+        except ApiError as exc:
+            if exc.status in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+                return False
+            raise
+        return True
 
     async def edit_at(self, edit: Edit) -> int | None:
         """Do as `edit` does, and return the resourceVersion that this made; None if not done.
@@ -112,9 +123,8 @@ class Apply:
         Raises:
             ApiError: the API server refused, or did not answer.
         """
-        path = f"/api/v1/namespaces/{edit.ref.namespace}/configmaps/{edit.ref.configmap}"
         try:
-            answer = await self._client.patch(path, edit.patch(), JSON_PATCH)
+            answer = await self._client.patch(edit.path, edit.patch(), JSON_PATCH)
         except ApiError as exc:
             # 422 is how the API server says that a JSON patch's test failed.
             if exc.status in {HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.NOT_FOUND}:

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 import structlog
 
 from reserver.errors import ApiError
 from reserver.kube.apply import Apply
-from reserver.kube.store import Store
 from reserver.reservations.reservation import Ref
+from reserver.wire.edits import Deletion, Edit
 
 log = structlog.get_logger(__name__)
 
 _RETRY_S = 5.0
 
 
+class Tidied(Protocol):
+    """What the cleaner tidies."""
+
+    def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
+        """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""
+
+
 class Cleaner:
-    """Removes entries that have expired or were claimed, one key at a time.
+    """Removes entries that have expired or were claimed, one key or object at a time.
 
     What was claimed goes at once: the pod that says so may be deleted any moment, and whoever
     starts after that would take the entry for one that nobody has claimed.
@@ -28,10 +36,16 @@ class Cleaner:
         lost: how many were not, because somebody else wrote the key in between.
     """
 
-    def __init__(self, apply: Apply, clock: Callable[[], float]) -> None:
-        """Edit through `apply`; `clock` gives unix seconds."""
+    def __init__(
+        self,
+        apply: Apply,
+        clock: Callable[[], float],
+        done: Callable[[Edit | Deletion], None] = lambda _: None,
+    ) -> None:
+        """Edit through `apply`; `clock` gives unix seconds; `done` is told of each edit made."""
         self._apply = apply
         self._clock = clock
+        self._done = done
         self._touched: dict[Ref, None] = {}
         self._something_touched = asyncio.Event()
         self.edits = 0
@@ -42,7 +56,7 @@ class Cleaner:
         self._touched[ref._replace(item="")] = None
         self._something_touched.set()
 
-    async def run(self, store: Store) -> None:
+    async def run(self, store: Tidied) -> None:
         """Tidy until cancelled."""
         while True:
             await self._something_touched.wait()
@@ -51,7 +65,7 @@ class Cleaner:
                 await asyncio.sleep(_RETRY_S)
                 self._something_touched.set()
 
-    async def tidy(self, store: Store) -> bool:
+    async def tidy(self, store: Tidied) -> bool:
         """Make every edit that is due now; return whether no more is left to do.
 
         A key that somebody else has written in between is left to the watch, which will touch it.
@@ -69,8 +83,10 @@ class Cleaner:
                 log.warning("store cannot be tidied, retrying", key=str(ref), why=str(exc))
                 failed[ref] = None
                 if exc.is_definite:
-                    continue  # Other ConfigMaps may be allowed.
+                    continue  # Other places may be allowed.
                 break
+            if done:
+                self._done(edit)
             self.edits += done
             self.lost += not done
             log.info("store tidied", key=str(ref), reason=edit.reason, done=done)

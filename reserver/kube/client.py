@@ -86,6 +86,14 @@ class ApiClient:
         """
         return await self._send("PATCH", path, body=body, content_type=content_type)
 
+    async def delete(self, path: str, options: object) -> bytes:
+        """Delete an object, with DeleteOptions; return what it was, or a Status.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("DELETE", path, body=options)
+
     async def watch(
         self, path: str, params: Mapping[str, str], idle_limit_s: float
     ) -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""Warning events on store ConfigMaps and on pods: where the person who wrote them will look."""
+"""Events on store ConfigMaps, Reservations and pods: where the person who wrote them will look."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from cachetools import LRUCache, TTLCache
 from reserver.errors import ApiError
 from reserver.kube.client import ApiClient
 from reserver.scheduling.telling import Telling
+from reserver.wire.edits import Deletion
 from reserver.wire.objects import Metadata
+from reserver.wire.reservation import API_VERSION, KIND
 from reserver.wire.store import Problem
 from reserver.wire.times import show_moment
 
 log = structlog.get_logger(__name__)
 
+CONFIG_MAP = "ConfigMap"
 _MAX_MESSAGE = 1024
 _BURST = 25
 """Events with one reason for one ConfigMap in ten minutes; more would drown all others (client-go
@@ -42,6 +45,43 @@ class _Subject:
     resource_version: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """An event that is to be written."""
+
+    about: _Subject
+    reason: str
+    message: str
+    is_warning: bool = True
+
+    def body(self, at: float) -> dict[str, object]:
+        """Return it as the API takes it, of a moment in unix seconds."""
+        about, now = self.about, show_moment(at)
+        involved = {
+            "apiVersion": API_VERSION if about.kind == KIND else "v1",
+            "kind": about.kind,
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": about.uid,
+        }
+        if about.resource_version:
+            involved["resourceVersion"] = about.resource_version
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{about.name[:200]}.", "namespace": about.namespace},
+            "involvedObject": involved,
+            "type": "Warning" if self.is_warning else "Normal",
+            "reason": self.reason,
+            "message": self.message,
+            "source": {"component": "reserver"},
+            "reportingComponent": "reserver",
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+
+
 class Recorder:
     """Writes Warning events; of a problem with an entry, one, and of what keeps a pod, one.
 
@@ -58,35 +98,49 @@ class Recorder:
         self._told: LRUCache[tuple[str, str, str], bool] = LRUCache(maxsize=16_384)
         self._window = 0.0
         self._told_in_window = 0
-        self._queue: asyncio.Queue[tuple[_Subject, str, str]] = asyncio.Queue(maxsize=1000)
+        self._queue: asyncio.Queue[_Event] = asyncio.Queue(maxsize=1000)
         self.reported = 0
 
-    def report(self, configmap: Metadata, problem: Problem) -> None:
-        """Log a problem with a ConfigMap, and have an event written; returns at once."""
+    def report(self, store: Metadata, problem: Problem, kind: str = CONFIG_MAP) -> None:
+        """Log a problem with an entry, and have an event written; returns at once.
+
+        Args:
+            store: what holds the entry, or the Reservation that it is.
+            problem: what is wrong with it.
+            kind: of which kind that is.
+        """
         message = str(problem)
-        if (configmap.uid, message) in self._seen:
+        if (store.uid, message) in self._seen:
             return
-        self._seen[configmap.uid, message] = True
+        self._seen[store.uid, message] = True
         self.reported += 1
-        name = f"{configmap.namespace}/{configmap.name}"
+        name = f"{store.namespace}/{store.name}"
         log.warning(
             "reservation not enforced",
-            configmap=name,
+            store=name,
             key=problem.ref.key,
             field=problem.error.path,
             problem=problem.error.problem,
             remedy=problem.error.remedy,
         )
-        self.warn(configmap, "InvalidReservation", message)
+        self.warn(store, "InvalidReservation", message, kind)
 
-    def warn(self, configmap: Metadata, reason: str, message: str) -> None:
-        """Have an event written on a ConfigMap, unless there are too many; returns at once."""
-        count = self._counts.get((configmap.uid, reason), 0) + 1
-        self._counts[configmap.uid, reason] = count
+    def warn(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
+        """Have an event written on a store, unless there are too many; returns at once."""
+        count = self._counts.get((store.uid, reason), 0) + 1
+        self._counts[store.uid, reason] = count
         if count <= _BURST and not self._queue.full():
             more = " (more are in reserver's log)" if count == _BURST else ""
-            own = (configmap.namespace, configmap.name, configmap.uid, configmap.resource_version)
-            self._put(_Subject("ConfigMap", *own), reason, message, more)
+            own = (store.namespace, store.name, store.uid, store.resource_version)
+            self._put(_Subject(kind, *own), reason, message, more)
+
+    def over(self, deletion: Deletion) -> None:
+        """Have an event written on a Reservation that was deleted because it is over."""
+        namespace, _, name, _ = deletion.ref
+        about = _Subject(KIND, namespace, name, deletion.uid, deletion.version)
+        message = f"deleted, because it is {deletion.reason.lower()}"
+        if not self._queue.full():
+            self._queue.put_nowait(_Event(about, deletion.reason, message, is_warning=False))
 
     def tell(self, telling: Telling) -> None:
         """Have an event written on a pod, once for each cause; returns at once.
@@ -109,43 +163,15 @@ class Recorder:
         return self._told_in_window <= _POD_EVENTS
 
     def _put(self, subject: _Subject, reason: str, message: str, more: str = "") -> None:
-        self._queue.put_nowait((subject, reason, message[: _MAX_MESSAGE - len(more)] + more))
+        text = message[: _MAX_MESSAGE - len(more)] + more
+        self._queue.put_nowait(_Event(subject, reason, text))
 
     async def run(self) -> None:
         """Write events until cancelled; one that cannot be written is logged and dropped."""
         while True:
-            subject, reason, message = await self._queue.get()
-            path = f"/api/v1/namespaces/{subject.namespace}/events"
+            event = await self._queue.get()
+            path = f"/api/v1/namespaces/{event.about.namespace}/events"
             try:
-                await self._client.create(path, self._event(subject, reason, message))
+                await self._client.create(path, event.body(self._clock()))
             except ApiError as exc:
                 log.warning("event could not be written", why=str(exc))
-
-    def _event(self, subject: _Subject, reason: str, message: str) -> dict[str, object]:
-        now = show_moment(self._clock())
-        involved = {
-            "apiVersion": "v1",
-            "kind": subject.kind,
-            "namespace": subject.namespace,
-            "name": subject.name,
-            "uid": subject.uid,
-        }
-        if subject.resource_version:
-            involved["resourceVersion"] = subject.resource_version
-        return {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {
-                "generateName": f"{subject.name[:200]}.",
-                "namespace": subject.namespace,
-            },
-            "involvedObject": involved,
-            "type": "Warning",
-            "reason": reason,
-            "message": message,
-            "source": {"component": "reserver"},
-            "reportingComponent": "reserver",
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }

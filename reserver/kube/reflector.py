@@ -37,7 +37,14 @@ _FIRST_BACKOFF_S = 0.2
 _LAST_BACKOFF_S = 5.0
 """No call is decided meanwhile, and there are few reservers: longer would help nobody."""
 
+ABSENT_PAUSE_S = 2.0
+"""How long it may take until a collection that appears is read, in seconds."""
+
+ABSENT_AFTER_S = 30.0
+"""How long a collection that was there has to be unknown to be believed gone, in seconds."""
+
 _GONE = 410
+_NOT_FOUND = 404
 
 
 class View(Protocol):
@@ -69,6 +76,7 @@ class Reflector:
         view: what it keeps up to date.
         synced: set once the collection has been listed.
         current: set while a watch is open; cleared while changes may be missed.
+        absent: the API server does not know the collection, so that there is nothing in it.
         lists: how often it was listed.
         watches: how often it was watched.
     """
@@ -80,12 +88,26 @@ class Reflector:
         view: View,
         selector: Mapping[str, str] | None = None,
         idle_limit_s: float = IDLE_LIMIT_S,
+        *,
+        is_optional: bool = False,
     ) -> None:
+        """Keep a view up to date.
+
+        Args:
+            client: of the API server.
+            path: of the collection.
+            view: what to keep up to date.
+            selector: parameters of lists and watches.
+            idle_limit_s: how long a watch may be silent, in seconds.
+            is_optional: the API server need not know the collection (its CRD may be missing): as
+                long as it does not, there is nothing in it.
+        """
         self._client = client
         self._path = path
         self.view = view
         self._selector = dict(selector or {})
         self._idle_limit_s = idle_limit_s
+        self._is_optional = is_optional
         self._version = ""  # To resume from; empty to list.
         self._backoff_s = _FIRST_BACKOFF_S
         self._complaint = ""
@@ -93,6 +115,8 @@ class Reflector:
         self._accepted_at: float | None = None  # Since when a watch is open.
         self.synced = asyncio.Event()
         self.current = asyncio.Event()
+        self.absent = False
+        self._unknown_at: float | None = None  # Since when the API server answers 404.
         self.lists = 0
         self.watches = 0
 
@@ -121,6 +145,11 @@ class Reflector:
                 if exc.status == _GONE:
                     self._version = ""
                     self._backoff_s = _FIRST_BACKOFF_S
+                if exc.status == _NOT_FOUND:
+                    self._version = ""
+                    if self._is_absent():
+                        await asyncio.sleep(ABSENT_PAUSE_S)
+                        continue
                 await self._back_off(exc)
             except InvalidInput as exc:
                 self._version = ""
@@ -145,9 +174,10 @@ class Reflector:
             if not token:
                 break
         self.view.list_ended()
-        if self._complaint or not self.synced.is_set():
+        if self._complaint or self.absent or not self.synced.is_set():
             log.info("collection listed", collection=str(self))
         self._recovered()
+        self.absent, self._unknown_at = False, None
         self.synced.set()
         return page.metadata.resource_version
 
@@ -179,6 +209,29 @@ class Reflector:
         self._lost(_now())
         if self._version == version and _now() - began < _SHORTEST_WATCH_S:
             raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
+
+    def _is_absent(self) -> bool:
+        """Take note that the API server does not know the collection; return whether that is fine.
+
+        While it starts it answers 503, not 404, until it knows all CRDs. Whoever removes a CRD
+        removes its objects first, which a watch shows; so a collection that was there is believed
+        to be gone only after a while, and out of date until then.
+        """
+        if not self._is_optional:
+            return False
+        self._unknown_at = self._unknown_at or _now()
+        was_there = self.synced.is_set() and not self.absent
+        if was_there and _now() - self._unknown_at < ABSENT_AFTER_S:
+            return False
+        if not self.absent:
+            log.info("collection does not exist, nothing is read from it", collection=str(self))
+        self.absent = True
+        self.view.list_began()
+        self.view.list_ended()
+        self._recovered()
+        self.synced.set()
+        self.current.set()
+        return True
 
     def _recovered(self) -> None:
         self._backoff_s = _FIRST_BACKOFF_S

@@ -15,6 +15,7 @@ import structlog
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
 from reserver.kube.companion import Companion, NotOurs
+from reserver.kube.room import Room
 from reserver.kube.store import Name, Store
 from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Shortages
@@ -63,7 +64,7 @@ class StatusWriter:
         self._clock = clock
         self._touched: set[Ref] = set()
         self._companions: dict[Name, Companion] = {}
-        self._shortages = Shortages({}, frozenset())
+        self._room = Room(self._room_changed)
         self.writes = 0
 
     def touched(self, ref: Ref) -> None:
@@ -78,7 +79,7 @@ class StatusWriter:
 
     async def write(self, state: State, store: Store) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
-        self._compare_nodes(state)
+        self._room.look(state, self._clock())
         for name in store.names():
             if name not in self._companions:
                 self._companions[name] = Companion(self._client, name)
@@ -90,19 +91,6 @@ class StatusWriter:
         for companion in tuple(self._companions.values()):
             if companion.is_due(self._clock()):
                 await self._try(companion, state, store)
-
-    def _compare_nodes(self, state: State) -> None:
-        """Touch the keys of what is held where the room has changed."""
-        state.ledger.advance(self._clock())
-        before, now = self._shortages, Shortages.of(state.snapshot)
-        self._shortages = now
-        if now.offered != before.offered:  # Rare: some node has a kind of device that none had.
-            for reservation, _ in state.ledger:
-                self._room_changed(reservation.ref)
-        for node in before.by_node.keys() | now.by_node.keys():
-            if before.by_node.get(node, ()) != now.by_node.get(node, ()):
-                for reservation in state.ledger.holding_on(node):
-                    self._room_changed(reservation.ref)
 
     def _room_changed(self, ref: Ref) -> None:
         self.touched(ref)
@@ -142,7 +130,7 @@ class StatusWriter:
     ) -> Changes:
         """Return what a companion should say of some keys; of each as it is at one instant."""
         wanted: dict[str, str | None] = {}
-        shortages, left = self._shortages, 0
+        shortages, left = self._room.shortages, 0
         for key in keys:
             if left <= 0:
                 await asyncio.sleep(0)

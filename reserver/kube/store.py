@@ -93,18 +93,19 @@ class Store:
         metadata = configmap.metadata
         name = (metadata.namespace, metadata.name)
         known_document = self._documents.get(name)
-        written = _written(metadata, known_document.metadata if known_document else None, listed)
+        before = known_document.metadata if known_document else None
+        when = written(metadata, before, listed=listed)
         document = self._documents.setdefault(name, _Document(metadata))
         document.metadata = metadata
         data = configmap.data or {}
         for key in document.keys.keys() - data.keys():
-            self._exchange(document, key, None, written)
+            self._exchange(document, key, None, when)
         for key, text in data.items():
             known = document.keys.get(key)
             if known is None or known.text != text:
                 ref = Ref(metadata.namespace, metadata.name, key)
                 entries = read_key(ref, text, self._clock())
-                self._exchange(document, key, _Key(text, entries), written)
+                self._exchange(document, key, _Key(text, entries), when)
         for ref, expected in tuple(self._expected.items()):
             if (ref.namespace, ref.configmap) == name and _is_past(expected, metadata):
                 self._forget(ref)
@@ -239,7 +240,7 @@ class Store:
         known = self._ledger.get(reservation.ref)
         return known == reservation and self._ledger.is_over(reservation.ref)
 
-    def _exchange(self, document: _Document, name: str, key: _Key | None, written: Written) -> None:
+    def _exchange(self, document: _Document, name: str, key: _Key | None, when: Written) -> None:
         before = document.keys.pop(name, None)
         document.size -= _size(name, before)
         ref = Ref(document.metadata.namespace, document.metadata.name, name)
@@ -256,7 +257,7 @@ class Store:
             self._ledger.drop(ref)
         for reservation in new.values():
             if reservation != old.get(reservation.ref):
-                self._ledger.put(reservation, written)
+                self._ledger.put(reservation, when)
                 self._warn_if_past(document.metadata, reservation)
         if key is not None:
             document.keys[name] = key
@@ -281,8 +282,14 @@ def _is_past(expected: _Expected, metadata: Metadata) -> bool:
     return expected.revision is not None and metadata.revision >= expected.revision
 
 
-def _written(now: Metadata, before: Metadata | None, listed: bool) -> Written:  # noqa: FBT001
-    """Return when what is new in a ConfigMap was written, as far as that can be told."""
+def written(now: Metadata, before: Metadata | None, *, listed: bool) -> Written:
+    """Return when what is new in an object was written, as far as that can be told.
+
+    Args:
+        now: its metadata.
+        before: as it was last read, None if it was not.
+        listed: a list shows it, so that it may have been written more than once.
+    """
     if not now.revision:
         return ANY_TIME
     if not listed:

@@ -12,11 +12,13 @@ from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Claim, Storage, StorageClass, Volume
 from reserver.errors import InvalidInput
+from reserver.kube.objects import ObjectStore
 from reserver.kube.store import Name, Store
 from reserver.scheduling.state import State
 from reserver.wire.nodes import NamespaceObject, NodeObject
 from reserver.wire.objects import ConfigMapObject, decode
 from reserver.wire.pods import PodObject
+from reserver.wire.reservation import ReservationObject
 from reserver.wire.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.watch import PartialObject
 
@@ -179,4 +181,14 @@ def store_view(store: Store, covers: Callable[[Name], bool]) -> ObjectView[Confi
         seen=seen,
         gone=gone,
         known=lambda: filter(covers, store.names()),
+    )
+
+
+def object_view(store: ObjectStore) -> ObjectView[ReservationObject]:
+    """Return a view that keeps the store of Reservation objects up to date."""
+    return ObjectView(
+        read=lambda raw: decode(ReservationObject, raw),
+        seen=lambda item, listed: store.put(item, listed=listed),
+        gone=store.drop,
+        known=store.names,
     )

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.events import Recorder
 from reserver.kube.lease import Lease
+from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.reflector import STALE_AFTER_S, Reflector
 from reserver.kube.status import StatusWriter
-from reserver.kube.store import Store
+from reserver.kube.stores import Stores
 from reserver.kube.waker import Waker
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.state import State
@@ -27,11 +28,11 @@ class Watched:
     """
 
     state: State
-    store: Store
+    store: Stores
     recorder: Recorder
     cleaner: Cleaner
     waker: Waker
-    statuses: StatusWriter
+    statuses: tuple[StatusWriter, ObjectStatusWriter]
     reflectors: tuple[Reflector, ...]
     clock: Callable[[], float]
     lease: Lease | None = None
@@ -64,7 +65,7 @@ class Watched:
         return obstacles
 
     def invalid_entries(self) -> Iterable[tuple[str, int]]:
-        """Yield each store ConfigMap with the number of entries not enforced."""
+        """Yield each part of the store with the number of entries not enforced."""
         return (("/".join(name), count) for name, count in self.store.problem_counts())
 
     def counters(self) -> Iterable[tuple[str, str, int]]:
@@ -86,10 +87,14 @@ class Watched:
             "Edits that were not made because somebody wrote the key in between.",
             self.cleaner.lost,
         )
-        yield "reserver_status_writes", "Writes of what became of entries.", self.statuses.writes
+        yield (
+            "reserver_status_writes",
+            "Writes of what became of entries.",
+            sum(writer.writes for writer in self.statuses),
+        )
         yield "reserver_woken_pods", "Waiting pods sent back to be tried.", self.waker.woken
         yield (
             "reserver_unreadable_objects",
-            "Pods, nodes and ConfigMaps that were passed over because they could not be read.",
+            "Objects that were passed over because they could not be read.",
             sum(reflector.view.unreadable for reflector in self.reflectors),
         )

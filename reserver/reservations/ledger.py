@@ -11,7 +11,7 @@ A reservation may stand in two places for a while, because it is moved from one 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -337,10 +337,13 @@ class Ledger:
             and self._claims.are_written(entry.claimants)
         )
 
-    def claimants(self, ref: Ref) -> Collection[str]:
-        """Return the UIDs of the pods that took a slot of a reservation."""
+    def claimants(self, ref: Ref) -> Mapping[str, Pod | None]:
+        """Return the pods that took a slot, by UID; None for one that is gone."""
         entry = self._entries.get(ref)
-        return entry.claimants if entry else ()
+        if entry is None:
+            return {}
+        pods = self._claims.of(entry.reservation.identity)
+        return {uid: pods.get(uid) for uid in entry.claimants}
 
     def _identified(self, identity: str) -> Iterable[_Entry]:
         return self._same.get(identity, {}).values()

@@ -1,7 +1,8 @@
-"""Edits of a store ConfigMap that touch one key and only as it was seen.
+"""Edits of the store that touch one entry and only as it was seen.
 
-Each is a JSON patch (RFC 6902) whose ``test`` makes the API server refuse it if somebody has
-written the key in between: then their edit wins, and ours is made anew or not at all.
+In a ConfigMap each is a JSON patch (RFC 6902) whose ``test`` makes the API server refuse it if
+somebody has written the key in between; a Reservation is deleted with its UID and resourceVersion
+as preconditions. So their edit wins, and ours is made anew or not at all.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ class Edit:
     value: str | None
     reason: str
 
+    @property
+    def path(self) -> str:
+        """The ConfigMap's path in the API."""
+        return f"/api/v1/namespaces/{self.ref.namespace}/configmaps/{self.ref.configmap}"
+
     def patch(self) -> list[dict[str, str]]:
         """Return the JSON patch."""
         path = _path(self.ref.key)
@@ -40,6 +46,29 @@ class Edit:
         if self.value is None:
             return [test, {"op": "remove", "path": path}]
         return [test, {"op": "replace", "path": path, "value": self.value}]
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """The end of a Reservation that is over.
+
+    Attributes:
+        ref: its place.
+        path: its path in the API.
+        uid: its UID.
+        version: the resourceVersion that the deletion is made for.
+        reason: what it is for, for the log.
+    """
+
+    ref: Ref
+    path: str
+    uid: str
+    version: str
+    reason: str
+
+    def options(self) -> dict[str, object]:
+        """Return the DeleteOptions."""
+        return {"preconditions": {"uid": self.uid, "resourceVersion": self.version}}
 
 
 def insertion(entries: Mapping[str, str], *, into_empty: bool) -> list[dict[str, Any]]:

@@ -25,6 +25,9 @@ LEAST_PRIORITY = -(2**31)
 MOST_PRIORITY = 1_000_000_000
 """HighestUserDefinablePriority in pkg/apis/scheduling/types.go."""
 
+_ORIGIN = re.compile(
+    r"[-a-z0-9]{1,63}(/[-._a-zA-Z0-9]{1,253}){1,2}(\[[-./a-z0-9]{1,317}\])?(#[-a-zA-Z0-9]{1,64})?"
+)
 _NATIVE = re.compile(r"cpu|memory|pods|ephemeral-storage|hugepages-[0-9A-Za-z]+")
 
 
@@ -44,6 +47,7 @@ class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     priority: int | None = None
     reusable: bool = False
     request_id: str = ""  # What a client called the request that wrote it; means nothing here.
+    origin: str = ""
 
 
 def read(
@@ -96,6 +100,7 @@ def read(
         policy=spec.policy,
         yields_above=_yields_above(spec),
         reusable=spec.reusable,
+        origin=_origin(spec.origin),
     )
 
 
@@ -123,6 +128,14 @@ def _yields_above(spec: Spec) -> int | None:
         remedy = "remove it, or let pods of higher priority take the hold: preemptible: true"
         raise InvalidInput("priority", "means nothing without preemptible", remedy)
     return priority if spec.preemptible else None
+
+
+def _origin(text: str) -> str:
+    if text and not _ORIGIN.fullmatch(text):
+        problem = f"{quantity.shorten(text)!r} is not a place"
+        remedy = "leave it to `reserver migrate`: NAMESPACE/CONFIGMAP/KEY or NAMESPACE/NAME#UID"
+        raise InvalidInput("origin", problem, remedy)
+    return text
 
 
 def _resources(written: dict[str, str | int | float]) -> dict[str, int]:

@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import yaml
+from kubernetes.client import CustomObjectsApi
 from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.cluster import create_nodes
@@ -27,9 +29,13 @@ NAMED_STORE = ("unicore", "reservation")
 GROUP = "reserver.io/e2e"
 
 
+OBJECTS = ("reserver.io", "v1alpha1")
+"""Group and version of Reservation objects."""
+
+
 @dataclass(frozen=True)
 class Form:
-    """One way to write a reservation for a pod into a ConfigMap."""
+    """One way to write a reservation for a pod: into a ConfigMap, or as an object."""
 
     name: str
     store: tuple[str, str]
@@ -38,7 +44,12 @@ class Form:
     @property
     def is_list(self) -> bool:
         """Whether a node's reservations stand in one list under the node's name."""
-        return self is not SPEC
+        return self in {SHORT, LONG}
+
+    @property
+    def is_object(self) -> bool:
+        """Whether a reservation is an object of its own, in the namespace of its owners."""
+        return self is OBJECT
 
 
 def _spec(node: str, pod: str, namespace: str, expires: float, **resources: str) -> dict[str, Any]:
@@ -60,11 +71,11 @@ def _long(_: str, pod: str, namespace: str, expires: float, *, cpu: str, memory:
 
 
 SPEC = Form("spec", STORE, lambda *a, **k: yaml.safe_dump(_spec(*a, **k)))
-FORMS = (
-    SPEC,
-    Form("short-list", NAMED_STORE, _short),
-    Form("long-list", NAMED_STORE, _long),
-)
+SHORT = Form("short-list", NAMED_STORE, _short)
+LONG = Form("long-list", NAMED_STORE, _long)
+OBJECT = Form("object", OBJECTS, SPEC.write)
+CONFIG_MAP_FORMS = (SPEC, SHORT, LONG)
+FORMS = (*CONFIG_MAP_FORMS, OBJECT)
 
 
 @dataclass
@@ -91,7 +102,7 @@ class Corner:
         self.api.delete_namespace(self.name)
         for node in self.nodes:
             self.api.delete_node(node)
-        for store in {form.store for form in FORMS}:
+        for store in {form.store for form in CONFIG_MAP_FORMS}:
             keys = self.keys(store)
             mine = [key for key in keys if self.name in key or self.name in keys[key]]
             if mine:
@@ -172,11 +183,13 @@ class Corner:
         namespace: str | None = None,
         **resources: Any,
     ) -> str:
-        """Write a reservation as a manager does, and return the data key that holds it."""
+        """Write a reservation as a manager does; return its data key, or its object's name."""
         if form.is_list:
             resources.setdefault("memory", "0")
         arguments = (node, pod, namespace or self.name, time.time() + expires_in)
         text = form.write(*arguments, **resources)
+        if form.is_object:
+            return self.write_object(f"{node}.{pod}", yaml.safe_load(text), namespace)
         if not form.is_list:
             key = f"{node}.{pod}"
             self.patch_store(form.store, {key: text})
@@ -221,9 +234,57 @@ class Corner:
         self.patch_store(SPEC.store, self._queued)
         self._queued.clear()
 
+    # Objects
+
+    @property
+    def _objects(self) -> Any:
+        return CustomObjectsApi(self.api.api_client)
+
+    def write_object(
+        self, name: str, spec: Mapping[str, Any], namespace: str | None = None, **metadata: Any
+    ) -> str:
+        """Create a Reservation, or change its spec; return its name."""
+        body = {
+            "apiVersion": "/".join(OBJECTS),
+            "kind": "Reservation",
+            "metadata": {"name": name, **metadata},
+            "spec": spec,
+        }
+        where = (*OBJECTS, namespace or self.name, "reservations")
+        try:
+            self._objects.create_namespaced_custom_object(*where, body)
+        except ApiException as exc:
+            if exc.status != HTTPStatus.CONFLICT:
+                raise
+            self._objects.patch_namespaced_custom_object(*where, name, body)
+        return name
+
+    def object(self, name: str, namespace: str | None = None) -> dict[str, Any] | None:
+        """Return a Reservation, None when there is none."""
+        where = (*OBJECTS, namespace or self.name, "reservations", name)
+        try:
+            found: dict[str, Any] = self._objects.get_namespaced_custom_object(*where)
+        except ApiException as exc:
+            if exc.status != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+        return found
+
+    def delete_object(self, name: str) -> None:
+        where = (*OBJECTS, self.name, "reservations", name)
+        self._objects.delete_namespaced_custom_object(*where)
+
+    def texts(self, form: Form) -> dict[str, str]:
+        """Return what all entries of a form's store say, by data key or by the object's name."""
+        if not form.is_object:
+            return self.keys(form.store)
+        where = (*OBJECTS, self.name, "reservations")
+        items = self._objects.list_namespaced_custom_object(*where)["items"]
+        return {item["metadata"]["name"]: yaml.safe_dump(item["spec"]) for item in items}
+
     def entries_for(self, form: Form, pod: str) -> list[str]:
-        """Return the keys of a store that hold something for a pod of this namespace."""
-        keys = self.keys(form.store)
+        """Return the entries of a store that hold something for a pod of this namespace."""
+        keys = self.texts(form)
         return [key for key, text in keys.items() if self.name in text and pod in text]
 
     def patch_store(

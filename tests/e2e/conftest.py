@@ -11,17 +11,18 @@ import pytest
 import yaml
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
-from kubernetes.utils import create_from_dict
+from kubernetes.utils import FailToCreateError, create_from_dict
 
 from hack.controlplane.cluster import (
     ControlPlane,
     render_scheduler_config,
     service_account_kubeconfig,
 )
-from hack.reserver_process import ReserverProcess
-from tests.e2e.cluster import FORMS, NAMED_STORE, STORE, Corner, Form
+from hack.reserver_process import ReserverProcess, wait_for
+from tests.e2e.cluster import CONFIG_MAP_FORMS, FORMS, NAMED_STORE, STORE, Corner, Form
 
 ROOT = Path(__file__).parents[2]
+CRD = ROOT / "scheduler-config/core/crd.yaml"
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 
@@ -37,10 +38,17 @@ def form(request: pytest.FixtureRequest) -> Form:
     return request.param  # type: ignore[no-any-return]
 
 
+@pytest.fixture(params=CONFIG_MAP_FORMS, ids=lambda form: form.name)
+def configmap_form(request: pytest.FixtureRequest) -> Form:
+    """Each way to write a reservation into a ConfigMap."""
+    return request.param  # type: ignore[no-any-return]
+
+
 @pytest.fixture(scope="session")
 def api(kubeconfig: Path) -> Any:
     """The API server, as its administrator."""
     core: Any = client.CoreV1Api(config.new_client_from_config(str(kubeconfig)))
+    _install_crd(core.api_client)
     for store in (STORE, NAMED_STORE):
         labels = {"reserver.io/store": "true"} if store == STORE else {}
         metadata = {"name": store[1], "labels": labels}
@@ -49,6 +57,20 @@ def api(kubeconfig: Path) -> Any:
         with suppress(ApiException):
             core.create_namespaced_config_map(store[0], {"metadata": metadata})
     return core
+
+
+def _install_crd(api_client: Any) -> None:
+    """Have the API server know Reservations."""
+    with suppress(FailToCreateError):  # Somebody's cluster has it already.
+        create_from_dict(api_client, yaml.safe_load(CRD.read_text()))
+    crds: Any = client.ApiextensionsV1Api(api_client)
+
+    def is_established() -> bool:
+        found = crds.read_custom_resource_definition_status("reservations.reserver.io")
+        conditions = found.status.conditions or ()
+        return any(c.type == "Established" and c.status == "True" for c in conditions)
+
+    wait_for(is_established, "the CRD is established")
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import FORMS, SPEC, Corner, Form
-
-SHORT = FORMS[1]
+from tests.e2e.cluster import FORMS, SHORT, SPEC, Corner, Form
 
 
 def _item(**changes: Any) -> dict[str, Any]:
@@ -108,7 +106,7 @@ def test_no_edit_of_a_manager_is_lost_while_the_cleaner_removes_entries(
     with ThreadPoolExecutor(2) as managers:
         list(managers.map(manage, range(2)))
     wait_for(lambda: not corner.entries_for(form, "gone-"), "expired entries are cleaned away")
-    text = "".join(corner.keys(form.store).values())
+    text = "".join(corner.texts(form).values())
     kept = [f"kept-m{manager}-{number}" for manager in range(2) for number in range(20)]
     assert [name for name in kept if f'"{name}"' not in text and f": {name}\n" not in text] == []
 

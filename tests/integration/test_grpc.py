@@ -324,7 +324,7 @@ async def test_a_full_configmap_is_followed_by_another(world: World) -> None:
     }
     await world.cluster.client.send("POST", CONFIGMAPS, body)
     async with asyncio.timeout(20):
-        while not world.running.watched.store.names():  # noqa: ASYNC110 - nothing tells
+        while not world.running.watched.store.configmaps.names():  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0)
     wanted = spec()
     wanted.owners.extend(pb.Owner(pod=pb.PodOwner(name=f"{'x' * 200}-{n}")) for n in range(200))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from reserver.sim.apiserver.pod_strategy import POD
+from reserver.sim.apiserver.reservation_strategy import RESERVATION
 from reserver.sim.apiserver.selectors import Fields
 from reserver.sim.apiserver.status import Json
 from reserver.sim.apiserver.storage_strategies import CLAIM, STORAGE_CLASS, VOLUME
@@ -198,6 +199,14 @@ STORAGE_CLASS_RESOURCE = Resource(
     fields=_readers(),
     strategy=STORAGE_CLASS,
 )
+RESERVATION_RESOURCE = Resource(
+    kind="Reservation",
+    plural="reservations",
+    group="reserver.io",
+    version="v1alpha1",
+    short_names=("rsv",),
+    strategy=RESERVATION,
+)
 
 RESOURCES = (
     CLAIM_RESOURCE,
@@ -207,6 +216,7 @@ RESOURCES = (
     NODE_RESOURCE,
     POD_RESOURCE,
     PRIORITY_CLASS_RESOURCE,
+    RESERVATION_RESOURCE,
     STORAGE_CLASS_RESOURCE,
     VOLUME_RESOURCE,
 )

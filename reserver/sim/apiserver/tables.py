@@ -148,6 +148,11 @@ def _involved(content: Json, _: datetime) -> str:
     return f"{involved.get('kind', '').lower()}/{involved.get('name', '')}"
 
 
+def _placed(content: Json, _: datetime) -> str:
+    placements: list[Json] = content.get("status", {}).get("placements") or [{}]
+    return str(placements[0].get("node", ""))
+
+
 _NAME, _AGE = Column("Name", _name), Column("Age", _age)
 _PLAIN = (_NAME, _AGE)
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
@@ -177,6 +182,15 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Object", _involved),
         Column("Message", _field("message", default="")),
         Column("Name", _name, wide=True),
+    ),
+    "reservations": (
+        _NAME,
+        Column("Phase", _field("status", "phase", default="")),
+        Column("Node", _placed),
+        Column("Slots", _field("spec", "slots"), "integer"),
+        Column("Claimed", _field("status", "claimed", default=""), "integer"),
+        Column("Expires", _field("status", "expiresAt", default="")),
+        _AGE,
     ),
     "priorityclasses": (
         _NAME,

@@ -7,7 +7,7 @@ from reserver.kube.apply import Apply
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.store import Store
 from reserver.reservations.reservation import Ref
-from reserver.wire.edits import Edit
+from reserver.wire.edits import Deletion, Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
 from tests.builders import NOW, node, ref, state_of
 from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
@@ -70,7 +70,7 @@ async def test_an_edit_that_somebody_forestalled_is_made_anew_when_the_watch_sho
 
 async def test_a_key_that_is_written_while_it_is_edited_is_looked_at_again() -> None:
     class Racing(Apply):
-        async def edit(self, edit: Edit) -> bool:
+        async def edit(self, edit: Edit | Deletion) -> bool:
             if first:
                 first.pop()
                 tidying.put(a=OVER | {"resources": {"cpu": "2"}})

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from reserver.kube import reflector as reflector_module
 from reserver.kube.reflector import PAGE, Reflector
 from reserver.kube.views import pod_view
 from reserver.scheduling.state import State
@@ -257,3 +258,59 @@ async def test_why_a_collection_cannot_be_read_is_told_until_it_can(
 ) -> None:
     assert says in (await play(error)).reflector.obstacle()
     assert (await play(error, page())).reflector.obstacle() == ""
+
+
+MISSING = refused(404, "NotFound")
+
+
+async def optional(*script: Any) -> Played:
+    client, view = PatientClient(*script), Recorded()
+    reflector = Reflector(client, PATH, view, is_optional=True)
+    await run(reflector, client)
+    return Played(client, view, reflector)
+
+
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector_module, "ABSENT_PAUSE_S", 0.0)
+
+
+@pytest.mark.usefixtures("no_pause")
+async def test_an_optional_collection_that_is_unknown_is_empty_and_no_obstacle() -> None:
+    played = await optional(MISSING, MISSING)
+    assert played.calls == ["get", "get", "get"]
+    assert "page" not in "".join(played.told)
+    assert played.reflector.absent
+    assert played.reflector.synced.is_set()
+    assert played.reflector.current.is_set()
+    assert played.reflector.obstacle() == ""
+
+
+@pytest.mark.usefixtures("no_pause")
+async def test_an_optional_collection_is_read_once_it_is_known() -> None:
+    played = await optional(MISSING, page("a"), [b"", event("ADDED", "b", "11")])
+    assert played.told[-3:] == ["page a", "end", "changed b"]
+    assert not played.reflector.absent
+    assert played.calls[:3] == ["get", "get", "watch 10"]
+
+
+async def test_an_optional_collection_that_was_there_is_not_believed_gone_at_once() -> None:
+    played = await optional(page("a"), MISSING, MISSING)
+    assert played.told == ["page a", "end"]
+    assert not played.reflector.absent
+    assert not played.reflector.current.is_set()
+
+
+@pytest.mark.usefixtures("no_pause")
+async def test_an_optional_collection_that_stays_away_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reflector_module, "ABSENT_AFTER_S", 0.0)
+    played = await optional(page("a"), MISSING, page("b"))
+    assert played.told == ["page a", "end", "end", "page b", "end"]
+
+
+async def test_a_collection_that_has_to_be_there_is_an_obstacle_while_it_is_unknown() -> None:
+    played = await play(MISSING, MISSING)
+    assert not played.reflector.synced.is_set()
+    assert "is not listed yet" in played.reflector.obstacle()

@@ -1,0 +1,51 @@
+"""Both stores behind one interface: ConfigMaps, and Reservation objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
+
+from reserver.kube.objects import ObjectStore
+from reserver.kube.store import Name, Store
+from reserver.reservations.reservation import Ref
+from reserver.wire.edits import Deletion, Edit
+from reserver.wire.store import Problem
+
+
+class AnyStore(Protocol):
+    """What the rest of Reserver needs of a store."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield why entries are not enforced."""
+
+    def problem_counts(self) -> Iterator[tuple[Name, int]]:
+        """Yield the parts of the store, each with the number of its entries not enforced."""
+
+    def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
+        """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Both stores as one."""
+
+    configmaps: Store
+    objects: ObjectStore
+
+    def at(self, ref: Ref) -> AnyStore:
+        """Return the store that a place is in."""
+        return self.configmaps if ref.configmap else self.objects
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield why entries are not enforced."""
+        return chain(self.configmaps.problems(), self.objects.problems())
+
+    def problem_counts(self) -> Iterator[tuple[Name, int]]:
+        """Yield ConfigMaps, and namespaces of objects, with the number of entries not enforced."""
+        return chain(self.configmaps.problem_counts(), self.objects.problem_counts())
+
+    def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
+        """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""
+        return self.at(ref).due_edit(ref, now)

@@ -1,0 +1,143 @@
+"""The Reservation objects of reserver.io/v1alpha1: what one says, read as an entry is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref
+from reserver.wire import document, specform
+from reserver.wire.objects import Metadata, decode
+from reserver.wire.store import Entries, Problem
+from reserver.wire.times import parse_moment
+
+API_VERSION = "reserver.io/v1alpha1"
+KIND = "Reservation"
+COLLECTION = f"/apis/{API_VERSION}/reservations"
+"""The path of all Reservations of a cluster."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A slot that a pod took.
+
+    Attributes:
+        pod: as ``namespace/name``.
+        uid: of the pod.
+        node: where it was bound; empty where that is not known any more.
+        at: when Reserver saw it, RFC 3339.
+    """
+
+    pod: str
+    uid: str
+    node: str
+    at: str
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """So many slots on a node."""
+
+    node: str
+    slots: int
+
+
+class Condition(msgspec.Struct, rename="camel", frozen=True):
+    """A condition, as Kubernetes has them (metav1.Condition)."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    last_transition_time: str
+    observed_generation: int
+
+
+class ReservationStatus(msgspec.Struct, rename="camel", frozen=True):
+    """The status subresource, all of it: a write leaves nothing of what was there before."""
+
+    phase: str
+    observed_generation: int
+    claimed: int
+    expires_at: str | None
+    placements: list[Placement]
+    claims: list[Claim]
+    conditions: list[Condition]
+
+
+class ObjectMetadata(Metadata, frozen=True):
+    """The metadata of a Reservation."""
+
+    creation_timestamp: str = ""
+    generation: int = 0
+
+
+class ReservationObject(msgspec.Struct, frozen=True):
+    """A Reservation on the wire; spec and status stay raw, so that neither can hide the object."""
+
+    metadata: ObjectMetadata = ObjectMetadata()
+    spec: msgspec.Raw = msgspec.Raw(b"")
+    status: msgspec.Raw = msgspec.Raw(b"")
+
+    @property
+    def ref(self) -> Ref:
+        """Its place."""
+        return Ref(self.metadata.namespace, "", self.metadata.name)
+
+    @property
+    def path(self) -> str:
+        """Its path in the API."""
+        return path(self.ref)
+
+    def said(self) -> ReservationStatus | None:
+        """Return its status, None where there is none or where somebody else wrote it."""
+        try:
+            return decode(ReservationStatus, self.status)
+        except InvalidInput:
+            return None
+
+
+def path(ref: Ref) -> str:
+    """Return the path of a Reservation in the API."""
+    return f"/apis/{API_VERSION}/namespaces/{ref.namespace}/reservations/{ref.key}"
+
+
+def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
+    """Return what a Reservation says.
+
+    Unlike a data key it knows when it was created: a ``ttl`` counts from there, and nothing has to
+    be written down.
+
+    Args:
+        item: the object.
+        seen_at: unix seconds; from when a ``ttl`` counts if it does not say when it was created.
+        home: the namespace whose Reservations may have owners anywhere; all others only in theirs.
+    """
+    ref = item.ref
+    try:
+        spec = document.parse(_text(item.spec))
+        reservation = specform.read(
+            spec, ref, _created(item, seen_at), only_own_namespace=ref.namespace != home
+        )
+    except InvalidInput as exc:
+        return Entries(problems=(Problem(ref, exc.under("spec")),))
+    if not reservation.origin:  # Another one of that name, later, is another reservation.
+        reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
+    return Entries((reservation,))
+
+
+def _text(spec: msgspec.Raw) -> str:
+    try:
+        text = bytes(spec).decode()
+    except UnicodeDecodeError as exc:
+        raise InvalidInput("", "is not UTF-8", "write it anew") from exc
+    if not text:
+        raise InvalidInput("", "is missing", "say what to hold, for whom")
+    return text
+
+
+def _created(item: ReservationObject, seen_at: float) -> float:
+    try:
+        return parse_moment(item.metadata.creation_timestamp)
+    except InvalidInput:
+        return seen_at

@@ -1,0 +1,118 @@
+"""What the status of a Reservation says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.status import Status
+from reserver.wire.reservation import Claim, Condition, Placement, ReservationStatus
+from reserver.wire.status import INVALID
+from reserver.wire.store import Problem
+from reserver.wire.times import show_moment
+
+MOST_CLAIMS = 1000
+"""So many claims are told one by one, which keeps a status far from etcd's 1.5 MiB; `claimed`
+counts all of them."""
+
+_REASONS = {
+    Phase.PENDING: "NotStarted",
+    Phase.ACTIVE: "NotEnoughRoom",
+    Phase.CLAIMED: "Claimed",
+    Phase.EXPIRED: "Expired",
+    Phase.FAILED: "NodeNotFound",
+}
+
+
+class Said:
+    """The conditions that are to be said at a moment; what is as it was keeps its time."""
+
+    def __init__(self, before: ReservationStatus | None, generation: int, now: float) -> None:
+        """Say them of a generation of the spec at `now` (unix seconds)."""
+        self._before = {c.type: c for c in before.conditions} if before else {}
+        self._generation = generation
+        self._now = show_moment(now)
+
+    def condition(self, kind: str, reason: str, message: str, *, holds: bool) -> Condition:
+        """Return a condition."""
+        status = "True" if holds else "False"
+        before = self._before.get(kind)
+        since = before.last_transition_time if before and before.status == status else self._now
+        return Condition(kind, status, reason, message, since, self._generation)
+
+
+def invalid(
+    problem: Problem, before: ReservationStatus | None, generation: int, now: float
+) -> ReservationStatus:
+    """Return the status of a Reservation that is not enforced because it cannot be."""
+    say = Said(before, generation, now).condition
+    return ReservationStatus(
+        phase=INVALID,
+        observed_generation=generation,
+        claimed=0,
+        expires_at=None,
+        placements=[],
+        claims=[],
+        conditions=[
+            say("Valid", "InvalidSpec", str(problem.error), holds=False),
+            say("Backed", "InvalidSpec", "nothing is held", holds=False),
+        ],
+    )
+
+
+def valid(
+    reservation: Reservation,
+    status: Status,
+    claims: Iterable[Claim],
+    before: ReservationStatus | None,
+    generation: int,
+    now: float,
+) -> ReservationStatus:
+    """Return the status of a Reservation that is enforced.
+
+    Args:
+        reservation: what it says.
+        status: what has become of it.
+        claims: who took slots; those that were told before keep the time that was told.
+        before: what its status said until now.
+        generation: of the spec.
+        now: unix seconds.
+    """
+    say = Said(before, generation, now).condition
+    told = {claim.uid: claim for claim in before.claims} if before else {}
+    merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=lambda c: (c.at, c.uid))
+    message = status.message or "the node has the room for all that is held"
+    reason = "RoomHeld" if status.is_backed else _REASONS[status.phase]
+    placements = [Placement(reservation.node, reservation.slots)] if reservation.node else []
+    expires_at = reservation.expires_at
+    return ReservationStatus(
+        phase=status.phase.value,
+        observed_generation=generation,
+        claimed=len(merged),
+        expires_at=None if expires_at is None else show_moment(expires_at),
+        placements=placements,
+        claims=merged[:MOST_CLAIMS],
+        conditions=[
+            say("Valid", "Accepted", "", holds=True),
+            say("Backed", reason, message, holds=status.is_backed),
+        ],
+    )
+
+
+def _merged(claim: Claim, told: Claim | None) -> Claim:
+    """Return a claim with what was known of it before: its pod may be gone by now."""
+    if told is None:
+        return claim
+    return Claim(claim.pod or told.pod, claim.uid, claim.node or told.node, told.at)
+
+
+def is_newly_unbacked(before: ReservationStatus | None, after: ReservationStatus) -> bool:
+    """Return whether a hold is not backed and was not said to be so before."""
+    unbacked = {Phase.ACTIVE, Phase.FAILED}
+    if after.phase not in unbacked or _is_backed(after):
+        return False
+    return before is None or before.phase != after.phase or _is_backed(before)
+
+
+def _is_backed(status: ReservationStatus) -> bool:
+    return any(c.type == "Backed" and c.status == "True" for c in status.conditions)

@@ -1,0 +1,135 @@
+"""Reservations as both servers have them; the rules of the CRD are in tests/e2e/test_crd.py."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.contract.api import JSON_PATCH, STRATEGIC_PATCH, Answer, Api, Json
+
+CRD = Path(__file__).parents[2] / "scheduler-config/core/crd.yaml"
+GROUP = "/apis/reserver.io/v1alpha1"
+SPEC: Json = {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": "2"}, "node": "worker-1"}
+CONDITION = {
+    "type": "Backed",
+    "status": "True",
+    "reason": "RoomHeld",
+    "message": "",
+    "lastTransitionTime": "2030-01-01T00:00:00Z",
+    "observedGeneration": 1,
+}
+
+
+@pytest.fixture
+async def path(api: Api) -> str:
+    """The Reservations of the test's namespace; on a real API server the CRD is installed first."""
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    path = f"{GROUP}/namespaces/{api.namespace}/reservations"
+    if (await api.get(path)).status == 404:
+        await api.post(crds, yaml.safe_load(CRD.read_text()))
+    async with asyncio.timeout(30):
+        while (await api.get(path)).status != 200:
+            continue
+    return path
+
+
+async def create(api: Api, path: str, name: str = "one", **more: object) -> Answer:
+    body = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+    return await api.post(path, {**body, "metadata": {"name": name}, "spec": SPEC, **more})
+
+
+async def test_a_new_one_has_defaults_a_generation_and_no_status(api: Api, path: str) -> None:
+    made = await create(api, path, status={"phase": "Active"})
+    assert made.status == 201
+    assert made.body["spec"] == SPEC | {"slots": 1, "policy": "Prefer"}
+    assert made.body["metadata"]["generation"] == 1
+    assert "status" not in made.body
+
+
+async def test_the_generation_counts_changes_of_the_spec(api: Api, path: str) -> None:
+    await create(api, path)
+    one = f"{path}/one"
+    labelled = await api.patch(one, {"metadata": {"labels": {"a": "b"}}})
+    assert labelled.body["metadata"]["generation"] == 1
+    resized = await api.patch(one, {"spec": {"slots": 2}})
+    assert resized.body["metadata"]["generation"] == 2
+    assert resized.body["spec"]["slots"] == 2
+
+
+async def test_spec_and_status_are_written_apart(api: Api, path: str) -> None:
+    made = await create(api, path)
+    status = {"phase": "Active", "claimed": 0, "expiresAt": None, "conditions": [CONDITION]}
+    guard = {"uid": made.body["metadata"]["uid"], "resourceVersion": made.revision}
+    change = {"metadata": guard | {"labels": {"a": "b"}}, "spec": {"slots": 9}, "status": status}
+    said = await api.patch(f"{path}/one/status", change)
+    assert said.status == 200, said.body
+    assert said.body["status"]["phase"] == "Active"
+    assert said.body["status"]["conditions"] == [CONDITION]
+    assert said.body["spec"]["slots"] == 1
+    assert said.body["metadata"]["generation"] == 1
+    assert "labels" not in said.body["metadata"]
+    main = await api.patch(f"{path}/one", {"status": {"phase": "Failed"}})
+    assert main.body["status"]["phase"] == "Active"
+
+
+async def test_a_status_is_written_only_for_what_was_seen(api: Api, path: str) -> None:
+    made = await create(api, path)
+    await api.patch(f"{path}/one", {"spec": {"slots": 2}})
+    late = {"metadata": {"resourceVersion": made.revision}, "status": {"phase": "Active"}}
+    assert (await api.patch(f"{path}/one/status", late)).outline == (409, "Conflict")
+
+
+async def test_a_uid_is_no_precondition_of_a_status(api: Api, path: str) -> None:
+    """So that a resourceVersion has to be given."""
+    made = await create(api, path)
+    other = {"metadata": {"uid": "another"}, "status": {"phase": "Active"}}
+    answer = await api.patch(f"{path}/one/status", other)
+    assert answer.status == 200
+    assert answer.body["metadata"]["uid"] == made.body["metadata"]["uid"]
+
+
+async def test_a_deletion_takes_preconditions(api: Api, path: str) -> None:
+    made = await create(api, path)
+    await api.patch(f"{path}/one", {"spec": {"slots": 2}})
+    uid, version = made.body["metadata"]["uid"], made.revision
+    late = {"preconditions": {"uid": uid, "resourceVersion": version}}
+    assert (await api.delete(f"{path}/one", late)).outline == (409, "Conflict")
+    now = (await api.get(f"{path}/one")).revision
+    gone = await api.delete(f"{path}/one", {"preconditions": {"uid": uid, "resourceVersion": now}})
+    assert gone.body["status"] == "Success"
+    assert (await api.get(f"{path}/one")).status == 404
+
+
+async def test_they_are_patched_by_merge_and_json_patches_only(api: Api, path: str) -> None:
+    await create(api, path)
+    patch = [{"op": "replace", "path": "/spec/slots", "value": 3}]
+    assert (await api.patch(f"{path}/one", patch, JSON_PATCH)).body["spec"]["slots"] == 3
+    answer = await api.patch(f"{path}/one", {"spec": {"slots": 2}}, STRATEGIC_PATCH)
+    assert answer.outline == (415, "UnsupportedMediaType")
+
+
+async def test_all_namespaces_are_listed_and_watched(api: Api, path: str) -> None:
+    before = await api.get(f"{GROUP}/reservations", limit="500")
+    async with api.watch(f"{GROUP}/reservations", resourceVersion=before.revision) as watching:
+        made = await create(api, path)
+        kind, seen = await watching.next()
+        assert (kind, seen["metadata"]["uid"]) == ("ADDED", made.body["metadata"]["uid"])
+        await api.delete(f"{path}/one")
+        kind, seen = await watching.next()
+        assert (kind, seen["metadata"]["name"]) == ("DELETED", "one")
+    listed = (await api.get(f"{GROUP}/reservations", limit="500")).body["items"]
+    assert api.namespace not in {item["metadata"]["namespace"] for item in listed}
+
+
+async def test_kubectl_gets_the_columns(api: Api, path: str) -> None:
+    await create(api, path)
+    status = {"phase": "Active", "claimed": 1, "expiresAt": "2030-01-01T00:00:00Z"}
+    placements = [{"node": "worker-1", "slots": 1}]
+    await api.patch(f"{path}/one/status", {"status": status | {"placements": placements}})
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    table = (await api.send("GET", path, accept=accept)).body
+    shown = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
+    assert shown == ["Name", "Phase", "Node", "Slots", "Claimed", "Expires", "Age"]
+    row = table["rows"][0]["cells"][:6]
+    assert row == ["one", "Active", "worker-1", 1, 1, "2030-01-01T00:00:00Z"]

@@ -1,0 +1,212 @@
+"""What is written into the status of Reservations, and when."""
+
+import json
+from typing import Any
+
+import pytest
+
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.kube.object_status import SWEEP_EVERY_S, ObjectStatusWriter
+from reserver.kube.objects import ObjectStore
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
+from reserver.wire.objects import Metadata, encode
+from reserver.wire.reservation import ReservationObject
+from tests.builders import NOW, name, node, pod
+from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
+from tests.unit.kube.test_objects import made
+
+W1 = node("worker-1", cpu="64")
+PATH = "/apis/reserver.io/v1alpha1/namespaces/shop/reservations"
+
+
+class ObjectClient(ScriptedClient):
+    """An API server that takes what is written, unless the script has an error for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.objects: dict[str, ReservationObject] = {}
+
+    async def _next(self, request: Request) -> Any:
+        self.requests.append(request)
+        if self.script:
+            raise self.script.pop(0)
+        path = request.path.removesuffix("/status")
+        before = self.objects[path]
+        revision = before.metadata.revision + 1
+        return written(before, revision, request.body["status"])
+
+
+def written(before: ReservationObject, revision: int, status: Any) -> bytes:
+    metadata = json.loads(encode(before.metadata))
+    body = {"metadata": metadata | {"resourceVersion": str(revision)}}
+    return encode(body | {"spec": before.spec, "status": status})
+
+
+class World:
+    """A store of objects, the state behind it, and a writer in front of an API server."""
+
+    def __init__(self, *things: Node | Pod) -> None:
+        self.now = NOW
+        self.warned: list[tuple[str, str]] = []
+        self.client = ObjectClient()
+        self.writer = ObjectStatusWriter(self.client, self._warn, lambda: self.now)
+        self.state = State(settled=self.writer.touched)
+        self.state.is_complete = True
+        self.store = ObjectStore(
+            self.state.ledger, lambda: self.now, lambda *_: None, self.writer.touched, "home"
+        )
+        for thing in things or (W1,):
+            if isinstance(thing, Node):
+                self.state.node_seen(thing)
+            else:
+                self.state.pod_seen(thing)
+
+    def _warn(self, _: Metadata, reason: str, message: str) -> None:
+        self.warned.append((reason, message))
+
+    def put(self, *items: ReservationObject) -> None:
+        for item in items:
+            self.client.objects[item.path] = item
+            self.store.put(item)
+
+    async def write(self, *errors: Any, later: float = 0.0) -> list[Any]:
+        """Let the writer work, and return what it wrote."""
+        self.client.script += errors
+        self.client.requests.clear()
+        self.now += later
+        await self.writer.write(self.state, self.store)
+        assert not self.client.script
+        return [json.loads(encode(r.body["status"])) for r in self.client.requests]
+
+
+def condition(status: Any, kind: str = "Backed") -> tuple[str, str, str]:
+    (found,) = (c for c in status["conditions"] if c["type"] == kind)
+    return found["status"], found["reason"], found["message"]
+
+
+async def test_an_object_that_holds_is_acknowledged() -> None:
+    world = World()
+    world.put(made(revision=7, slots=2, ttl="1h"))
+    (status,) = await world.write()
+    (request,) = world.client.requests
+    assert request.path == f"{PATH}/web/status"
+    assert request.body["metadata"] == {"resourceVersion": "7"}
+    assert (status["phase"], status["claimed"], status["observedGeneration"]) == ("Active", 0, 1)
+    assert status["placements"] == [{"node": "worker-1", "slots": 2}]
+    assert status["expiresAt"] == "2030-03-17T18:46:40Z"
+    assert condition(status)[:2] == ("True", "RoomHeld")
+    assert condition(status, "Valid")[:2] == ("True", "Accepted")
+
+
+async def test_nothing_is_written_that_is_said_already() -> None:
+    world = World()
+    world.put(made())
+    (status,) = await world.write()
+    assert await world.write() == []
+    again = World()
+    again.put(made(status=status, revision=2))
+    assert await again.write(later=5) == []
+
+
+async def test_a_broken_one_says_what_is_wrong() -> None:
+    world = World()
+    world.put(made(owners=[]))
+    (status,) = await world.write()
+    assert status["phase"] == "Invalid"
+    held, reason, message = condition(status, "Valid")
+    assert (held, reason) == ("False", "InvalidSpec")
+    assert message.startswith("spec.owners: is empty; name")
+
+
+async def test_claims_are_told_and_stay_told_when_their_pod_is_gone() -> None:
+    world = World()
+    world.put(made(slots=2, owners=[{"pod": {"name": "a"}}, {"pod": {"name": "b"}}]))
+    await world.write()
+    (seat,) = world.state.ledger.seats(pod("a"))
+    world.state.pod_seen(pod("a", node="worker-1", claims=(seat,), cpu="1"))
+    (status,) = await world.write(later=60)
+    expected = {"pod": "shop/a", "uid": "uid-a", "node": "worker-1", "at": "2030-03-17T17:47:40Z"}
+    assert (status["claimed"], status["claims"]) == (1, [expected])
+    world.state.pod_gone(name("a"))
+    assert await world.write(later=60) == []
+
+
+async def test_a_hold_without_room_says_so_once_with_an_event() -> None:
+    world = World()
+    world.put(made())
+    await world.write()
+    world.state.pod_seen(pod("taker", node="worker-1", cpu="64"))
+    (status,) = await world.write(later=5)
+    assert condition(status)[:2] == ("False", "NotEnoughRoom")
+    assert "worker-1 has too little cpu" in condition(status)[2]
+    assert [reason for reason, _ in world.warned] == ["NotBacked"]
+    since = {c["type"]: c["lastTransitionTime"] for c in status["conditions"]}
+    assert since == {"Valid": "2030-03-17T17:46:40Z", "Backed": "2030-03-17T17:46:45Z"}
+    world.state.pod_gone(name("taker"))
+    (status,) = await world.write()
+    assert condition(status)[0] == "True"
+    assert len(world.warned) == 1
+
+
+async def test_a_node_that_is_missing_is_told() -> None:
+    world = World(node("another", cpu="4"))
+    world.put(made())
+    (status,) = await world.write()
+    assert status["phase"] == "Failed"
+    assert condition(status)[:2] == ("False", "NodeNotFound")
+    assert [reason for reason, _ in world.warned] == ["NodeNotFound"]
+
+
+async def test_one_that_is_to_start_says_when() -> None:
+    world = World()
+    world.put(made(startsAt="2040-01-01T00:00:00Z", ttl="0"))
+    (status,) = await world.write()
+    assert status["phase"] == "Pending"
+    assert condition(status)[:2] == ("False", "NotStarted")
+    assert status["expiresAt"] is None
+
+
+@pytest.mark.parametrize("error", [NO_ANSWER, refused(500), refused(403), refused(409)])
+async def test_a_write_that_fails_is_made_later_and_delays_no_other(error: Exception) -> None:
+    world = World()
+    world.put(made("a"), made("b"))
+    assert len(await world.write(error)) == 2
+    assert world.writer.writes == 1
+    assert len(await world.write(later=40)) == 1
+    assert await world.write(later=40) == []
+    assert world.writer.writes == 2
+
+
+async def test_an_object_that_went_meanwhile_is_passed_over() -> None:
+    world = World()
+    world.put(made())
+    await world.write(refused(404))
+    assert await world.write(later=1) == []
+    world.put(made("other"))
+    world.store.drop(("shop", "other"))
+    assert await world.write() == []
+
+
+async def test_a_status_that_somebody_wrote_is_set_right_within_a_minute() -> None:
+    world = World()
+    world.put(made())
+    (status,) = await world.write()
+    world.put(made(status=status | {"phase": "Failed"}, revision=5))
+    assert await world.write(later=1) == []
+    (again,) = await world.write(later=SWEEP_EVERY_S)
+    assert again == status
+
+
+async def test_a_thousand_at_once_are_written_once_each() -> None:
+    world = World(node("worker-1", cpu="64", pods="20000"))
+    world.put(*(made(f"r-{number}", resources={"cpu": "1m"}) for number in range(1000)))
+    assert len(await world.write()) == 1000
+    assert await world.write() == []
+
+
+async def test_touched_data_keys_are_the_business_of_another_writer() -> None:
+    world = World()
+    world.writer.touched(Ref("shop", "store", "web"))
+    assert await world.write() == []
