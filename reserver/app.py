@@ -104,7 +104,9 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             metrics = Metrics(watched)
             service = None
             if settings.grpc_address is not None:
-                booking = Booking(client, apply, watched.store.configmaps, settings.namespace, writes)
+                booking = Booking(
+                    client, apply, watched.store.configmaps, settings.namespace, writes
+                )
                 service = _service(settings, client, watched, booking, metrics)
                 told.append(service.touched)
             tell = watched.recorder.tell

@@ -92,7 +92,7 @@ def test_a_bad_one_that_the_api_server_takes_is_told_and_costs_no_other(corner: 
         return {c["type"]: c for c in status.get("conditions", ())}
 
     for name, words in (
-        ("theft", "spec.owners[0].namespace: 'kube-system'"),
+        ("theft", "spec.owners[0]: namespace 'kube-system'"),
         ("nonsense", "spec.resources.Cpu"),
     ):
         found = wait_for(partial(conditions, name), f"{name} has conditions", 5)

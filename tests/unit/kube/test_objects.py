@@ -129,7 +129,7 @@ def test_owners_elsewhere_are_for_the_home_namespace_alone() -> None:
     owners = [{"pod": {"name": "a", "namespace": "bank"}}]
     world.put(made("theft", owners=owners))
     assert world.held == 0
-    assert "spec.owners[0].namespace: 'bank' is not the reservation's own" in world.reports[0]
+    assert "spec.owners[0]: namespace 'bank' is not the reservation's own" in world.reports[0]
     world.put(made("right", namespace="home", owners=owners))
     assert world.held == 2
 
