@@ -114,7 +114,7 @@ class Lease:
         began = self._elapsed()
         try:
             async with asyncio.timeout(wire.RENEW_DEADLINE_S / 2):
-                if self._renewed_at is None and not await self._is_free():
+                if not self.is_held and not await self._is_free():
                     return False
                 await self._put(wire.held_by(self._seen, self.identity, self._wall()))
         except TimeoutError:

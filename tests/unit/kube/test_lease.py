@@ -117,6 +117,16 @@ async def test_a_leader_that_was_paused_does_not_believe_that_it_leads(world: Wo
         await world.first.keep()
 
 
+async def test_a_leader_that_was_paused_does_not_take_the_lease_back(world: World) -> None:
+    await world.first.acquire()
+    await world.second._try()
+    world.server.elapsed += 15
+    assert await world.second._try()
+    for _ in range(3):
+        assert not await world.first._try()
+    assert world.second.is_held
+
+
 async def test_why_a_lease_cannot_be_had_is_told(world: World) -> None:
     async def forbid(*_: object) -> bytes:
         if world.server.elapsed > 1005:
