@@ -6,6 +6,7 @@ import typer
 
 from reserver.cli import explain
 from reserver.cli.demo import demo
+from reserver.cli.migrate import migrate
 from reserver.cli.serve import serve
 
 app = typer.Typer(
@@ -16,6 +17,7 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(demo)
+app.command()(migrate)
 app.add_typer(explain.app, name="explain")
 
 

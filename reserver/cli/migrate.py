@@ -1,0 +1,90 @@
+"""`reserver migrate`: moves reservations from one store to the other while they hold."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from reserver.errors import ApiError, ConfigurationError, InvalidInput
+
+_CANNOT = 2
+
+
+class Place(NamedTuple):
+    """A store: a ConfigMap, or the Reservations of a namespace, which have no `name`."""
+
+    namespace: str
+    name: str = ""
+
+
+def migrate(
+    source: Annotated[
+        str, typer.Option("--from", metavar="STORE", help="configmap:NAMESPACE/NAME")
+    ],
+    destination: Annotated[str, typer.Option("--to", metavar="STORE", help="crd:NAMESPACE")],
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(envvar="RESERVER_KUBECONFIG", help="Default: as for `reserver serve`."),
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option(envvar="RESERVER_NAMESPACE", help="Reserver's own namespace.")
+    ] = "reserver-system",
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Seconds to wait for each to be acknowledged.")
+    ] = 30.0,
+) -> None:
+    """Move all reservations of a store to another one; none ceases to hold.
+
+    One store is a ConfigMap, configmap:NAMESPACE/NAME, the other the Reservation objects of a
+    namespace, crd:NAMESPACE. Exit status: 0 all moved; 1 some are not, and why is said; 2 wrong
+    usage, or the stores cannot be read.
+    """
+    try:
+        stores = _place("--from", source), _place("--to", destination)
+        if bool(stores[0].name) == bool(stores[1].name):
+            raise ConfigurationError("--to: is of the kind of --from; move to the other kind")
+        failed = asyncio.run(_migrate(*stores, kubeconfig, namespace, timeout))
+    except (ConfigurationError, ApiError, InvalidInput) as exc:
+        typer.echo(f"reserver: {exc}", err=True)
+        raise typer.Exit(_CANNOT) from exc
+    raise typer.Exit(int(failed))
+
+
+async def _migrate(
+    source: Place, destination: Place, kubeconfig: Path | None, home: str, timeout_s: float
+) -> bool:
+    """Return whether any reservation was not moved."""
+    from reserver.kube import credentials  # noqa: PLC0415 - what --help need not wait for
+    from reserver.kube.client import ApiClient  # noqa: PLC0415
+    from reserver.kube.migrate import Migration  # noqa: PLC0415
+
+    failed = False
+    async with ApiClient(await credentials.load(kubeconfig)) as client:
+        migration = Migration(client, time.time, home, timeout_s)
+        moves = (
+            migration.to_objects(source, destination.namespace)
+            if source.name
+            else migration.to_configmap(source.namespace, destination)
+        )
+        async for moved in moves:
+            if moved.problem:
+                typer.echo(f"{moved.source} not moved: {moved.problem}", err=True)
+                failed = True
+            else:
+                typer.echo(f"{moved.source} moved to {moved.destination}")
+    return failed
+
+
+def _place(flag: str, text: str) -> Place:
+    kind, _, rest = text.partition(":")
+    namespace, slash, name = rest.partition("/")
+    if kind == "configmap" and namespace and name and "/" not in name:
+        return Place(namespace, name)
+    if kind == "crd" and namespace and not slash:
+        return Place(namespace)
+    remedy = "write configmap:NAMESPACE/NAME or crd:NAMESPACE"
+    raise ConfigurationError(f"{flag}: {text!r} is not a store; {remedy}")

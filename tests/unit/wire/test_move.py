@@ -1,0 +1,106 @@
+"""A reservation that is written anew in another store is the same one there."""
+
+import json
+from typing import Any
+
+import pytest
+
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref
+from reserver.wire import document, move
+from reserver.wire.reservation import read_object
+from reserver.wire.store import read_key
+from tests.builders import NOW
+from tests.unit.kube.test_objects import made
+
+OBJECT = Ref("home", "", "web")
+SPEC: dict[str, Any] = {
+    "owners": [{"pod": {"name": "a"}}],
+    "node": "worker-1",
+    "resources": {"cpu": 1.5, "memory": "4Gi", "nvidia.com/gpu": 1},
+    "expiresAt": "2040-01-01T00:00:00.25+01:00",
+}
+SELECTOR = {"matchLabels": {"app": "web"}}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"ttl": "1h"},
+        {"expiresAt": None, "ttl": 0},
+        {"slots": 3, "policy": "Require", "startsAt": "2039-01-01T00:00:00Z", "reusable": True},
+        {"preemptible": True, "priority": 5},
+        {"owners": [{"selector": SELECTOR, "controller": {"kind": "ReplicaSet", "name": "x"}}]},
+        {"owners": [{"pod": {"name": "a", "namespace": "bank"}}, {"pod": {"name": "b"}}]},
+    ],
+)
+def test_an_entry_and_its_object_are_one_there_and_back(changes: dict[str, Any]) -> None:
+    ref = Ref("shop", "store", "web")
+    text = json.dumps(SPEC | changes)
+    (entry,) = read_key(ref, text, NOW).reservations
+    spec = move.rewritten(entry, document.parse(text), OBJECT, only_own_namespace=False)
+    item = made("web", namespace="home", raw=json.dumps(spec))
+    (moved,) = read_object(item, NOW + 9, "home").reservations
+    assert moved.ref == OBJECT
+    assert moved.identity == entry.identity
+
+    back = move.rewritten(moved, spec, ref, only_own_namespace=False)
+    (again,) = read_key(ref, json.dumps(back), NOW + 99).reservations
+    assert again.identity == entry.identity
+
+
+def test_an_object_that_was_never_moved_keeps_its_uid_in_mind() -> None:
+    item = made("web", uid="some-uid", ttl="1h")
+    (reservation,) = read_object(item, NOW, "home").reservations
+    said = document.parse(bytes(item.spec).decode())
+    spec = move.rewritten(reservation, said, Ref("shop", "store", "web"), only_own_namespace=False)
+    assert spec["origin"] == "shop/web#some-uid"
+    assert "ttl" not in spec
+    (entry,) = read_key(Ref("shop", "store", "web"), json.dumps(spec), NOW).reservations
+    assert entry.identity == reservation.identity
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"pod": "a", "namespace": "shop", "cpu": 2000, "mem": 4096, "expire": 2_000_000_000},
+        {"pod": "a", "namespace": "shop", "cpu": 0, "mem": 1, "expire": "2040-01-01T00:00:00.5Z"},
+        {
+            "reservingPod": "a",
+            "reservingPodNamespace": "shop",
+            "cpuMilli": 1,
+            "memMilli": 0,
+            "expireAt": 2_000_000_000,
+        },
+    ],
+)
+def test_an_item_of_a_list_and_its_object_are_one(item: dict[str, Any]) -> None:
+    (entry,) = read_key(Ref("shop", "store", "worker-1"), json.dumps([item]), NOW).reservations
+    spec = move.rewritten(entry, {}, OBJECT, only_own_namespace=False)
+    name = move.name_for(entry)
+    assert name == f"a-{entry.digest}"
+    made_of = made(name, namespace="home", raw=json.dumps(spec))
+    (moved,) = read_object(made_of, NOW, "home").reservations
+    assert moved.identity == entry.identity == f"shop/store/worker-1[shop/a]@{entry.digest}"
+
+
+def test_a_name_never_grows_too_long() -> None:
+    item = {"pod": "a." + "b" * 251, "namespace": "shop", "cpu": 1, "mem": 0, "expire": 2**31}
+    (entry,) = read_key(Ref("shop", "store", "worker-1"), json.dumps([item]), NOW).reservations
+    assert len(move.name_for(entry)) <= 253
+
+
+def test_owners_that_would_be_refused_there_stay() -> None:
+    text = json.dumps(SPEC)
+    (entry,) = read_key(Ref("shop", "store", "web"), text, NOW).reservations
+    place = Ref("bank", "", "web")
+    with pytest.raises(InvalidInput, match="'shop' is not the reservation's own"):
+        move.rewritten(entry, json.loads(text), place, only_own_namespace=True)
+
+
+@pytest.mark.parametrize("origin", ["x", "a/b/c/d", "a b/c", "/a", "a/b\n", "A/b", "x" * 2000])
+def test_an_origin_that_is_no_place_is_refused(origin: str) -> None:
+    text = json.dumps(SPEC | {"origin": origin})
+    (problem,) = read_key(Ref("shop", "store", "web"), text, NOW).problems
+    assert problem.error.path == "origin"
