@@ -25,6 +25,7 @@ class ReserverProcess:
 
     Attributes:
         url: base URL of the extender.
+        grpc_address: of its gRPC API; empty if it has none.
         log: file that its log is written to.
     """
 
@@ -35,6 +36,7 @@ class ReserverProcess:
         self._wait_ready = wait_ready
         self.log = log
         self.url = ""
+        self.grpc_address = ""
 
     def __enter__(self) -> Self:
         """Start it."""
@@ -72,6 +74,9 @@ class ReserverProcess:
             if line.startswith("extender"):
                 self.url = line.split()[1]
                 self._port = str(self.port)
+            elif line.startswith("gRPC"):
+                self.grpc_address = line.split()[1]
+            elif line.startswith("store"):
                 break
         else:
             raise RuntimeError(f"reserver did not start: {self.log.read_text()[-2000:]}")

@@ -102,15 +102,15 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             told: list[Callable[[Ref], None]] = []
             watched, apply = _wire(settings, client, clock, lease, told)
             metrics = Metrics(watched)
+            tell = watched.recorder.tell
+            extender = Extender(watched.state, apply, clock, watched, writes, tell)
             service = None
             if settings.grpc_address is not None:
                 booking = Booking(
                     client, apply, watched.store.configmaps, settings.namespace, writes
                 )
-                service = _service(settings, client, watched, booking, metrics)
+                service = _service(settings, client, watched, booking, extender, metrics)
                 told.append(service.touched)
-            tell = watched.recorder.tell
-            extender = Extender(watched.state, apply, clock, watched, writes, tell)
             routes = Routes(extender, metrics, watched.obstacles)
             async with asyncio.TaskGroup() as tasks:
                 background = (
@@ -154,7 +154,12 @@ async def _serve_grpc(
 
 
 def _service(
-    settings: Settings, client: ApiClient, watched: Watched, booking: Booking, metrics: Metrics
+    settings: Settings,
+    client: ApiClient,
+    watched: Watched,
+    booking: Booking,
+    extender: Extender,
+    metrics: Metrics,
 ) -> Service:
     local = settings.is_grpc_local
     access = None if local else Access(Reviewer(client, settings.namespace, time.monotonic))
@@ -162,6 +167,8 @@ def _service(
         state=watched.state,
         store=watched.store.configmaps,
         booking=booking,
+        extender=extender,
+        namespace=settings.namespace,
         clock=watched.clock,
         access=access,
         obstacles=watched.obstacles,

@@ -148,7 +148,6 @@ async def _act(step: Step) -> bool:
 
 def _invitation(demo_: Demo, kubeconfig: Path) -> tuple[str, ...]:
     pods = f"{demo_.cluster.url}/api/v1/namespaces/default/pods"
-    manager = f"python examples/global_manager.py --kubeconfig {kubeconfig}"
     return (
         "It stays up. From this folder, in another terminal:",
         f"  export KUBECONFIG={kubeconfig}",
@@ -160,6 +159,7 @@ def _invitation(demo_: Demo, kubeconfig: Path) -> tuple[str, ...]:
         f"  curl --json @examples/stranger.json {pods}",
         f"  curl {demo_.reserver.url}/explain/default/normal-pod",
         "or over gRPC, with the typed client:",
-        f"  {manager} --node worker-2 --address {demo_.reserver.grpc_address}",
+        f"  python examples/global_manager.py --address {demo_.reserver.grpc_address} \\",
+        f"    --kubeconfig {kubeconfig} --node worker-2",
         "Ctrl-C ends it.",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Protocol
 
 import structlog
@@ -28,6 +28,9 @@ log = structlog.get_logger(__name__)
 BIND_PATIENCE_S = 25.0
 """How long a Bind call waits for the API server, in seconds: less than the extender's httpTimeout.
 The binding itself goes on; kube-scheduler's next Bind call for the pod joins it."""
+
+RESERVED_S = 60.0
+"""How long `reserve` takes a node for a pod that is not bound, in seconds."""
 
 _MOST_LOGGED = 5
 _TRIED_PODS = 20_000
@@ -56,6 +59,25 @@ class Sight(Protocol):
 
     async def caught_up(self) -> None:
         """Wait until no watch is known to be broken, but not for longer than is excused."""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """A node that a pod takes, and that the watch has not shown yet.
+
+    Attributes:
+        pod: the pod as it was when that was decided.
+        node: the node.
+        claims: identities of the reservations that it claims.
+        expiry: takes it back when no binding comes.
+        task: writes the binding; None before that is asked for.
+    """
+
+    pod: Pod
+    node: str
+    claims: tuple[str, ...]
+    expiry: asyncio.TimerHandle
+    task: asyncio.Task[str] | None = None
 
 
 class Extender:
@@ -90,7 +112,7 @@ class Extender:
         self._sight = sight
         self._tasks = tasks
         self._told = told
-        self._under_way: dict[str, asyncio.Task[str]] = {}
+        self._under_way: dict[str, _Taken] = {}
         self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, _TRIES_WINDOW_S, timer=clock)
 
     @property
@@ -160,6 +182,36 @@ class Extender:
         Raises:
             NotReady: the state is not good enough to decide on.
         """
+        decided = await self._decide(args)
+        if isinstance(decided, str):
+            return decided
+        if decided.task is None:
+            decided.expiry.cancel()
+            decided.task = self._tasks.create_task(self._write(decided))
+        return await self._wait(decided.task)
+
+    async def reserve(self, args: ExtenderBindingArgs) -> tuple[str, tuple[str, ...]]:
+        """Take a node for a pod until it is bound or `unreserve` is called, a minute at most.
+
+        Returns:
+            Why not, or an empty string; and the identities of the reservations that it claims.
+
+        Raises:
+            NotReady: the state is not good enough to decide on.
+        """
+        decided = await self._decide(args)
+        return (decided, ()) if isinstance(decided, str) else ("", decided.claims)
+
+    def unreserve(self, pod_uid: str) -> None:
+        """Take back what `reserve` took; a binding under way goes on."""
+        taken = self._under_way.get(pod_uid)
+        if taken is not None and taken.task is None:
+            taken.expiry.cancel()
+            del self._under_way[pod_uid]
+            self._state.forget(pod_uid)
+
+    async def _decide(self, args: ExtenderBindingArgs) -> _Taken | str:
+        """Take the node for the pod, unless it is taken already; or return what to answer."""
         # A watch that broke a moment ago may be about to show a hold, or an entry of this owner.
         await self._sight.caught_up()
         self._require_ready()
@@ -174,23 +226,27 @@ class Extender:
         if assumption is not None:
             if assumption.node != args.node:
                 return f"being bound to {assumption.node}"
-            return await self._wait(self._under_way.get(pod.uid))
+            # Else it is written, and the watch has not shown it yet.
+            return self._under_way.get(pod.uid, "")
         verdict = judge_bind(pod, args.node, self._state, self._clock())
         if verdict.refusal is not None:
             log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
             return verdict.refusal
         self._state.assume(pod, args.node, verdict.claims)
-        task = self._tasks.create_task(self._write(pod, args.node, verdict.claims))
-        self._under_way[pod.uid] = task
-        return await self._wait(task)
+        expiry = asyncio.get_running_loop().call_later(RESERVED_S, self.unreserve, pod.uid)
+        taken = _Taken(pod, args.node, verdict.claims, expiry)
+        self._under_way[pod.uid] = taken
+        return taken
 
     async def drain(self) -> None:
         """Wait for the bindings under way, but not for an API server that does not come back.
 
         A binding that is given up has its claim on it, in case it was carried out after all.
         """
-        if self._under_way:
-            _, late = await asyncio.wait(self._under_way.values(), timeout=BIND_PATIENCE_S)
+        for pod_uid in tuple(self._under_way):
+            self.unreserve(pod_uid)
+        if tasks := [taken.task for taken in self._under_way.values() if taken.task]:
+            _, late = await asyncio.wait(tasks, timeout=BIND_PATIENCE_S)
             for task in late:
                 task.cancel()
 
@@ -223,7 +279,8 @@ class Extender:
             self._state.pod_seen(pod)
         return pod
 
-    async def _write(self, pod: Pod, node: str, claims: tuple[str, ...]) -> str:
+    async def _write(self, taken: _Taken) -> str:
+        pod, node, claims = taken.pod, taken.node, taken.claims
         try:
             await self._cluster.bind(pod, node, claims)
         except (ApiError, InvalidInput) as exc:
@@ -238,8 +295,6 @@ class Extender:
             del self._under_way[pod.uid]
 
     @staticmethod
-    async def _wait(task: asyncio.Task[str] | None) -> str:
-        if task is None:
-            return ""  # Written; the watch has not shown it yet.
+    async def _wait(task: asyncio.Task[str]) -> str:
         done, _ = await asyncio.wait([task], timeout=BIND_PATIENCE_S)
         return task.result() if done else "binding not confirmed by the API server yet"

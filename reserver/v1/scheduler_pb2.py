@@ -22,10 +22,9 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1breserver/v1/scheduler.proto\x12\x0breserver.v1\x1a\x1cgoogle/protobuf/struct.proto\"I\n\rFilterRequest\x12$\n\x03pod\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x12\n\nnode_names\x18\x02 \x03(\t\"\x8f\x01\n\x0e\x46ilterResponse\x12\x12\n\nnode_names\x18\x01 \x03(\t\x12\x39\n\x07refused\x18\x02 \x03(\x0b\x32(.reserver.v1.FilterResponse.RefusedEntry\x1a.\n\x0cRefusedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"X\n\x0eReserveRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\x12\x0f\n\x07pod_uid\x18\x03 \x01(\t\x12\x0c\n\x04node\x18\x04 \x01(\t\"!\n\x0fReserveResponse\x12\x0e\n\x06\x63laims\x18\x01 \x03(\t\"#\n\x10UnreserveRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"\x13\n\x11UnreserveResponse\"\xe3\x01\n\x0ePreemptRequest\x12$\n\x03pod\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x39\n\x07victims\x18\x02 \x03(\x0b\x32(.reserver.v1.PreemptRequest.VictimsEntry\x1a\x1b\n\x07Victims\x12\x10\n\x08pod_uids\x18\x01 \x03(\t\x1aS\n\x0cVictimsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x32\n\x05value\x18\x02 \x01(\x0b\x32#.reserver.v1.PreemptRequest.Victims:\x02\x38\x01\"%\n\x0fPreemptResponse\x12\x12\n\nnode_names\x18\x01 \x03(\t\"U\n\x0b\x42indRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\x12\x0f\n\x07pod_uid\x18\x03 \x01(\t\x12\x0c\n\x04node\x18\x04 \x01(\t\"\x0e\n\x0c\x42indResponse2\xea\x02\n\x10SchedulerService\x12\x41\n\x06\x46ilter\x12\x1a.reserver.v1.FilterRequest\x1a\x1b.reserver.v1.FilterResponse\x12\x44\n\x07Reserve\x12\x1b.reserver.v1.ReserveRequest\x1a\x1c.reserver.v1.ReserveResponse\x12J\n\tUnreserve\x12\x1d.reserver.v1.UnreserveRequest\x1a\x1e.reserver.v1.UnreserveResponse\x12\x44\n\x07Preempt\x12\x1b.reserver.v1.PreemptRequest\x1a\x1c.reserver.v1.PreemptResponse\x12;\n\x04\x42ind\x12\x18.reserver.v1.BindRequest\x1a\x19.reserver.v1.BindResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1breserver/v1/scheduler.proto\x12\x0breserver.v1\"0\n\rFilterRequest\x12\x0b\n\x03pod\x18\x01 \x01(\x0c\x12\x12\n\nnode_names\x18\x02 \x03(\t\"\x8f\x01\n\x0e\x46ilterResponse\x12\x12\n\nnode_names\x18\x01 \x03(\t\x12\x39\n\x07refused\x18\x02 \x03(\x0b\x32(.reserver.v1.FilterResponse.RefusedEntry\x1a.\n\x0cRefusedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"X\n\x0eReserveRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\x12\x0f\n\x07pod_uid\x18\x03 \x01(\t\x12\x0c\n\x04node\x18\x04 \x01(\t\"!\n\x0fReserveResponse\x12\x0e\n\x06\x63laims\x18\x01 \x03(\t\"#\n\x10UnreserveRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"\x13\n\x11UnreserveResponse\"\xca\x01\n\x0ePreemptRequest\x12\x0b\n\x03pod\x18\x01 \x01(\x0c\x12\x39\n\x07victims\x18\x02 \x03(\x0b\x32(.reserver.v1.PreemptRequest.VictimsEntry\x1a\x1b\n\x07Victims\x12\x10\n\x08pod_uids\x18\x01 \x03(\t\x1aS\n\x0cVictimsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x32\n\x05value\x18\x02 \x01(\x0b\x32#.reserver.v1.PreemptRequest.Victims:\x02\x38\x01\"%\n\x0fPreemptResponse\x12\x12\n\nnode_names\x18\x01 \x03(\t\"U\n\x0b\x42indRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\x12\x0f\n\x07pod_uid\x18\x03 \x01(\t\x12\x0c\n\x04node\x18\x04 \x01(\t\"\x0e\n\x0c\x42indResponse2\xea\x02\n\x10SchedulerService\x12\x41\n\x06\x46ilter\x12\x1a.reserver.v1.FilterRequest\x1a\x1b.reserver.v1.FilterResponse\x12\x44\n\x07Reserve\x12\x1b.reserver.v1.ReserveRequest\x1a\x1c.reserver.v1.ReserveResponse\x12J\n\tUnreserve\x12\x1d.reserver.v1.UnreserveRequest\x1a\x1e.reserver.v1.UnreserveResponse\x12\x44\n\x07Preempt\x12\x1b.reserver.v1.PreemptRequest\x1a\x1c.reserver.v1.PreemptResponse\x12;\n\x04\x42ind\x12\x18.reserver.v1.BindRequest\x1a\x19.reserver.v1.BindResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,32 +35,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FILTERRESPONSE_REFUSEDENTRY']._serialized_options = b'8\001'
   _globals['_PREEMPTREQUEST_VICTIMSENTRY']._loaded_options = None
   _globals['_PREEMPTREQUEST_VICTIMSENTRY']._serialized_options = b'8\001'
-  _globals['_FILTERREQUEST']._serialized_start=74
-  _globals['_FILTERREQUEST']._serialized_end=147
-  _globals['_FILTERRESPONSE']._serialized_start=150
-  _globals['_FILTERRESPONSE']._serialized_end=293
-  _globals['_FILTERRESPONSE_REFUSEDENTRY']._serialized_start=247
-  _globals['_FILTERRESPONSE_REFUSEDENTRY']._serialized_end=293
-  _globals['_RESERVEREQUEST']._serialized_start=295
-  _globals['_RESERVEREQUEST']._serialized_end=383
-  _globals['_RESERVERESPONSE']._serialized_start=385
-  _globals['_RESERVERESPONSE']._serialized_end=418
-  _globals['_UNRESERVEREQUEST']._serialized_start=420
-  _globals['_UNRESERVEREQUEST']._serialized_end=455
-  _globals['_UNRESERVERESPONSE']._serialized_start=457
-  _globals['_UNRESERVERESPONSE']._serialized_end=476
-  _globals['_PREEMPTREQUEST']._serialized_start=479
-  _globals['_PREEMPTREQUEST']._serialized_end=706
-  _globals['_PREEMPTREQUEST_VICTIMS']._serialized_start=594
-  _globals['_PREEMPTREQUEST_VICTIMS']._serialized_end=621
-  _globals['_PREEMPTREQUEST_VICTIMSENTRY']._serialized_start=623
-  _globals['_PREEMPTREQUEST_VICTIMSENTRY']._serialized_end=706
-  _globals['_PREEMPTRESPONSE']._serialized_start=708
-  _globals['_PREEMPTRESPONSE']._serialized_end=745
-  _globals['_BINDREQUEST']._serialized_start=747
-  _globals['_BINDREQUEST']._serialized_end=832
-  _globals['_BINDRESPONSE']._serialized_start=834
-  _globals['_BINDRESPONSE']._serialized_end=848
-  _globals['_SCHEDULERSERVICE']._serialized_start=851
-  _globals['_SCHEDULERSERVICE']._serialized_end=1213
+  _globals['_FILTERREQUEST']._serialized_start=44
+  _globals['_FILTERREQUEST']._serialized_end=92
+  _globals['_FILTERRESPONSE']._serialized_start=95
+  _globals['_FILTERRESPONSE']._serialized_end=238
+  _globals['_FILTERRESPONSE_REFUSEDENTRY']._serialized_start=192
+  _globals['_FILTERRESPONSE_REFUSEDENTRY']._serialized_end=238
+  _globals['_RESERVEREQUEST']._serialized_start=240
+  _globals['_RESERVEREQUEST']._serialized_end=328
+  _globals['_RESERVERESPONSE']._serialized_start=330
+  _globals['_RESERVERESPONSE']._serialized_end=363
+  _globals['_UNRESERVEREQUEST']._serialized_start=365
+  _globals['_UNRESERVEREQUEST']._serialized_end=400
+  _globals['_UNRESERVERESPONSE']._serialized_start=402
+  _globals['_UNRESERVERESPONSE']._serialized_end=421
+  _globals['_PREEMPTREQUEST']._serialized_start=424
+  _globals['_PREEMPTREQUEST']._serialized_end=626
+  _globals['_PREEMPTREQUEST_VICTIMS']._serialized_start=514
+  _globals['_PREEMPTREQUEST_VICTIMS']._serialized_end=541
+  _globals['_PREEMPTREQUEST_VICTIMSENTRY']._serialized_start=543
+  _globals['_PREEMPTREQUEST_VICTIMSENTRY']._serialized_end=626
+  _globals['_PREEMPTRESPONSE']._serialized_start=628
+  _globals['_PREEMPTRESPONSE']._serialized_end=665
+  _globals['_BINDREQUEST']._serialized_start=667
+  _globals['_BINDREQUEST']._serialized_end=752
+  _globals['_BINDRESPONSE']._serialized_start=754
+  _globals['_BINDRESPONSE']._serialized_end=768
+  _globals['_SCHEDULERSERVICE']._serialized_start=771
+  _globals['_SCHEDULERSERVICE']._serialized_end=1133
 # @@protoc_insertion_point(module_scope)

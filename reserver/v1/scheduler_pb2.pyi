@@ -1,4 +1,3 @@
-from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -11,9 +10,9 @@ class FilterRequest(_message.Message):
     __slots__ = ("pod", "node_names")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_NAMES_FIELD_NUMBER: _ClassVar[int]
-    pod: _struct_pb2.Struct
+    pod: bytes
     node_names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, pod: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., node_names: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, pod: _Optional[bytes] = ..., node_names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class FilterResponse(_message.Message):
     __slots__ = ("node_names", "refused")
@@ -74,9 +73,9 @@ class PreemptRequest(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[PreemptRequest.Victims, _Mapping]] = ...) -> None: ...
     POD_FIELD_NUMBER: _ClassVar[int]
     VICTIMS_FIELD_NUMBER: _ClassVar[int]
-    pod: _struct_pb2.Struct
+    pod: bytes
     victims: _containers.MessageMap[str, PreemptRequest.Victims]
-    def __init__(self, pod: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., victims: _Optional[_Mapping[str, PreemptRequest.Victims]] = ...) -> None: ...
+    def __init__(self, pod: _Optional[bytes] = ..., victims: _Optional[_Mapping[str, PreemptRequest.Victims]] = ...) -> None: ...
 
 class PreemptResponse(_message.Message):
     __slots__ = ("node_names",)

@@ -46,7 +46,9 @@ def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[st
         raise InvalidInput("", problem, "check its times and numbers") from exc
     if "policy" in written:
         written["policy"] = _word(written["policy"], _POLICY, "policy").capitalize()
-    placement = written.get("placement", {})
+    placement = written["placement"] = _whole(written.get("placement", {}))
+    if not placement:
+        del written["placement"]
     if "strategy" in placement:
         placement["strategy"] = _word(placement["strategy"], _STRATEGY, "placement.strategy")
     written.pop("ttl", None)
@@ -193,6 +195,15 @@ def _of_item(reservation: Reservation) -> dict[str, Any]:
 
 def _set(timestamp: Timestamp, seconds: float) -> None:
     timestamp.FromMicroseconds(round(min(seconds, _LATEST_S) * 1_000_000))
+
+
+def _whole(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    """Return a value with whole numbers, which a Struct does not tell from fractions."""
+    if isinstance(value, dict):
+        return {name: _whole(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _word(value: str | int, prefix: str, path: str) -> str:

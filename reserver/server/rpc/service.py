@@ -8,12 +8,17 @@ import grpc
 
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
+from reserver.server.extender import Extender
 from reserver.server.rpc.access import Access
 from reserver.server.rpc.calls import Calls, Counted
+from reserver.server.rpc.capacity import Capacity
 from reserver.server.rpc.catalogue import Catalogue, Store
 from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.reservations import Booking, Reservations
+from reserver.server.rpc.scheduler import Scheduler
+from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
 from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_server
+from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
 
 
 class Service:
@@ -29,6 +34,8 @@ class Service:
         state: State,
         store: Store,
         booking: Booking,
+        extender: Extender,
+        namespace: str,
         clock: Callable[[], float],
         access: Access | None,
         obstacles: Callable[[], tuple[str, ...]],
@@ -40,6 +47,8 @@ class Service:
             state: what decisions are made on.
             store: what is written.
             booking: writes.
+            extender: decides for schedulers.
+            namespace: of the default store.
             clock: unix seconds.
             access: who may call; None where whoever reaches us may.
             obstacles: what keeps calls from being answered; empty if nothing.
@@ -48,6 +57,8 @@ class Service:
         catalogue = Catalogue(store, state, clock)
         self._feed = Feed(catalogue)
         self._reservations = Reservations(state, clock, catalogue, self._feed, booking)
+        self._capacity = Capacity(state, extender, clock, namespace)
+        self._scheduler = Scheduler(extender)
         self.calls = Calls(access, obstacles, counted)
 
     def touched(self, ref: Ref) -> None:
@@ -57,6 +68,8 @@ class Service:
     def add_to(self, server: grpc.aio.Server) -> None:
         """Let a server answer calls."""
         add_ReservationServiceServicer_to_server(self._reservations, server)
+        add_CapacityServiceServicer_to_server(self._capacity, server)
+        add_SchedulerServiceServicer_to_server(self._scheduler, server)
 
     async def run(self) -> None:
         """Follow changes for those who watch, until cancelled."""

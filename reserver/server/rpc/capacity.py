@@ -1,0 +1,122 @@
+"""CapacityService: what there is, what is taken and held, and what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import grpc
+from google.protobuf import json_format
+from google.protobuf.struct_pb2 import Struct
+
+from reserver.cluster import quantity
+from reserver.cluster.pod import PodName
+from reserver.cluster.quantity import shorten
+from reserver.cluster.snapshot import Snapshot
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.admit import judge_set
+from reserver.scheduling.state import State
+from reserver.server.extender import Extender
+from reserver.server.rpc.paging import Pages
+from reserver.server.rpc.refusal import Refusal
+from reserver.server.rpc.reservations import MOST_IN_SET
+from reserver.v1 import capacity_pb2 as pb
+from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
+from reserver.wire import grpcform, specform
+from reserver.wire.objects import encode
+
+Aio = grpc.aio.ServicerContext[Any, Any]
+
+
+class Capacity(CapacityServiceServicer):
+    """CapacityService on a state."""
+
+    def __init__(
+        self, state: State, extender: Extender, clock: Callable[[], float], namespace: str
+    ) -> None:
+        """Serve what a state shows.
+
+        Args:
+            state: what decisions are made on.
+            extender: explains.
+            clock: unix seconds.
+            namespace: of reservations that may be.
+        """
+        self._state = state
+        self._extender = extender
+        self._clock = clock
+        self._namespace = namespace
+
+    async def ListNodes(self, request: pb.ListNodesRequest, context: Aio) -> pb.ListNodesResponse:  # noqa: ARG002, N802
+        """Return the capacity of nodes, ordered by name, page by page."""
+        self._state.ledger.advance(self._clock())
+        snapshot = self._state.snapshot
+        slot = _slot(request.slot)
+        names = list(filter(snapshot.has_node, request.node_names)) or []
+        if not request.node_names:
+            names = snapshot.node_names()
+        page, token = Pages.of(request).cut(names, str)
+        nodes = [_node(name, snapshot, slot) for name in page]
+        return pb.ListNodesResponse(nodes=nodes, next_page_token=token)
+
+    async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
+        """Say whether a set would be created at this instant."""
+        if not 0 < len(request.reservations) <= MOST_IN_SET:
+            problem = f"{len(request.reservations)} reservations"
+            raise InvalidInput("reservations", problem, f"send 1 to {MOST_IN_SET}")
+        now = self._clock()
+        wanted = []
+        for index, spec in enumerate(request.reservations):
+            try:
+                ref = Ref(self._namespace, "what-if", f"what-if-{index}")
+                wanted.append(specform.read(grpcform.write(spec, now), ref, now))
+            except InvalidInput as exc:
+                raise exc.under(f"reservations[{index}]") from exc
+        lacks = judge_set(wanted, self._state, now)
+        shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]
+        return pb.WhatIfResponse(fits=not lacks, shortages=shortages)
+
+    async def Explain(self, request: pb.ExplainRequest, context: Aio) -> pb.ExplainResponse:  # noqa: ARG002, N802
+        """Say why a pod is pending, or where it may go."""
+        name = PodName(request.pod_namespace, request.pod_name)
+        explanation = self._extender.explain(name)
+        if explanation is None:
+            message = f"there is no pod {shorten(str(name), 200)}"
+            raise Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_POD", message)
+        said = json_format.Parse(encode(asdict(explanation)), Struct())
+        return pb.ExplainResponse(explanation=said)
+
+
+def _slot(written: Mapping[str, str]) -> dict[str, int]:
+    slot = {}
+    for name, text in written.items():
+        path = f"slot.{shorten(name)}"
+        try:
+            amount = quantity.amount(name, text)
+        except InvalidInput as exc:
+            raise exc.under(path) from exc
+        slot[name] = specform.check_amount(amount, text, path)
+    return {"pods": 1} | slot if slot else {}
+
+
+def _node(name: str, snapshot: Snapshot, slot: Mapping[str, int]) -> pb.NodeCapacity:
+    row = snapshot.rows((name,))[0]
+    free: dict[str, int] = {}
+    resources = {}
+    for resource, column in snapshot.columns.items():
+        allocatable = int(snapshot.allocatable[row, column])
+        requested = int(snapshot.requested[row, column])
+        held = int(snapshot.held[row, column])
+        if not (allocatable or requested or held):
+            continue
+        free[resource] = allocatable - requested - held
+        resources[resource] = pb.Amounts(
+            allocatable=quantity.show(resource, allocatable),
+            requested=quantity.show(resource, requested),
+            held=quantity.show(resource, held),
+            free=quantity.show(resource, free[resource]),
+        )
+    fits = [max(0, free.get(each, 0) // amount) for each, amount in slot.items() if amount]
+    return pb.NodeCapacity(node=name, resources=resources, fits=min(fits, default=0))

@@ -1,0 +1,83 @@
+"""SchedulerService: the extender's decisions, for schedulers that speak gRPC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+
+from reserver.errors import InvalidInput
+from reserver.server.extender import Extender
+from reserver.server.rpc.refusal import Refusal
+from reserver.v1 import scheduler_pb2 as pb
+from reserver.v1.scheduler_pb2_grpc import SchedulerServiceServicer
+from reserver.wire.extender import ExtenderBindingArgs
+from reserver.wire.objects import decode
+from reserver.wire.pods import PodObject
+
+Aio = grpc.aio.ServicerContext[Any, Any]
+
+
+class Scheduler(SchedulerServiceServicer):
+    """SchedulerService on an extender."""
+
+    def __init__(self, extender: Extender) -> None:
+        self._extender = extender
+
+    async def Filter(self, request: pb.FilterRequest, context: Aio) -> pb.FilterResponse:  # noqa: ARG002, N802
+        """Return which nodes a pod may have."""
+        verdict = self._extender.filter(_pod(request.pod).value(), list(request.node_names))
+        return pb.FilterResponse(node_names=verdict.nodes, refused=verdict.refused)
+
+    async def Reserve(self, request: pb.ReserveRequest, context: Aio) -> pb.ReserveResponse:  # noqa: ARG002, N802
+        """Take a node for a pod."""
+        refusal, claims = await self._extender.reserve(_args(request))
+        if refusal:
+            raise _refused(refusal)
+        return pb.ReserveResponse(claims=claims)
+
+    async def Unreserve(self, request: pb.UnreserveRequest, context: Aio) -> pb.UnreserveResponse:  # noqa: ARG002, N802
+        """Take a Reserve back."""
+        self._extender.unreserve(request.pod_uid)
+        return pb.UnreserveResponse()
+
+    async def Preempt(self, request: pb.PreemptRequest, context: Aio) -> pb.PreemptResponse:  # noqa: ARG002, N802
+        """Return on which nodes it is of use to evict pods."""
+        victims = {node: tuple(each.pod_uids) for node, each in request.victims.items()}
+        verdict = await self._extender.preempt(_pod(request.pod).value(), victims)
+        return pb.PreemptResponse(node_names=verdict.nodes)
+
+    async def Bind(self, request: pb.BindRequest, context: Aio) -> pb.BindResponse:  # noqa: ARG002, N802
+        """Bind a pod."""
+        if refusal := await self._extender.bind(_args(request)):
+            raise _refused(refusal)
+        return pb.BindResponse()
+
+
+def _pod(sent: bytes) -> PodObject:
+    try:
+        pod = decode(PodObject, sent)
+    except InvalidInput as exc:
+        raise exc.under("pod") from exc
+    if not (pod.metadata.name and pod.metadata.namespace):
+        raise InvalidInput("pod.metadata", "lacks name or namespace", "send the whole pod")
+    return pod
+
+
+def _args(request: pb.ReserveRequest | pb.BindRequest) -> ExtenderBindingArgs:
+    values = {
+        "podNamespace": request.pod_namespace,
+        "podName": request.pod_name,
+        "podUid": request.pod_uid,
+        "node": request.node,
+    }
+    for name, value in values.items():
+        if not value:
+            raise InvalidInput(name, "is empty", "say which pod, and its node")
+    return ExtenderBindingArgs(
+        request.pod_name, request.pod_namespace, request.pod_uid, request.node
+    )
+
+
+def _refused(why: str) -> Refusal:
+    return Refusal(grpc.StatusCode.FAILED_PRECONDITION, "NOT_BOUND", why)

@@ -1,0 +1,178 @@
+"""The gRPC API on the real control plane: reserve, refuse, land, release; tokens and rights."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from kubernetes import client as kubernetes
+
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.scheduler_config import render_scheduler_config
+from hack.reserver_process import ReserverProcess, wait_for
+from reserver.client import CallFailed, Client, Phase, PodOwner, Spec
+from tests.e2e.cluster import Corner
+
+pytestmark = pytest.mark.controlplane
+
+ROOT = Path(__file__).parents[2]
+SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
+SCHEDULER = "over-grpc"
+SYSTEM = "reserver-system"
+
+
+@pytest.fixture(scope="module")
+def served(
+    control_plane: ControlPlane,
+    reserver_kubeconfig: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ReserverProcess]:
+    """Reserver with its gRPC API, and a kube-scheduler that asks it."""
+    folder = tmp_path_factory.mktemp("grpc")
+    with ReserverProcess(
+        reserver_kubeconfig, folder / "log", "--grpc-address", "127.0.0.1:0"
+    ) as process:
+        rendered = folder / "scheduler.yaml"
+        text = render_scheduler_config(
+            SCHEDULER_CONFIG, kubeconfig=control_plane.kubeconfig, port=process.port
+        )
+        rendered.write_text(text.replace("reserver-scheduler", SCHEDULER))
+        control_plane.start_scheduler(rendered, SCHEDULER)
+        yield process
+        control_plane.stop_scheduler(SCHEDULER)
+
+
+@pytest.fixture
+def corner(control_plane: ControlPlane, api: Any, served: ReserverProcess) -> Iterator[Corner]:
+    assert served.grpc_address
+    corner = Corner(control_plane.kubeconfig, SCHEDULER, api)
+    corner.open()
+    try:
+        yield corner
+    finally:
+        corner.close()
+
+
+def spec(corner: Corner, node: str, cpu: str = "3") -> Spec:
+    owners = (PodOwner(corner.name, "owner"),)
+    return Spec(owners=owners, node=node, resources={"cpu": cpu}, ttl=timedelta(minutes=10))
+
+
+async def test_from_create_on_the_room_is_the_owners(
+    corner: Corner, served: ReserverProcess
+) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    name = f"{corner.name}-move"
+    async with Client(served.grpc_address) as client:
+        await _sees(client, corner, node)
+        reservation = await client.create(name, spec(corner, node))
+        assert (reservation.phase, reservation.is_backed) == (Phase.ACTIVE, True)
+        # No wait: it is in force when the call has returned.
+        await asyncio.to_thread(corner.create_pod, "stranger", {"cpu": "2"})
+        refusal = await asyncio.to_thread(corner.wait_refused, "stranger")
+        assert "held by reservation" in refusal
+        await asyncio.to_thread(corner.create_pod, "owner", {"cpu": "3"})
+        assert await asyncio.to_thread(corner.wait_bound, "owner") == node
+        async with asyncio.timeout(30):
+            async for change in client.watch():
+                if change.reservation.name == name and change.kind == "DELETED":
+                    break
+                if change.reservation.phase is Phase.CLAIMED:
+                    break
+
+
+async def test_a_release_frees_the_room_for_who_waits(
+    corner: Corner, served: ReserverProcess
+) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    async with Client(served.grpc_address) as client:
+        await _sees(client, corner, node)
+        async with client.hold(f"{corner.name}-hold", spec(corner, node)):
+            await asyncio.to_thread(corner.create_pod, "stranger", {"cpu": "2"})
+            await asyncio.to_thread(corner.wait_refused, "stranger", "held by reservation")
+        released = time.monotonic()
+        assert await asyncio.to_thread(corner.wait_bound, "stranger") == node
+        assert time.monotonic() - released < 5
+
+
+async def test_a_set_is_held_whole_or_not_at_all(corner: Corner, served: ReserverProcess) -> None:
+    nodes = corner.add_nodes(2, cpu="4")
+    async with Client(served.grpc_address) as client:
+        for node in nodes:
+            await _sees(client, corner, node)
+        specs = {f"{corner.name}-{node}": spec(corner, node) for node in nodes}
+        with pytest.raises(CallFailed, match="too little cpu"):
+            await client.create_set({**specs, f"{corner.name}-more": spec(corner, nodes[0])})
+        made = await client.create_set(specs)
+        assert all(each.is_backed for each in made)
+
+
+async def test_beyond_loopback_a_token_and_a_right_are_needed(
+    reserver_kubeconfig: Path, api: Any, tmp_path: Path, control_plane: ControlPlane
+) -> None:
+    """On an address that is not loopback, with tokens and roles of the real API server."""
+    assert control_plane.kubeconfig
+    ca, name = trustme.CA(), "reserver.test"
+    certificate = ca.issue_cert(name, "0.0.0.0")
+    certificate.private_key_pem.write_to_path(tmp_path / "tls.key")
+    certificate.cert_chain_pems[0].write_to_path(tmp_path / "tls.crt")
+    ca.cert_pem.write_to_path(tmp_path / "ca.crt")
+    flags = [
+        f"--tls-cert-file={tmp_path / 'tls.crt'}",
+        f"--tls-private-key-file={tmp_path / 'tls.key'}",
+        f"--client-ca-file={tmp_path / 'ca.crt'}",
+        "--grpc-address=0.0.0.0:0",
+    ]
+    _grant_reading(api, "grpc-reader")
+    log = tmp_path / "log"
+    with ReserverProcess(reserver_kubeconfig, log, *flags, wait_ready=False) as process:
+        wait_for(lambda: " ready " in log.read_text(), "reserver is ready")
+        roots = ca.cert_pem.bytes()
+        async with Client(process.grpc_address, root_certificates=roots) as client:
+            with pytest.raises(CallFailed, match="UNAUTHENTICATED"):
+                await client.get("nothing")
+        token = _token(api, "grpc-reader")
+        async with Client(process.grpc_address, token=token, root_certificates=roots) as client:
+            with pytest.raises(CallFailed, match="NOT_FOUND"):
+                await client.get("nothing")
+            with pytest.raises(CallFailed, match="PERMISSION_DENIED"):
+                await client.release("nothing")
+    audit = [line for line in log.read_text().splitlines() if " audit " in line]
+    assert any("UNAUTHENTICATED" in line for line in audit)
+    who = f"system:serviceaccount:{SYSTEM}:grpc-reader"
+    assert any("PERMISSION_DENIED" in line and who in line for line in audit)
+
+
+async def _sees(client: Client, corner: Corner, node: str) -> None:
+    """Return once reserver has seen a node."""
+    name = f"{corner.name}-probe"
+    async with asyncio.timeout(60):
+        while True:
+            async with client.hold(name, spec(corner, node, "1m")) as reservation:
+                if reservation.is_backed:
+                    return
+
+
+def _grant_reading(api: Any, name: str) -> None:
+    rbac: Any = kubernetes.RbacAuthorizationV1Api(api.api_client)
+    api.create_namespaced_service_account(SYSTEM, {"metadata": {"name": name}})
+    rule = {"apiGroups": ["reserver.io"], "resources": ["reservations"], "verbs": ["get", "list"]}
+    rbac.create_namespaced_role(SYSTEM, {"metadata": {"name": name}, "rules": [rule]})
+    binding = {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": SYSTEM}],
+    }
+    rbac.create_namespaced_role_binding(SYSTEM, binding)
+
+
+def _token(api: Any, name: str) -> str:
+    request = {"spec": {"expirationSeconds": 600}}
+    answer = api.create_namespaced_service_account_token(name, SYSTEM, request)
+    return str(answer.status.token)

@@ -1,0 +1,119 @@
+from datetime import timedelta
+
+import pytest
+from google.protobuf import json_format
+
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.status import Status
+from reserver.v1 import reservation_pb2 as pb
+from reserver.wire import grpcform, specform
+from reserver.wire.store import read_key
+from tests.builders import NOW, ref
+
+OWNER = pb.Owner(pod=pb.PodOwner(name="web-0", namespace="shop"))
+HOLDS = Status(Phase.ACTIVE, is_backed=True)
+
+
+def spec(**more: object) -> pb.ReservationSpec:
+    whole = {"owners": [OWNER], "node": "worker-1", "resources": {"cpu": "2"}, **more}
+    return pb.ReservationSpec(**whole)  # type: ignore[arg-type]  # each its own type
+
+
+def test_what_is_sent_is_what_is_stored() -> None:
+    everything = json_format.ParseDict(
+        {
+            "owners": [
+                {"pod": {"name": "a"}},
+                {"controller": {"kind": "ReplicaSet", "name": "b"}},
+                {"selector": {"matchLabels": {"app": "c"}}},
+            ],
+            "placement": {
+                "nodeSelector": {"zone": "a"},
+                "topologySpreadConstraints": [{"maxSkew": 1, "share": 0.5}],
+                "strategy": "STRATEGY_SPREAD",
+            },
+            "resources": {"cpu": "500m"},
+            "policy": "POLICY_REQUIRE",
+            "slots": 3,
+            "startsAt": "2031-01-01T00:00:00Z",
+            "ttl": "3600s",
+            "reusable": True,
+        },
+        pb.ReservationSpec(),
+    )
+    written = grpcform.write(everything, NOW, "r-1")
+    assert written == {
+        "owners": [
+            {"pod": {"name": "a"}},
+            {"controller": {"kind": "ReplicaSet", "name": "b"}},
+            {"selector": {"matchLabels": {"app": "c"}}},
+        ],
+        "placement": {
+            "nodeSelector": {"zone": "a"},
+            "topologySpreadConstraints": [{"maxSkew": 1, "share": 0.5}],
+            "strategy": "spread",
+        },
+        "resources": {"cpu": "500m"},
+        "policy": "Require",
+        "slots": 3,
+        "startsAt": "2031-01-01T00:00:00Z",
+        "expiresAt": "2030-03-17T18:46:40Z",
+        "reusable": True,
+        "requestId": "r-1",
+    }
+    assert '"maxSkew":1,' in grpcform.encode_document(written)
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "written"),
+    [
+        ({}, {"expiresAt": "2030-03-18T17:46:40Z"}),
+        ({"ttl": timedelta(0)}, {"ttl": 0}),
+        ({"ttl": timedelta(minutes=1)}, {"expiresAt": "2030-03-17T17:47:40Z"}),
+    ],
+)
+def test_a_lifetime_is_stored_as_its_end(
+    lifetime: dict[str, object], written: dict[str, object]
+) -> None:
+    stored = grpcform.write(spec(**lifetime), NOW)
+    assert {name: stored[name] for name in ("ttl", "expiresAt") if name in stored} == written
+
+
+@pytest.mark.parametrize("place", [ref("a"), Ref("shop", "store", "worker-1", "shop/web-0")])
+def test_what_is_stored_is_shown_as_it_was_sent(place: Ref) -> None:
+    sent = spec(policy=pb.POLICY_REQUIRE, ttl=timedelta(0))
+    text = grpcform.encode_document(grpcform.write(sent, NOW, "r-1"))
+    stored = specform.read(grpcform.write(sent, NOW), ref("a"), NOW)
+    shown = grpcform.show(stored, text, HOLDS, {"u": PodName("shop", "web-0")})
+    assert shown.spec == sent
+    assert (shown.name, shown.status.claims[0].pod) == ("a", "shop/web-0")
+    assert grpcform.request_id_of(text) == "r-1"
+    assert grpcform.parse_id(grpcform.show_id(place)) == place
+
+
+def test_what_people_write_in_yaml_is_shown() -> None:
+    text = "owners: [{pod: {name: web-0}}]\nresources: {cpu: 2, memory: 1Gi}\nnode: worker-1\n"
+    (reservation,) = read_key(ref("a"), text, NOW).reservations
+    shown = grpcform.show(reservation, text, HOLDS, {})
+    assert shown.spec.resources == {"cpu": "2", "memory": "1Gi"}
+    assert shown.spec.expires_at.seconds == NOW + specform.DEFAULT_TTL_S
+
+
+@pytest.mark.parametrize("text", ["a/b", "a/b/c/d", "a/b/c[d", "[d]"])
+def test_what_is_neither_a_name_nor_an_id_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="write NAME or"):
+        grpcform.parse_id(text)
+    assert grpcform.parse_id("plain") is None
+
+
+def test_times_that_no_calendar_has_are_named() -> None:
+    bad = spec()
+    bad.expires_at.seconds = 10**15
+    with pytest.raises(InvalidInput, match="check its times"):
+        grpcform.write(bad, NOW)
+    both = spec(ttl=timedelta(1))
+    both.expires_at.seconds = int(NOW)
+    with pytest.raises(InvalidInput, match="ttl: stands beside expiresAt"):
+        grpcform.write(both, NOW)
