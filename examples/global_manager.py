@@ -14,12 +14,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 from kubernetes import client as kubernetes
 from kubernetes import config
 
-from reserver.client import CallFailed, ChangeKind, Client, Phase, PodOwner, Selection, Spec
+from reserver.client import (
+    CallFailed,
+    Change,
+    ChangeKind,
+    Client,
+    Phase,
+    PodOwner,
+    Selection,
+    Spec,
+)
 
 
 async def send(arguments: argparse.Namespace) -> int:
@@ -39,8 +49,10 @@ async def send(arguments: argparse.Namespace) -> int:
                     return 1
                 print(f"{arguments.cpu} CPU held on {arguments.node} for {'/'.join(owner)}")
                 if not arguments.dry_run:
+                    changes = client.watch(Selection(owner=owner))
+                    await anext(changes)  # It watches; nothing is missed from here on.
                     await asyncio.to_thread(create_pod, arguments)
-                    await landed(client, owner)
+                    await landed(changes)
                     print(f"{'/'.join(owner)} has landed")
         except CallFailed as exc:
             print(f"not sent: {exc}", file=sys.stderr)
@@ -48,10 +60,10 @@ async def send(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def landed(client: Client, owner: PodOwner) -> None:
-    """Return once the reservation of an owner is claimed: then the pod is bound."""
+async def landed(changes: AsyncIterator[Change]) -> None:
+    """Return once the reservation is claimed: then the pod is bound."""
     async with asyncio.timeout(60):
-        async for change in client.watch(Selection(owner=owner)):
+        async for change in changes:
             if change.kind is ChangeKind.DELETED or change.reservation.phase is Phase.CLAIMED:
                 return
 

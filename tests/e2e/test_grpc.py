@@ -16,7 +16,7 @@ from kubernetes import client as kubernetes
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
-from reserver.client import CallFailed, Client, Phase, PodOwner, Spec
+from reserver.client import CallFailed, ChangeKind, Client, Phase, PodOwner, Spec
 from tests.e2e.cluster import Corner
 
 pytestmark = pytest.mark.controlplane
@@ -73,6 +73,9 @@ async def test_from_create_on_the_room_is_the_owners(
         await _sees(client, corner, node)
         reservation = await client.create(name, spec(corner, node))
         assert (reservation.phase, reservation.is_backed) == (Phase.ACTIVE, True)
+        changes = client.watch()
+        while (await anext(changes)).reservation.name != name:
+            pass
         # No wait: it is in force when the call has returned.
         await asyncio.to_thread(corner.create_pod, "stranger", {"cpu": "2"})
         refusal = await asyncio.to_thread(corner.wait_refused, "stranger")
@@ -80,10 +83,8 @@ async def test_from_create_on_the_room_is_the_owners(
         await asyncio.to_thread(corner.create_pod, "owner", {"cpu": "3"})
         assert await asyncio.to_thread(corner.wait_bound, "owner") == node
         async with asyncio.timeout(30):
-            async for change in client.watch():
-                if change.reservation.name == name and change.kind == "DELETED":
-                    break
-                if change.reservation.phase is Phase.CLAIMED:
+            async for change in changes:
+                if change.reservation.name == name and change.kind is ChangeKind.DELETED:
                     break
 
 
@@ -114,10 +115,9 @@ async def test_a_set_is_held_whole_or_not_at_all(corner: Corner, served: Reserve
 
 
 async def test_beyond_loopback_a_token_and_a_right_are_needed(
-    reserver_kubeconfig: Path, api: Any, tmp_path: Path, control_plane: ControlPlane
+    reserver_kubeconfig: Path, api: Any, tmp_path: Path
 ) -> None:
     """On an address that is not loopback, with tokens and roles of the real API server."""
-    assert control_plane.kubeconfig
     ca, name = trustme.CA(), "reserver.test"
     certificate = ca.issue_cert(name, "0.0.0.0")
     certificate.private_key_pem.write_to_path(tmp_path / "tls.key")
