@@ -11,7 +11,7 @@ INPUTS ?= 1000000
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
-.PHONY: help venv demo test check check-lint check-types check-tests e2e cluster controlplane chaos differential fuzz bench image proto lock clean
+.PHONY: help venv demo test check check-lint check-types check-tests e2e grpcurl cluster controlplane chaos differential fuzz bench image proto lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,9 +51,12 @@ check-tests:
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 	$(BIN)/python -m hack.controlplane.build --version $(KUBERNETES)
 
-e2e: controlplane ## Run the scenarios and the API contracts on the real control plane
+e2e: controlplane grpcurl ## Run the scenarios and the API contracts on the real control plane
 	$(BIN)/pytest tests/e2e tests/contract --controlplane $(ARGS)
 	$(BIN)/python -m hack.differential --pairs 300
+
+grpcurl: venv ## Build grpcurl, a gRPC client for the e2e tests (once)
+	@$(BIN)/python -m hack.grpcurl.build
 
 cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, until Ctrl-C
 	@$(BIN)/python -m hack.controlplane.cluster --version $(KUBERNETES) --nodes $(NODES)

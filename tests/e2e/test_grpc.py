@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,6 +17,7 @@ from kubernetes import client as kubernetes
 
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import render_scheduler_config
+from hack.grpcurl.build import binary
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, ChangeKind, Client, Phase, PodOwner, Spec
 from tests.e2e.cluster import Corner
@@ -25,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 SCHEDULER = "over-grpc"
 SYSTEM = "reserver-system"
+GRPCURL = binary()
+"""`make grpcurl` builds it."""
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +117,8 @@ async def test_a_set_is_held_whole_or_not_at_all(corner: Corner, served: Reserve
             await client.create_set({**specs, f"{corner.name}-more": spec(corner, nodes[0])})
         made = await client.create_set(specs)
         assert all(each.is_backed for each in made)
+        for each in made:
+            await client.release(each.name)
 
 
 async def test_beyond_loopback_a_token_and_a_right_are_needed(
@@ -132,7 +139,7 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
     _grant_reading(api, "grpc-reader")
     log = tmp_path / "log"
     with ReserverProcess(reserver_kubeconfig, log, *flags, wait_ready=False) as process:
-        wait_for(lambda: " ready " in log.read_text(), "reserver is ready")
+        wait_for(lambda: '"event": "ready"' in log.read_text(), "reserver is ready")
         roots = ca.cert_pem.bytes()
         async with Client(process.grpc_address, root_certificates=roots) as client:
             with pytest.raises(CallFailed, match="UNAUTHENTICATED"):
@@ -143,7 +150,7 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
                 await client.get("nothing")
             with pytest.raises(CallFailed, match="PERMISSION_DENIED"):
                 await client.release("nothing")
-    audit = [line for line in log.read_text().splitlines() if " audit " in line]
+    audit = [line for line in log.read_text().splitlines() if '"event": "audit"' in line]
     assert any("UNAUTHENTICATED" in line for line in audit)
     who = f"system:serviceaccount:{SYSTEM}:grpc-reader"
     assert any("PERMISSION_DENIED" in line and who in line for line in audit)
@@ -176,3 +183,33 @@ def _token(api: Any, name: str) -> str:
     request = {"spec": {"expirationSeconds": 600}}
     answer = api.create_namespaced_service_account_token(name, SYSTEM, request)
     return str(answer.status.token)
+
+
+def test_grpcurl_lists_describes_calls_and_checks(served: ReserverProcess, corner: Corner) -> None:
+    """A client that nobody here wrote, which knows the contract from reflection only."""
+    (node,) = corner.add_nodes(1, cpu="4")
+    name = f"{corner.name}-curl"
+
+    def curl(*arguments: str, data: object = None) -> str:
+        command = [str(GRPCURL), "-plaintext"]
+        command += ["-d", json.dumps(data)] if data is not None else []
+        done = subprocess.run(
+            [*command, served.grpc_address, *arguments], capture_output=True, text=True, check=False
+        )
+        return done.stdout + done.stderr
+
+    service = "reserver.v1.ReservationService"
+    assert service in curl("list").splitlines()
+    assert "rpc CreateSet" in curl("describe", service)
+    assert '"SERVING"' in curl("grpc.health.v1.Health/Check", data={"service": service})
+    owner = {"pod": {"namespace": corner.name, "name": "owner"}}
+    wanted = {"owners": [owner], "node": node, "resources": {"cpu": "1"}, "ttl": "600s"}
+    made = json.loads(curl(f"{service}/Create", data={"name": name, "spec": wanted}))
+    assert made["reservation"]["spec"]["resources"] == {"cpu": "1"}
+    refused = curl(f"{service}/Create", data={"name": name, "spec": {**wanted, "resources": {}}})
+    assert "Code: InvalidArgument" in refused
+    assert '"field": "spec.resources"' in refused
+    free = json.loads(curl("reserver.v1.CapacityService/ListNodes", data={"node_names": [node]}))
+    assert free["nodes"][0]["resources"]["cpu"]["held"] == "1"
+    assert curl(f"{service}/Release", data={"name": name}).strip() == "{}"
+    assert "Code: NotFound" in curl(f"{service}/Get", data={"name": name})
