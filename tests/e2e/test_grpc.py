@@ -206,7 +206,8 @@ def test_grpcurl_lists_describes_calls_and_checks(served: ReserverProcess, corne
     wanted = {"owners": [owner], "node": node, "resources": {"cpu": "1"}, "ttl": "600s"}
     made = json.loads(curl(f"{service}/Create", data={"name": name, "spec": wanted}))
     assert made["reservation"]["spec"]["resources"] == {"cpu": "1"}
-    refused = curl(f"{service}/Create", data={"name": name, "spec": {**wanted, "resources": {}}})
+    bad = {"name": f"{name}-bad", "spec": {**wanted, "resources": {}}}
+    refused = curl(f"{service}/Create", data=bad)
     assert "Code: InvalidArgument" in refused
     assert '"field": "spec.resources"' in refused
     free = json.loads(curl("reserver.v1.CapacityService/ListNodes", data={"node_names": [node]}))
