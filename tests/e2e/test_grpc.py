@@ -206,10 +206,10 @@ def test_grpcurl_lists_describes_calls_and_checks(served: ReserverProcess, corne
     wanted = {"owners": [owner], "node": node, "resources": {"cpu": "1"}, "ttl": "600s"}
     made = json.loads(curl(f"{service}/Create", data={"name": name, "spec": wanted}))
     assert made["reservation"]["spec"]["resources"] == {"cpu": "1"}
-    bad = {"name": f"{name}-bad", "spec": {**wanted, "resources": {}}}
+    bad = {"name": f"{name}-bad", "spec": {**wanted, "resources": {"cpu": "lots"}}}
     refused = curl(f"{service}/Create", data=bad)
     assert "Code: InvalidArgument" in refused
-    assert '"field": "spec.resources"' in refused
+    assert '"field": "spec.resources.cpu"' in refused
     free = json.loads(curl("reserver.v1.CapacityService/ListNodes", data={"node_names": [node]}))
     assert free["nodes"][0]["resources"]["cpu"]["held"] == "1"
     assert curl(f"{service}/Release", data={"name": name}).strip() == "{}"
