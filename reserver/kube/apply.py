@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from itertools import count
 
@@ -108,6 +108,15 @@ class Apply:
             return await self._delete(edit)
         return await self.edit_at(edit) is not None
 
+    async def edit_all(self, edits: Sequence[Edit]) -> bool:
+        """Make all edits, which are of one ConfigMap, or none; return False when none was made.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        patch = [operation for edit in edits for operation in edit.patch()]
+        return await self._patch_at(edits[0].path, patch) is not None
+
     async def _delete(self, deletion: Deletion) -> bool:
         try:
             await self._client.delete(deletion.path, deletion.options())
@@ -123,8 +132,11 @@ class Apply:
         Raises:
             ApiError: the API server refused, or did not answer.
         """
+        return await self._patch_at(edit.path, edit.patch())
+
+    async def _patch_at(self, path: str, patch: list[dict[str, str]]) -> int | None:
         try:
-            answer = await self._client.patch(edit.path, edit.patch(), JSON_PATCH)
+            answer = await self._client.patch(path, patch, JSON_PATCH)
         except ApiError as exc:
             # 422 is how the API server says that a JSON patch's test failed.
             if exc.status in {HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.NOT_FOUND}:

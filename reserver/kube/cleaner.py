@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import structlog
@@ -11,11 +11,12 @@ import structlog
 from reserver.errors import ApiError
 from reserver.kube.apply import Apply
 from reserver.reservations.reservation import Ref
-from reserver.wire.edits import Deletion, Edit
+from reserver.wire.edits import Deletion, Edit, together
 
 log = structlog.get_logger(__name__)
 
 _RETRY_S = 5.0
+_AT_ONCE = 50
 
 
 class Tidied(Protocol):
@@ -26,7 +27,7 @@ class Tidied(Protocol):
 
 
 class Cleaner:
-    """Removes entries that have expired or were claimed, one key or object at a time.
+    """Removes entries that have expired or were claimed, each only as it was seen.
 
     What was claimed goes at once: the pod that says so may be deleted any moment, and whoever
     starts after that would take the entry for one that nobody has claimed.
@@ -72,23 +73,52 @@ class Cleaner:
         """
         failed: dict[Ref, None] = {}
         while self._touched:
+            batches = together(self._take_due(store))
+            while batches:
+                batch = batches.pop(0)
+                try:
+                    await self._make(batch)
+                except ApiError as exc:
+                    where = str(batch[0].ref)
+                    log.warning("store cannot be tidied, retrying", key=where, why=str(exc))
+                    if not exc.is_definite:  # Else other places may be allowed.
+                        batch += [edit for later in batches for edit in later]
+                        batches.clear()
+                    failed |= dict.fromkeys(edit.ref for edit in batch)
+                    if not exc.is_definite:
+                        self._touched |= failed
+                        return False
+        self._touched |= failed
+        return not failed
+
+    def _take_due(self, store: Tidied) -> list[Edit | Deletion]:
+        """Return some of the edits that are due; what is touched meanwhile is looked at again."""
+        due: list[Edit | Deletion] = []
+        while self._touched and len(due) < _AT_ONCE:
             ref = next(iter(self._touched))
-            del self._touched[ref]  # It may be touched again while it is edited.
+            del self._touched[ref]
             edit = store.due_edit(ref, self._clock())
-            if edit is None:
-                continue
-            try:
-                done = await self._apply.edit(edit)
-            except ApiError as exc:
-                log.warning("store cannot be tidied, retrying", key=str(ref), why=str(exc))
-                failed[ref] = None
-                if exc.is_definite:
-                    continue  # Other places may be allowed.
-                break
+            if edit is not None:
+                due.append(edit)
+        return due
+
+    async def _make(self, batch: list[Edit | Deletion]) -> None:
+        """Make edits in one request where that can be, and otherwise each by itself.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        at_once = [edit for edit in batch if isinstance(edit, Edit)]
+        if len(at_once) > 1 and await self._apply.edit_all(at_once):
+            self._count(batch, done=True)
+            return
+        for edit in batch:
+            self._count((edit,), done=await self._apply.edit(edit))
+
+    def _count(self, batch: Iterable[Edit | Deletion], *, done: bool) -> None:
+        for edit in batch:
             if done:
                 self._done(edit)
             self.edits += done
             self.lost += not done
-            log.info("store tidied", key=str(ref), reason=edit.reason, done=done)
-        self._touched |= failed
-        return not failed
+            log.info("store tidied", key=str(edit.ref), reason=edit.reason, done=done)

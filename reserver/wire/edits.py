@@ -8,7 +8,7 @@ as preconditions. So their edit wins, and ours is made anew or not at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,14 @@ class Deletion:
     def options(self) -> dict[str, object]:
         """Return the DeleteOptions."""
         return {"preconditions": {"uid": self.uid, "resourceVersion": self.version}}
+
+
+def together(edits: Iterable[Edit | Deletion]) -> list[list[Edit | Deletion]]:
+    """Return edits in lists that one request can make: those of one ConfigMap, or one deletion."""
+    batches: dict[str, list[Edit | Deletion]] = {}
+    for edit in edits:
+        batches.setdefault(edit.path, []).append(edit)
+    return list(batches.values())
 
 
 def insertion(entries: Mapping[str, str], *, into_empty: bool) -> list[dict[str, Any]]:

@@ -133,8 +133,8 @@ def test_a_missing_permission_is_named_once_and_retried(
     log = tmp_path / "log"
     with ReserverProcess(nobody, log, wait_ready=False) as reserver:
         wait_for(lambda: "does not accept the credentials" in log.read_text(), "the log says why")
-        _, reasons = reserver.get("/readyz")
-        assert "/api/v1/pods is not listed yet: the API server does not accept" in reasons
+        why = "/api/v1/pods is not listed yet: the API server does not accept"
+        wait_for(lambda: why in reserver.get("/readyz")[1], "so does /readyz")
 
 
 def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
