@@ -14,7 +14,7 @@ from itertools import count
 
 import structlog
 
-from reserver.errors import ApiError, ReserverError, Taken
+from reserver.errors import ApiError, InvalidInput, ReserverError, Taken
 from reserver.kube.apply import Apply
 from reserver.kube.client import JSON_PATCH, ApiClient
 from reserver.kube.store import LABEL_KEY, LABEL_VALUE, Name, Store
@@ -73,7 +73,14 @@ class Booking:
         return None
 
     def place(self, size: int) -> Ref:
-        """Return a place, its key empty, with room for so many bytes of keys and values."""
+        """Return a place, its key empty, with room for so many bytes of keys and values.
+
+        Raises:
+            InvalidInput: no ConfigMap takes so many.
+        """
+        if size > MOST_BYTES:
+            problem = f"{size} bytes are too many for one ConfigMap"
+            raise InvalidInput("", problem, f"write {MOST_BYTES} at most together")
         for configmap in self._names():
             used = self._store.size((self._namespace, configmap))
             if not used or used + size <= MOST_BYTES:

@@ -147,7 +147,8 @@ class Store:
     async def shown(self, name: Name, revision: int) -> None:
         """Wait until a ConfigMap has been seen as it was at a resourceVersion, or later."""
         document = self._documents.get(name)
-        if document is not None and document.metadata.revision < revision:
+        is_expected = any((ref.namespace, ref.configmap) == name for ref in self._expected)
+        if document.metadata.revision < revision if document else is_expected:
             seen = asyncio.get_running_loop().create_future()
             self._shown.append((name, revision, seen))
             await seen

@@ -198,6 +198,22 @@ async def test_a_set_that_can_never_fit_is_told_so(world: World, impossible: Any
     assert not len(world.running.watched.ledger)
 
 
+async def test_a_refusal_of_much_and_of_long_words_arrives(world: World) -> None:
+    request = pb.CreateSetRequest(reservations=entries(*[spec("n" * 200)] * 500))
+    code, reason, fields = await refused(world.api.CreateSet(request))
+    assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
+    assert "reservations[0]" in fields
+    code, _, fields = await refused(
+        world.api.Create(pb.CreateRequest(name="\N{SNOWMAN}" * 2**20, spec=spec()))
+    )
+    assert (code, list(fields)) == (grpc.StatusCode.INVALID_ARGUMENT, ["name"])
+    large = spec()
+    large.owners.extend(pb.Owner(pod=pb.PodOwner(name="x" * 200)) for _ in range(5000))
+    code, *_ = await refused(world.api.Create(pb.CreateRequest(name="large", spec=large)))
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert not len(world.running.watched.ledger)
+
+
 async def test_sets_from_many_clients_never_hold_more_than_there_is(world: World) -> None:
     async def one(number: int) -> bool:
         wanted = entries(spec("worker-1"), spec("worker-2"), prefix=f"set{number}")

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import grpc
 import structlog
 
+from reserver.cluster.quantity import shorten
 from reserver.errors import NotReady, ReserverError
 from reserver.server.rpc import refusal
 from reserver.server.rpc.access import Access, Call, call_of
@@ -134,7 +135,12 @@ class Calls(grpc.aio.ServerInterceptor):
         self._counted.count_rpc(call.method, code, time.perf_counter() - began)
         if call.writes or code in {"UNAUTHENTICATED", "PERMISSION_DENIED"}:
             log.info(
-                "audit", who=caller.get(), call=call.method, what=_what(request), code=code, **more
+                "audit",
+                who=caller.get(),
+                call=call.method,
+                what=shorten(_what(request), 200),
+                code=code,
+                **more,
             )
 
 

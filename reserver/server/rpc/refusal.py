@@ -7,14 +7,17 @@ from collections.abc import Iterable
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 
+from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError
 
 DOMAIN = "reserver.io"
 """Of each ErrorInfo."""
 
 DETAILS_KEY = "grpc-status-details-bin"
-_MOST_FIELDS = 50
-_MOST_TEXT = 500
+# Details travel in a header, and gRPC allows 8 KiB for all headers.
+_MOST_FIELDS = 20
+_MOST_TEXT = 200
+_MOST_BYTES = 4096
 
 Field = tuple[str, str]
 """Path and description of what is wrong with a field."""
@@ -36,7 +39,7 @@ class Refusal(ReserverError):
         super().__init__(code, reason, message)
         self.code = code
         self.reason = reason
-        self.message = message[:_MOST_TEXT]
+        self.message = shorten(message, _MOST_TEXT)
         self.fields = tuple(fields)
 
     def __str__(self) -> str:
@@ -50,13 +53,13 @@ class Refusal(ReserverError):
         info = error_details_pb2.ErrorInfo(reason=self.reason, domain=DOMAIN)
         status.details.add().Pack(info)
         if self.fields:
-            violations = [
-                error_details_pb2.BadRequest.FieldViolation(
-                    field=field, description=text[:_MOST_TEXT]
-                )
-                for field, text in self.fields[:_MOST_FIELDS]
-            ]
-            status.details.add().Pack(error_details_pb2.BadRequest(field_violations=violations))
+            request = error_details_pb2.BadRequest()
+            for field, text in self.fields[:_MOST_FIELDS]:
+                if request.ByteSize() < _MOST_BYTES:
+                    request.field_violations.add(
+                        field=shorten(field, _MOST_TEXT), description=shorten(text, _MOST_TEXT)
+                    )
+            status.details.add().Pack(request)
         raw: bytes = status.SerializeToString()
         return raw
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ MOST_IN_SET = 500
 MOST_REQUEST_ID = 64
 
 _REMEMBERED = 50_000
+"""So many reservations that were created with a request id are remembered."""
+
 _REMEMBERED_S = 600.0
 """How long a request id is known after what it created has gone, in seconds."""
 
@@ -64,7 +67,7 @@ class _Begun:
     """A request to create that is under way, or done.
 
     Attributes:
-        request: what was asked for, to tell it from another one of the same id.
+        request: digest of what was asked for, to tell it from another one of the same id.
         refs: where it is written.
         shown: how it was in the beginning.
         task: ends when it is known whether it was written.
@@ -93,7 +96,9 @@ class Reservations(ReservationServiceServicer):
         self._catalogue = catalogue
         self._feed = feed
         self._booking = booking
-        self._begun: TTLCache[tuple[str, str], _Begun] = TTLCache(_REMEMBERED, _REMEMBERED_S, clock)
+        self._begun: TTLCache[tuple[str, str], _Begun] = TTLCache(
+            _REMEMBERED, _REMEMBERED_S, clock, lambda begun: len(begun.refs)
+        )
 
     async def Create(self, request: pb.CreateRequest, context: Aio) -> pb.CreateResponse:  # noqa: ARG002, N802
         """Write a reservation; its hold is in force when this returns."""
@@ -216,7 +221,7 @@ class Reservations(ReservationServiceServicer):
             problem = f"{len(name)} characters are too many"
             raise InvalidInput("requestId", problem, f"send {MOST_REQUEST_ID} at most")
         begun = self._begun.get((caller.get(), name)) if name else None
-        if begun is not None and begun.request != request.SerializeToString(deterministic=True):
+        if begun is not None and begun.request != _digest(request):
             problem = "was another request's"
             raise InvalidInput("requestId", problem, "choose one for each request")
         return begun
@@ -265,8 +270,7 @@ class Reservations(ReservationServiceServicer):
         refs: tuple[Ref, ...],
         task: asyncio.Task[ReserverError | None],
     ) -> _Begun:
-        raw = request.SerializeToString(deterministic=True)
-        begun = _Begun(raw, refs, tuple(self._show(ref) for ref in refs), task)
+        begun = _Begun(_digest(request), refs, tuple(self._show(ref) for ref in refs), task)
         if request.request_id:
             self._begun[caller.get(), request.request_id] = begun
         return begun
@@ -391,6 +395,10 @@ def _under(path: str) -> Iterator[None]:
         yield
     except InvalidInput as exc:
         raise (exc.under(path) if path else exc) from exc
+
+
+def _digest(request: pb.CreateRequest | pb.CreateSetRequest) -> bytes:
+    return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
 
 
 def _done() -> asyncio.Task[ReserverError | None]:
