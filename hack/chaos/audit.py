@@ -12,9 +12,9 @@ import yaml
 
 from hack.chaos.api import Api
 from hack.chaos.book import Book, Hold
-from hack.chaos.forms import LIST_STORE, SPEC_STORE
+from hack.chaos.forms import LIST_STORE, OBJECT_STORE, SPEC_STORE
 from hack.chaos.replicas import Replicas
-from hack.chaos.store import owner_of, path_of
+from hack.chaos.store import objects_path, owner_of, path_of
 
 
 @dataclass(frozen=True)
@@ -118,3 +118,6 @@ def _owners(api: Api) -> Iterator[tuple[str, str]]:
             else:
                 pod: dict[str, Any] = yaml.safe_load(text)["owners"][0]["pod"]
                 yield pod["namespace"], pod["name"]
+    for item in api.get(objects_path(OBJECT_STORE[0]))["items"]:
+        pod = item["spec"]["owners"][0]["pod"]
+        yield pod["namespace"], pod["name"]

@@ -1,4 +1,4 @@
-"""The three ways to write a reservation into a ConfigMap, with all that a storm varies."""
+"""The ways to write a reservation, as a key or an object, with all that a storm varies."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ SPEC_STORE = ("reserver-system", "e2e")
 
 LIST_STORE = ("unicore", "reservation")
 """That of the one that reserver is told of by name."""
+
+
+OBJECT_STORE = ("reserver-system", "")
+"""Where Reservation objects are written: their namespace; each has a name of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,7 @@ class Form:
 
     Attributes:
         name: for a person.
-        store: namespace and name of the ConfigMap.
+        store: namespace and name of the ConfigMap; no name for objects.
         is_list: whether a node's reservations stand in one list under its name.
         write: the value, or the item of the list.
     """
@@ -89,9 +93,15 @@ def _long(terms: Terms) -> str:
     return json.dumps({**owner, **amounts, "expireAt": _moment(terms.expires)})
 
 
+def _object(terms: Terms) -> str:
+    """Return a spec as the API server gives it back."""
+    return json.dumps(_spec(terms) | {"slots": 1}, sort_keys=True)
+
+
 FORMS = (
     Form("yaml", SPEC_STORE, is_list=False, write=lambda terms: yaml.safe_dump(_spec(terms))),
     Form("json", SPEC_STORE, is_list=False, write=lambda terms: json.dumps(_spec(terms))),
     Form("short-list", LIST_STORE, is_list=True, write=_short),
     Form("long-list", LIST_STORE, is_list=True, write=_long),
+    Form("object", OBJECT_STORE, is_list=False, write=_object),
 )

@@ -14,6 +14,9 @@ from typing import Any
 from hack.chaos.api import Api, ApiFault
 from hack.chaos.forms import Form, Terms
 
+Write = Callable[[str | None], None]
+"""Has a place say something else, None for nothing."""
+
 _PAUSE = 0.2  # seconds, after a request without an answer
 
 
@@ -24,6 +27,11 @@ class Place:
     store: tuple[str, str]
     key: str
     item: str = ""
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is a Reservation, which has the key as its name."""
+        return not self.store[1]
 
     @classmethod
     def of(cls, form: Form, terms: Terms) -> Place:
@@ -47,7 +55,7 @@ class Journal:
     def write(self, place: Place, text: str | None) -> None:
         """Notes that an entry now says `text`; None: it was removed."""
         line: dict[str, Any] = {"at": time.time(), "op": "remove" if text is None else "put"}
-        line |= {"configmap": "/".join(place.store), "key": place.key}
+        line |= {"configmap": "/".join(filter(None, place.store)), "key": place.key}
         if place.item:
             line["item"] = place.item
         if text is not None:
@@ -77,20 +85,13 @@ class StoreHand:
         return self._change(place, lambda _: None)
 
     def _change(self, place: Place, edit: Callable[[str | None], str | None]) -> bool:
-        path = path_of(place.store)
         is_open = False  # a request without an answer may have been carried out
         while True:
             try:
-                configmap = self._api.get(path)
-                value = (configmap.get("data") or {}).get(place.key)
-                before = _entry(place, value)
+                before, write = self._object(place) if place.is_object else self._key(place)
                 after = edit(before)
                 if before != after:
-                    patch = {
-                        "metadata": {"resourceVersion": configmap["metadata"]["resourceVersion"]},
-                        "data": {place.key: _value(place, value, after)},
-                    }
-                    self._api.patch(path, patch)
+                    write(after)
                 elif not is_open:
                     return after is not None
                 self._journal.write(place, after)
@@ -103,6 +104,49 @@ class StoreHand:
                 self._stop.wait(_PAUSE)
             else:
                 return True
+
+    def _key(self, place: Place) -> tuple[str | None, Write]:
+        """Returns what an entry of a ConfigMap says, and what changes it."""
+        path = path_of(place.store)
+        configmap = self._api.get(path)
+        value = (configmap.get("data") or {}).get(place.key)
+
+        def write(after: str | None) -> None:
+            patch = {
+                "metadata": {"resourceVersion": configmap["metadata"]["resourceVersion"]},
+                "data": {place.key: _value(place, value, after)},
+            }
+            self._api.patch(path, patch)
+
+        return _entry(place, value), write
+
+    def _object(self, place: Place) -> tuple[str | None, Write]:
+        """Returns what a Reservation says, and what creates, changes or deletes it."""
+        path = f"{objects_path(place.store[0])}/{place.key}"
+        try:
+            item = self._api.get(path)
+        except ApiFault as fault:
+            if fault.status != HTTPStatus.NOT_FOUND:
+                raise
+            item = None
+
+        def write(after: str | None) -> None:
+            if item is None:
+                kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+                said = {"metadata": {"name": place.key}, "spec": json.loads(after or "")}
+                self._api.create(objects_path(place.store[0]), kind | said)
+            elif after is None:
+                self._api.delete(path, uid=item["metadata"]["uid"])
+            else:
+                version = {"resourceVersion": item["metadata"]["resourceVersion"]}
+                self._api.patch(path, {"metadata": version, "spec": json.loads(after)})
+
+        return json.dumps(item["spec"], sort_keys=True) if item else None, write
+
+
+def objects_path(namespace: str) -> str:
+    """The API server's path of a namespace's Reservations."""
+    return f"/apis/reserver.io/v1alpha1/namespaces/{namespace}/reservations"
 
 
 def path_of(store: tuple[str, str]) -> str:

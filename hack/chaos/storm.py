@@ -78,7 +78,9 @@ class Storm:
             World(self.plane.kubeconfig, api, self.scale, self.seed, stop) as world,
         ):
             book = Book(world.nodes, self._grace())
-            with Recorder(self.plane.kubeconfig, self.folder, configmaps=[LIST_STORE]):
+            with Recorder(
+                self.plane.kubeconfig, self.folder, configmaps=[LIST_STORE], objects=True
+            ):
                 faults, remains, created = self._storm(api, world, book, stop)
             self.show("judging")
             report = judge(read_history(self.folder), self._rules())

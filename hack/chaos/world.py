@@ -14,14 +14,15 @@ from typing import Any, Self
 import yaml
 
 from hack.chaos.api import Api, ApiFault
-from hack.chaos.forms import LIST_STORE, SPEC_STORE
+from hack.chaos.forms import LIST_STORE, OBJECT_STORE, SPEC_STORE
 from hack.chaos.pods import Pods, filling
 from hack.chaos.scale import Scale
-from hack.chaos.store import path_of
+from hack.chaos.store import objects_path, path_of
 from hack.controlplane.cluster import create_nodes, service_account_kubeconfig
 from hack.controlplane.kubeconfig import kubectl
 
 ROOT = Path(__file__).parents[2]
+CRD = ROOT / "scheduler-config/core/crd.yaml"
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 SCHEDULER = "chaos-scheduler"
@@ -48,6 +49,8 @@ def install(kubeconfig: Path, folder: Path) -> Path:
     manifest = folder / "install.json"
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     kubectl(kubeconfig, "apply", "-f", str(manifest))
+    kubectl(kubeconfig, "apply", "-f", str(CRD))
+    kubectl(kubeconfig, "wait", "--for=condition=Established", "crd/reservations.reserver.io")
     path = folder / "reserver-kubeconfig"
     service_account_kubeconfig(kubeconfig, "reserver-system", "reserver", path)
     return path
@@ -109,6 +112,10 @@ class World:
             data = self._api.get(path_of(store)).get("data") or {}
             mine = [key for key in data if key.startswith(self.name)]
             self._api.patch(path_of(store), {"data": dict.fromkeys(mine)})
+        objects = objects_path(OBJECT_STORE[0])
+        for item in self._api.get(objects)["items"]:
+            if item["metadata"]["name"].startswith(self.name):
+                self._api.delete(f"{objects}/{item['metadata']['name']}")
 
     def _await_account(self) -> None:
         """Pods are refused until the controller manager has given the namespace its account."""

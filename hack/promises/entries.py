@@ -1,4 +1,4 @@
-"""What a store ConfigMap says, in the three forms that docs/reservations.md describes."""
+"""What the store says, in the three forms that docs/reservations.md describes and as objects."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Place(NamedTuple):
     """Where an entry stands.
 
     Attributes:
-        configmap: as ``namespace/name``.
-        key: the data key.
+        configmap: as ``namespace/name``; of a Reservation its namespace alone.
+        key: the data key, or the Reservation's name.
         item: in a list, the owner as ``namespace/name``; what is written there if it is broken.
     """
 

@@ -39,7 +39,7 @@ class Line:
 
     Attributes:
         moment: when.
-        collection: pods, nodes or configmaps.
+        collection: pods, nodes, configmaps or reservations.
         kind: ADDED, MODIFIED, DELETED or LISTED.
         item: the object, as it was after the write; as it was before it for DELETED.
     """
@@ -60,7 +60,7 @@ class Gap:
     """Revisions that nobody showed us: the API server had forgotten them when we asked.
 
     Attributes:
-        collection: pods, nodes or configmaps.
+        collection: pods, nodes, configmaps or reservations.
         since: the last write that we saw before it.
         until: when all was listed anew.
         gone: what existed before and did not then, as ``namespace/name``.

@@ -1,4 +1,4 @@
-"""Records every write to pods, nodes and the store's ConfigMaps, for `hack.promises` to judge.
+"""Records every write to pods, nodes and what holds reservations, for `hack.promises` to judge.
 
 `history.jsonl` has one line a write: ``{"at", "collection", "type", "object"}``; `at` is when the
 recorder received it, in unix seconds. Besides ADDED, MODIFIED, DELETED and LISTED there are GAP
@@ -26,6 +26,7 @@ from hack.promises.watch import Watch
 
 HISTORY = "history.jsonl"
 _LABEL = "reserver.io/store=true"
+_OBJECTS = ("reserver.io", "v1alpha1", "reservations")
 _READY = "recording"
 _START_S = 60.0
 _LINGER_S = 1.0
@@ -40,6 +41,7 @@ class Recorder:
         folder: where `history.jsonl` is written.
         configmaps: (namespace, name) of stores without the label.
         label_namespace: where ConfigMaps labelled as stores are recorded.
+        objects: record Reservations, too; the API server has to know them.
     """
 
     def __init__(
@@ -48,12 +50,16 @@ class Recorder:
         folder: Path,
         configmaps: Sequence[tuple[str, str]] = (),
         label_namespace: str = "reserver-system",
+        *,
+        objects: bool = False,
     ) -> None:
         self._folder = folder
         self._command = [sys.executable, "-m", "hack.promises.record", str(folder)]
         self._command += ["--kubeconfig", str(kubeconfig), "--label-namespace", label_namespace]
         for namespace, name in configmaps:
             self._command += ["--configmap", f"{namespace}/{name}"]
+        if objects:
+            self._command.append("--objects")
 
     def __enter__(self) -> Self:
         """Return once all is listed and watched.
@@ -110,7 +116,14 @@ class Journal:
             self._file.close()
 
 
-def record(core: Any, folder: Path, configmaps: Sequence[str], label_namespace: str) -> None:  # noqa: ANN401 - the client's types do not know _preload_content
+def record(
+    core: Any,  # noqa: ANN401 - the client's types do not know _preload_content
+    folder: Path,
+    configmaps: Sequence[str],
+    label_namespace: str,
+    *,
+    objects: bool,
+) -> None:
     """Record until standard input ends; print a line once all is listed."""
     stopping = threading.Event()
     journal = Journal(folder / HISTORY)
@@ -125,6 +138,10 @@ def record(core: Any, folder: Path, configmaps: Sequence[str], label_namespace: 
         selector = f"metadata.name={name}"
         named = partial(core.list_namespaced_config_map, namespace, field_selector=selector)
         requests.append(("configmaps", named))
+    if objects:
+        custom: Any = client.CustomObjectsApi(core.api_client)
+        listing = partial(custom.list_cluster_custom_object, *_OBJECTS)
+        requests.append(("reservations", listing))
     watches = [Watch(name, request, journal.write, stopping) for name, request in requests]
     for watch in watches:
         watch.start()
@@ -145,10 +162,12 @@ def main() -> None:
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--configmap", action="append", default=[], metavar="NAMESPACE/NAME")
     parser.add_argument("--label-namespace", default="reserver-system")
+    parser.add_argument("--objects", action="store_true", help="record Reservations, too")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     core = client.CoreV1Api(config.new_client_from_config(str(options.kubeconfig)))
-    record(core, options.folder, options.configmap, options.label_namespace)
+    arguments = (core, options.folder, options.configmap, options.label_namespace)
+    record(*arguments, objects=options.objects)
 
 
 if __name__ == "__main__":

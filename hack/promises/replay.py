@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from hack.promises.amounts import amounts, pod_requests
 from hack.promises.entries import DEFAULT_TTL_S, Entry, Place, read_key
@@ -23,13 +23,14 @@ def replay(history: History) -> World:
     by_uid: dict[str, list[Line]] = {}
     by_node: dict[str, list[Line]] = {}
     by_configmap: dict[str, list[Line]] = {}
+    by_object: dict[str, list[Line]] = {}
+    of = {"nodes": by_node, "configmaps": by_configmap, "reservations": by_object}
     for line in history.lines:
         if line.collection == "pods":
             by_uid.setdefault(line.item["metadata"]["uid"], []).append(line)
         else:
-            by = by_node if line.collection == "nodes" else by_configmap
-            by.setdefault(line.name, []).append(line)
-    gaps = {name: _gaps(history, name) for name in ("pods", "nodes", "configmaps")}
+            of[line.collection].setdefault(line.name, []).append(line)
+    gaps = {name: _gaps(history, name) for name in ("pods", *of)}
     heirs = _heirs(by_uid.values())
     pods = tuple(_pod(lines, gaps["pods"], heirs.get(uid)) for uid, lines in by_uid.items())
     nodes = {name[1:]: tuple(_nodes(lines, gaps["nodes"])) for name, lines in by_node.items()}
@@ -38,6 +39,8 @@ def replay(history: History) -> World:
         for name, lines in by_configmap.items()
         for life in _Store(name, gaps["configmaps"]).lives(lines)
     ]
+    for name, lines in by_object.items():
+        lives += _Object(name.partition("/")[0], gaps["reservations"]).lives(lines)
     lives.sort(key=lambda life: life.written.revision)
     return World(history, pods, nodes, tuple(lives))
 
@@ -124,7 +127,7 @@ def _binding(lines: list[Line], gaps: tuple[Gap, ...]) -> Binding | None:
 def _claims(item: Mapping[str, Any]) -> frozenset[str]:
     text = (item["metadata"].get("annotations") or {}).get(_CLAIMS, "[]")
     try:
-        return frozenset(claim.rpartition("@")[0] for claim in json.loads(text))
+        return frozenset(claim.rpartition("@")[0].partition("#")[0] for claim in json.loads(text))
     except (ValueError, TypeError, AttributeError):
         return frozenset()
 
@@ -200,6 +203,7 @@ class _Store:
 
     configmap: str
     gaps: tuple[Gap, ...]
+    holds_many: ClassVar[bool] = True
 
     def lives(self, lines: list[Line]) -> Iterator[Life]:
         """Yield them, in the order in which they end."""
@@ -209,7 +213,7 @@ class _Store:
             now = {} if line.kind == "DELETED" else self._entries(line.item)
             gone = _beginning(gap) if gap else line.moment
             for place in [place for place in living if not _goes_on(living[place], now)]:
-                deleted = line.kind == "DELETED"
+                deleted = line.kind == "DELETED" and self.holds_many
                 yield replace(living.pop(place), gone=gone, deleted=deleted, in_gap=gap is not None)
             for place, entry in now.items():
                 if place in living:
@@ -224,6 +228,18 @@ class _Store:
         for key, text in (item.get("data") or {}).items():
             entries |= read_key(self.configmap, key, text)
         return entries
+
+
+class _Object(_Store):
+    """Reads the lives of what stood in one Reservation, as the only key of its namespace's store.
+
+    Its place is ``namespace/name``; one that is deleted is an entry that is removed.
+    """
+
+    holds_many = False
+
+    def _entries(self, item: Mapping[str, Any]) -> dict[Place, Entry]:
+        return read_key(self.configmap, item["metadata"]["name"], json.dumps(item.get("spec")))
 
 
 def _goes_on(life: Life, now: Mapping[Place, Entry]) -> bool:

@@ -111,6 +111,10 @@ def _shows(case: Case, life: Life, write: Write, entry: Entry) -> bool:
 def _cannot_tell(case: Case, write: Write) -> bool:
     """Return whether the revision with a write may have been missed, or not have come yet."""
     history, slack = case.world.history, case.rules.manager_s
-    gaps = [(g.since.at, g.until.at) for g in history.gaps if g.collection == "configmaps"]
+    gaps = [
+        (g.since.at, g.until.at)
+        for g in history.gaps
+        if g.collection in {"configmaps", "reservations"}
+    ]
     blind = [*gaps, *((o.since, o.until) for o in history.outages), (history.end, float("inf"))]
     return any(since - slack <= write.at <= until + slack for since, until in blind)
