@@ -46,5 +46,5 @@ def test_all_promises_are_kept_in_a_storm(
     assert outcome.is_good, details(outcome)
     # It was a storm at all.
     assert outcome.faults > RESTARTS, details(outcome)
-    assert outcome.owners > SCALE.reservations / 4, details(outcome)
+    assert outcome.owners > SCALE.reservations / 6, details(outcome)
     assert outcome.pods_bound > SCALE.pods / 2, details(outcome)
