@@ -54,7 +54,7 @@ def test_a_hold_for_a_pod_of_another_namespace_holds_against_its_namesake(
     corner: Corner, form: Form
 ) -> None:
     (node,) = corner.add_nodes(1, cpu="4")
-    corner.reserve(form, node, "twin", cpu="3000m", namespace="somewhere-else")
+    corner.reserve(form, node, "twin", cpu="3000m", namespace="default")
     corner.wait_held(node)
     corner.create_pod("twin", {"cpu": "2"})
     assert "held by reservation" in corner.wait_refused("twin")
