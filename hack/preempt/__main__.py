@@ -59,11 +59,13 @@ def _storms(count: int) -> dict[str, Outcome]:
                 path = folder / f"{scheduler}.yaml"
                 path.write_text(blind(config) if scheduler == BLIND else config)
                 plane.start_scheduler(path)
-                with Storm(plane.kubeconfig, scheduler, count) as storm:
-                    storm.rage(blind=scheduler == BLIND)
-                    if scheduler == SCHEDULER:
+                is_blind = scheduler == BLIND
+                with Storm(plane.kubeconfig, scheduler, count, blind=is_blind) as storm:
+                    storm.rage()
+                    if not is_blind:
                         for _ in range(_ROUNDS):
                             storm.try_again(lambda: reserver.metric(PREEMPTIONS))
+                        storm.seat_owners()
                     outcomes[scheduler] = storm.outcome()
                 plane.stop_scheduler()
     return outcomes

@@ -15,6 +15,7 @@ from typing import Any, Self
 from hack.chaos.api import Api, ApiFault
 from hack.controlplane.cluster import create_nodes
 from hack.preempt.trials import (
+    HIGH,
     LARGE,
     LOW,
     PRIORITIES,
@@ -41,7 +42,7 @@ class Outcome:
         useful: how many pods were evicted for one that landed.
         useless: those that were evicted from a node with a hold where nobody landed for it.
         elsewhere: those that were evicted from a node without a hold where nobody landed.
-        owners: how many came when all was over, and landed on what was held for them.
+        owners: how many landed on what was held for them (`seat_owners`).
         seconds: from the first pod that came until all were judged.
     """
 
@@ -61,13 +62,18 @@ class Storm:
         kubeconfig: of an administrator.
         scheduler: the name of the kube-scheduler to storm.
         count: how many trials.
+        blind: Reserver is not asked before pods are evicted. Then nobody comes who could take room
+            that was made for another before Reserver sees for whom it was made.
     """
 
-    def __init__(self, kubeconfig: Path, scheduler: str, count: int) -> None:
+    def __init__(
+        self, kubeconfig: Path, scheduler: str, count: int, *, blind: bool = False
+    ) -> None:
         self._kubeconfig = kubeconfig
         self._scheduler = scheduler
         self._api = Api(kubeconfig)
         self._count = count
+        self._blind = blind
         self._name = f"storm-{time.time_ns() // 1_000_000:x}"
         self._pods = f"/api/v1/namespaces/{self._name}/pods"
         self._nodes: list[str] = []
@@ -90,7 +96,7 @@ class Storm:
             for count, cpu in zip(nodes_needed(self._count), (SMALL, LARGE), strict=True)
         )
         self._nodes = [*small, *large]
-        self._trials = list(trials(self._count, small, large))
+        self._trials = list(trials(self._count, small, large, rivals=not self._blind))
         wait_for(self._is_welcome, "the namespace takes pods of each priority")
         self._watcher.start()
         self._create(filler for trial in self._trials for filler in trial.fillers)
@@ -111,20 +117,13 @@ class Storm:
             self._api.delete(f"/api/v1/nodes/{node}")
         self._api.close()
 
-    def rage(self, *, blind: bool = False) -> None:
-        """Lets all preemptors come at once; returns when all have landed or are refused.
-
-        Args:
-            blind: Reserver is not asked before pods are evicted. Then those who can land need not:
-                others may take the room before Reserver sees for whom it was made. Wait until
-                kube-scheduler has walked into all traps instead.
-        """
+    def rage(self) -> None:
+        """Lets all preemptors come at once; returns when all have landed or are refused."""
         began = time.monotonic()
         self._create(self._preemptors())
-        if blind:
+        wait_for(self._are_judged, "all are landed or refused", _PATIENCE_S)
+        if self._blind:
             wait_for(self._are_trapped, "pods are evicted for nothing", _PATIENCE_S)
-        else:
-            wait_for(self._are_judged, "all are landed or refused", _PATIENCE_S)
         self._seconds = time.monotonic() - began
 
     def try_again(self, preemptions: Callable[[], float]) -> None:
@@ -142,7 +141,7 @@ class Storm:
         wait_for(lambda: preemptions() >= expected, "all are tried again")
 
     def outcome(self) -> Outcome:
-        """Has the owners come, and returns what became of all."""
+        """Returns what became of all."""
         fates: dict[str, list[str]] = {"useful": [], "useless": [], "elsewhere": []}
         for trial in self._trials:
             for filler in trial.fillers:
@@ -154,7 +153,7 @@ class Storm:
             useful=len(fates["useful"]),
             useless=tuple(fates["useless"]),
             elsewhere=tuple(fates["elsewhere"]),
-            owners=self._seat_owners(),
+            owners=sum(_owner(node) in self._node_of for t in self._trials for node in t.holds),
             seconds=self._seconds,
         )
 
@@ -163,10 +162,10 @@ class Storm:
             return "useful"
         return "useless" if node in trial.holds else "elsewhere"
 
-    def _seat_owners(self) -> int:
-        """Returns how many owners have landed, once they have; they are of low priority."""
+    def seat_owners(self) -> None:
+        """Has the owners come; returns when all have landed. Nobody's priority is above theirs."""
         owners = [
-            StormPod(_owner(node), cpu, LOW, (node,))
+            StormPod(_owner(node), cpu, HIGH, (node,))
             for trial in self._trials
             for node, cpu in trial.holds.items()
         ]
@@ -176,7 +175,6 @@ class Storm:
             "owners are seated",
             _PATIENCE_S,
         )
-        return len(owners)
 
     def _preemptors(self) -> Iterator[StormPod]:
         return (pod for trial in self._trials for pod in trial.preemptors)

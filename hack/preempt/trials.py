@@ -65,12 +65,12 @@ SMALL, LARGE = 4, 12
 """CPUs of a node."""
 
 
-def trials(count: int, small: list[str], large: list[str]) -> Iterator[Trial]:
+def trials(count: int, small: list[str], large: list[str], *, rivals: bool) -> Iterator[Trial]:
     """Yields so many trials, of each kind in turn, on nodes of 4 and of 12 CPUs.
 
-    It takes `nodes_needed` of them.
+    It takes `nodes_needed` of them. Without rivals nobody comes for what is freed for another.
     """
-    kinds = (_futile, _worthwhile, _choice, _crowd)
+    kinds = (_futile, _worthwhile, _choice, _crowd if rivals else _alone)
     names = (iter(small), iter(large))
     for number in range(count):
         yield kinds[number % len(kinds)](*names)
@@ -109,12 +109,18 @@ def _choice(small: Iterator[str], _: Iterator[str]) -> Trial:
     return trial
 
 
-def _crowd(_: Iterator[str], large: Iterator[str]) -> Trial:
+def _crowd(small: Iterator[str], large: Iterator[str]) -> Trial:
     """What is freed for the first is room for the second too, as far as kube-scheduler knows."""
+    trial = _alone(small, large)
+    trial.ask(*trial.holds, cpu=4, priority=MIDDLE, lands=False)
+    return trial
+
+
+def _alone(_: Iterator[str], large: Iterator[str]) -> Trial:
+    """Evicting one pod makes room beside what is held, and beside a pod that stays."""
     node = next(large)
     trial = Trial(LARGE, {node: 4})
     trial.fill(node, 6)
     trial.fill(node, 2, priority=HIGH)
     trial.ask(node, cpu=6, lands=True)
-    trial.ask(node, cpu=4, priority=MIDDLE, lands=False)
     return trial
