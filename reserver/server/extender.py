@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from http import HTTPStatus
 from typing import Protocol
 
 import structlog
@@ -147,10 +148,19 @@ class Extender:
         """Return on which nodes pods may be evicted for a pod.
 
         Raises:
-            NotReady: the state is not good enough to decide on.
+            NotReady: the state is not good enough to decide on, or the pod cannot be read.
         """
         await self._sight.caught_up()  # As in Bind: whoever is evicted does not come back.
         self._require_ready()
+        try:
+            # This may be the only call for it: it has to be known, to be remembered.
+            await self._find_pod(pod.name, pod.uid)
+        except InvalidInput:
+            return PreemptVerdict((), {})  # It was replaced.
+        except ApiError as exc:
+            if exc.status == HTTPStatus.NOT_FOUND:
+                return PreemptVerdict((), {})
+            raise NotReady(f"pod cannot be read: {exc}") from exc
         verdict = judge_preemption(pod, victims, self._state, self._clock())
         self._state.judged_preemption(pod, verdict.nodes, verdict.spared)
         if verdict.spared:

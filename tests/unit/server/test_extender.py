@@ -293,12 +293,38 @@ async def test_the_owner_of_a_pod_that_only_holds_keep_is_told(served: Served) -
     assert [telling.reason for telling in served.told] == ["HeldByReservations"]
 
 
-async def test_a_pod_that_waits_for_a_preemption_is_known_to_wait(served: Served) -> None:
+@pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown yet"])
+async def test_a_pod_that_nobody_is_evicted_for_is_known_to_wait(
+    served: Served, *, shown: bool
+) -> None:
     asking = pod("a", priority=1000, cpu="3")
-    served.show(SEAT, asking, pod("v", node="worker-1", cpu="2"))
+    served.show(SEAT, pod("v", node="worker-1", cpu="2"))
+    if shown:
+        served.show(asking)
+    else:
+        served.cluster.pods[asking.name] = asking
     verdict = await served.extender.preempt(asking, {"worker-1": ["uid-v"]})
     assert verdict.nodes == ()
     assert served.state.waiting[asking.uid].spared == {"worker-1": ("uid-v",)}
+
+
+@pytest.mark.parametrize("asking", ["ghost", "replaced"])
+async def test_nobody_is_evicted_for_a_pod_that_is_no_more(served: Served, asking: str) -> None:
+    served.show(pod("v", node="worker-1", cpu="2"))
+    served.cluster.pods[name("replaced")] = pod("replaced", uid="another", cpu="4")
+    verdict = await served.extender.preempt(pod(asking, cpu="4"), {"worker-1": ["uid-v"]})
+    assert (verdict.nodes, verdict.spared) == ((), {})
+
+
+async def test_while_the_api_server_is_away_nobody_is_evicted_and_the_pod_is_tried_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(_: object) -> None:
+        raise ApiError(0, "", "connection refused")
+
+    monkeypatch.setattr(served.cluster, "read_pod", away)
+    with pytest.raises(NotReady, match="connection refused"):
+        await served.extender.preempt(pod("a", cpu="4"), {"worker-1": ["uid-v"]})
 
 
 async def test_a_pod_is_explained_if_it_is_known(served: Served) -> None:

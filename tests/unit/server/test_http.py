@@ -186,6 +186,7 @@ async def test_preempt_answers_with_the_nodes_where_evicting_helps(
     served: Served, client: Client
 ) -> None:
     served.show(SEAT, pod("v1", node="worker-1", cpu="1"), pod("v2", node="worker-2", cpu="4"))
+    served.show(pod("a", cpu="1"))
     answer = await post(client, "/preempt", preempt_call("a", w1=["v1"], w2=["v2"]))
     victims = b'{"worker-2":{"Pods":[{"UID":"uid-v2"}],"NumPDBViolations":2}}'
     assert answer == (200, b'{"NodeNameToMetaVictims":' + victims + b"}")
