@@ -81,12 +81,10 @@ class Cleaner:
                 except ApiError as exc:
                     where = str(batch[0].ref)
                     log.warning("store cannot be tidied, retrying", key=where, why=str(exc))
-                    if not exc.is_definite:  # Else other places may be allowed.
-                        batch += [edit for later in batches for edit in later]
-                        batches.clear()
                     failed |= dict.fromkeys(edit.ref for edit in batch)
-                    if not exc.is_definite:
-                        self._touched |= failed
+                    if not exc.is_definite:  # Else other places may be allowed.
+                        left = (edit.ref for later in batches for edit in later)
+                        self._touched |= failed | dict.fromkeys(left)
                         return False
         self._touched |= failed
         return not failed

@@ -12,30 +12,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import count
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations import owner
 from reserver.reservations.claims import Claims
+from reserver.reservations.holdings import Entry, Holdings
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
 
 _OVER = (Phase.CLAIMED, Phase.EXPIRED)
-
-
-@dataclass(slots=True)
-class _Entry:
-    reservation: Reservation
-    since: Written
-    """When its place in the row of those that hold capacity on its node was taken."""
-    written: Written
-    claimants: set[str]
-    """UIDs of the pods that took a slot; one set for all that have the same identity."""
-    order: int
-    """Later ones are greater."""
-    holding: dict[str, int] = field(default_factory=dict)
-    """What the entry adds to its node's row at this moment."""
 
 
 class Ledger:
@@ -55,16 +41,13 @@ class Ledger:
             settled: is told of each reservation whose phase may have changed.
         """
         self._snapshot = snapshot
-        self._freed = freed
+        self._holdings = Holdings(snapshot, freed)
         self._settled = settled
         self._now = 0.0
-        self._entries: dict[Ref, _Entry] = {}
-        self._by_owner: dict[owner.Key, dict[Ref, _Entry]] = {}
-        self._by_node: dict[str, dict[Ref, _Entry]] = {}
-        self._yielding: dict[str, dict[Ref, _Entry]] = {}
-        self._held: dict[str, dict[str, int]] = {}
+        self._entries: dict[Ref, Entry] = {}
+        self._by_owner: dict[owner.Key, dict[Ref, Entry]] = {}
         self._claims = Claims()
-        self._same: dict[str, dict[Ref, _Entry]] = {}  # By identity; the first of them holds.
+        self._same: dict[str, dict[Ref, Entry]] = {}  # By identity; the first of them holds.
         self._latest = 0.0
         self._turns: list[tuple[float, int, Ref, str]] = []
         self._sequence = count()
@@ -109,7 +92,7 @@ class Ledger:
             if before.holding and reservation.holds_no_more_than(before.reservation):
                 since = before.since
             self.drop(reservation.ref)
-        entry = _Entry(
+        entry = Entry(
             reservation,
             since,
             written,
@@ -134,7 +117,7 @@ class Ledger:
         bound = (self._claims.bound_after(pod, written.last) for pod in reservation.owners)
         return claimants | set(filter(None, bound))
 
-    def _confirm(self, entry: _Entry, written: Written) -> None:
+    def _confirm(self, entry: Entry, written: Written) -> None:
         """Take note of when a reservation that held before it was written has been."""
         entry.since = entry.written = written
         entry.claimants |= self._claimants(entry.reservation, written)
@@ -148,7 +131,7 @@ class Ledger:
         was_first = self._is_first(entry)
         same = self._same[entry.reservation.identity]
         del same[ref]
-        self._hold(entry, {})
+        self._holdings.hold(entry, {})
         if not same:
             del self._same[entry.reservation.identity]
         elif was_first:  # The next one takes its place in the row.
@@ -263,51 +246,25 @@ class Ledger:
                 on_node[reservation.node] = reservation
         return tuple(on_node.values())
 
-    def _naming(self, pod: PodName) -> tuple[_Entry, ...]:
+    def _naming(self, pod: PodName) -> tuple[Entry, ...]:
         entries = self._by_owner.get(owner.named(pod), {}).values()
         return tuple(entry for entry in entries if pod in entry.reservation.owners)
 
     def held_on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""
-        return self._held.get(node, {})
+        return self._holdings.on(node)
 
     def holding_on(self, node: str) -> Iterator[Reservation]:
         """Yield the reservations that hold capacity on a node now, oldest first."""
-        return (entry.reservation for entry in self._by_node.get(node, {}).values())
+        return self._holdings.reservations_on(node)
 
     def held_after(self, node: str, seats: Iterable[Reservation]) -> dict[str, int]:
-        """Return what is held on a node by reservations that stand behind all of these.
-
-        Those were certainly written after them, or they yield to priority and none of these does.
-        """
-        seats = tuple(seats)
-        last = max(self._entries[seat.ref].since.last for seat in seats)
-        are_firm = all(seat.yields_above is None for seat in seats)
-        totals: dict[str, int] = {}
-        for entry in self._by_node.get(node, {}).values():
-            yields = entry.reservation.yields_above is not None
-            # Of one kind the order counts; those that yield stand behind all that do not.
-            is_behind = entry.since.first > last if yields != are_firm else are_firm
-            if is_behind:
-                for resource, amount in entry.holding.items():
-                    totals[resource] = totals.get(resource, 0) + amount
-        return totals
+        """Return what is held on a node by reservations that stand behind all of these."""
+        return self._holdings.after(node, (self._entries[seat.ref] for seat in seats))
 
     def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
         """Return what is held on some nodes, for others, that a pod's priority may take."""
-        if not self._yielding:
-            return {}
-        yielding: dict[str, dict[str, int]] = {}
-        for node in self._yielding.keys() & nodes:
-            totals: dict[str, int] = {}
-            for entry in self._yielding[node].values():
-                reservation = entry.reservation
-                if reservation.yields_to(pod.priority) and not reservation.is_owned_by(pod):
-                    for resource, amount in entry.holding.items():
-                        totals[resource] = totals.get(resource, 0) + amount
-            if totals:
-                yielding[node] = totals
-        return yielding
+        return self._holdings.yielding(pod, nodes)
 
     def holding(self, ref: Ref) -> Mapping[str, int]:
         """Return what one reservation holds now."""
@@ -322,7 +279,7 @@ class Ledger:
         known = self._claims.of(entry.reservation.identity)
         return {uid: known[uid].name for uid in entry.claimants & known.keys()}
 
-    def _phase(self, entry: _Entry) -> Phase:
+    def _phase(self, entry: Entry) -> Phase:
         phase = entry.reservation.phase(len(entry.claimants), self._now)
         is_homeless = phase is Phase.ACTIVE and not self._snapshot.has_node(entry.reservation.node)
         return Phase.FAILED if is_homeless else phase
@@ -345,10 +302,10 @@ class Ledger:
         pods = self._claims.of(entry.reservation.identity)
         return {uid: pods.get(uid) for uid in entry.claimants}
 
-    def _identified(self, identity: str) -> Iterable[_Entry]:
+    def _identified(self, identity: str) -> Iterable[Entry]:
         return self._same.get(identity, {}).values()
 
-    def _is_first(self, entry: _Entry) -> bool:
+    def _is_first(self, entry: Entry) -> bool:
         """Return whether it holds for all that have the same identity."""
         return next(iter(self._same[entry.reservation.identity].values())) is entry
 
@@ -362,49 +319,17 @@ class Ledger:
                 turn = (at, next(self._sequence), reservation.ref, reservation.digest)
                 heapq.heappush(self._turns, turn)
 
-    def _settle(self, entry: _Entry) -> None:
+    def _settle(self, entry: Entry) -> None:
         """Make the entry hold what its phase and its claims leave of it."""
         reservation = entry.reservation
         self._settled(reservation.ref)
         if self._phase(entry) in {Phase.ACTIVE, Phase.FAILED} and self._is_first(entry):
             left = reservation.slots - len(entry.claimants)
-            self._hold(
+            self._holdings.hold(
                 entry, {name: amount * left for name, amount in reservation.resources.items()}
             )
         else:
-            self._hold(entry, {})
-
-    def _hold(self, entry: _Entry, holding: dict[str, int]) -> None:
-        if holding == entry.holding:
-            return
-        node = entry.reservation.node
-        totals = self._held.setdefault(node, {})
-        is_less = any(amount > holding.get(name, 0) for name, amount in entry.holding.items())
-        for name, amount in entry.holding.items():
-            totals[name] -= amount
-        for name, amount in holding.items():
-            totals[name] = totals.get(name, 0) + amount
-        entry.holding = holding
-        for name in [name for name, amount in totals.items() if not amount]:
-            del totals[name]
-        _put(self._by_node, node, entry)
-        if entry.reservation.yields_above is not None:
-            _put(self._yielding, node, entry)
-        self._snapshot.set_held(node, dict(totals))
-        if not totals:
-            del self._held[node]
-        if is_less:
-            self._freed(node)
-
-
-def _put(index: dict[str, dict[Ref, _Entry]], node: str, entry: _Entry) -> None:
-    """Have an entry in an index by node while it holds something."""
-    if entry.holding:
-        index.setdefault(node, {})[entry.reservation.ref] = entry
-    elif node in index:
-        index[node].pop(entry.reservation.ref, None)
-        if not index[node]:
-            del index[node]
+            self._holdings.hold(entry, {})
 
 
 def _takes_slot(pod: Pod, reservation: Reservation) -> bool:
