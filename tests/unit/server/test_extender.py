@@ -246,6 +246,17 @@ async def test_bind_decides_only_once_no_watch_is_broken(served: Served) -> None
     assert served.cluster.bound == [("owner", "worker-1", (SEAT.identity,))]
 
 
+async def test_nobody_is_evicted_on_what_a_broken_watch_shows(served: Served) -> None:
+    asking = pod("a", priority=1000, cpu="3")
+    served.show(asking, pod("v", node="worker-1", cpu="2"))
+    served.sight.current.clear()
+    asked = asyncio.create_task(served.extender.preempt(asking, {"worker-1": ["uid-v"]}))
+    await asyncio.sleep(0)
+    served.show(SEAT)  # Written before, and shown only now.
+    served.sight.current.set()
+    assert (await asked).nodes == ()
+
+
 async def test_filter_has_no_effects_by_itself(served: Served) -> None:
     served.show(SEAT)
     verdict = served.extender.filter(OWNER, ["worker-2"])
