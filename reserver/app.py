@@ -24,6 +24,7 @@ from reserver.kube.booking import Booking
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
 from reserver.kube.events import Recorder
+from reserver.kube.history import History
 from reserver.kube.lease import Lease
 from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.objects import ObjectStore
@@ -61,6 +62,9 @@ log = structlog.get_logger(__name__)
 
 LEASE = "reserver"
 """Name of the Lease, in the namespace of the labelled stores."""
+
+PODS = "/api/v1/pods"
+"""The path of all pods of a cluster."""
 
 _SHUTDOWN_S = BIND_PATIENCE_S + 1
 
@@ -100,7 +104,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             told: list[Callable[[Ref], None]] = []
-            watched, apply = _wire(settings, client, clock, lease, told)
+            watched, apply, history = _wire(settings, client, clock, lease, told)
             metrics = Metrics(watched)
             tell = watched.recorder.tell
             extender = Extender(watched.state, apply, clock, watched, writes, tell)
@@ -115,7 +119,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             async with asyncio.TaskGroup() as tasks:
                 background = (
                     tasks.create_task(access.renew()),
-                    tasks.create_task(_lead(watched)),
+                    tasks.create_task(_lead(watched, history)),
                 )
                 try:
                     async with AsyncExitStack() as stack:
@@ -186,7 +190,7 @@ def _elapsed() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-async def _lead(watched: Watched) -> None:
+async def _lead(watched: Watched, history: History) -> None:
     """Watch the cluster and decide; with a lease, only once it is held.
 
     Watching begins only then, so that what is listed includes every binding of whoever led before.
@@ -198,7 +202,7 @@ async def _lead(watched: Watched) -> None:
             tasks.create_task(_keep(watched.lease))
         tasks.create_task(watched.recorder.run())
         tasks.create_task(watched.waker.run(watched.state))
-        tasks.create_task(_complete(watched))
+        tasks.create_task(_complete(watched, history))
         for reflector in watched.reflectors:
             tasks.create_task(reflector.run())
 
@@ -217,7 +221,7 @@ def _wire(
     clock: SteadyClock,
     lease: Lease | None,
     told: Iterable[Callable[[Ref], None]],
-) -> tuple[Watched, Apply]:
+) -> tuple[Watched, Apply, History]:
     def tell(ref: Ref) -> None:
         for tell_one in told:
             tell_one(ref)
@@ -240,14 +244,17 @@ def _wire(
         ObjectStore(state.ledger, clock, report, touched, settings.namespace),
     )
     cleaner = Cleaner(apply, clock, partial(_tell_over, recorder))
-    reflectors = (
-        *_cluster_reflectors(client, state),
+    cluster = tuple(_cluster_reflectors(client, state))
+    written = (
         *_store_reflectors(settings, client, stores.configmaps),
         Reflector(client, COLLECTION, object_view(stores.objects), is_optional=not settings.crd),
     )
+    reflectors = (*cluster, *written)
+    pods = next(reflector for reflector in cluster if reflector.path == PODS)
+    history = History(client, state.ledger, pods, written, settings.namespace)
     writers = (statuses, object_statuses)
     watched = Watched(state, stores, recorder, cleaner, waker, writers, reflectors, clock, lease)
-    return watched, apply
+    return watched, apply, history
 
 
 def _tell_over(recorder: Recorder, edit: Edit | Deletion) -> None:
@@ -260,7 +267,7 @@ def _cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
     """Yield the watches of what placing a pod depends on."""
     snapshot, storage = state.snapshot, state.snapshot.storage
     yield Reflector(client, "/api/v1/nodes", node_view(state))
-    yield Reflector(client, "/api/v1/pods", pod_view(state))
+    yield Reflector(client, PODS, pod_view(state))
     yield Reflector(client, "/api/v1/namespaces", namespace_view(snapshot))
     yield Reflector(client, "/api/v1/persistentvolumeclaims", claim_view(storage))
     yield Reflector(client, "/api/v1/persistentvolumes", volume_view(storage))
@@ -282,7 +289,7 @@ def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> It
         yield Reflector(client, path, store_view(store, partial(eq, own)), selector)
 
 
-async def _complete(watched: Watched) -> None:
+async def _complete(watched: Watched, history: History) -> None:
     """Mark the state complete once all is listed; from then on tidy and acknowledge."""
     for reflector in watched.reflectors:
         await reflector.synced.wait()
@@ -294,6 +301,7 @@ async def _complete(watched: Watched) -> None:
         reservations=len(watched.state.ledger),
     )
     async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(history.read())
         statuses, object_statuses = watched.statuses
         tasks.create_task(watched.cleaner.run(watched.store))
         tasks.create_task(statuses.run(watched.state, watched.store.configmaps))

@@ -87,6 +87,7 @@ class ObjectStore:
         self._known[name] = known
         self._touched(item.ref)
         self._exchange(item.ref, before.reservation if before else None, known, when)
+        self._recall(item.ref, known)
 
     def drop(self, name: Name) -> None:
         """Forget an object that is gone."""
@@ -154,6 +155,13 @@ class ObjectStore:
             self._warn_if_past(known.metadata, ref)
         for problem in known.entries.problems:
             self._report(known.metadata, problem)
+
+    def _recall(self, ref: Ref, known: Known) -> None:
+        """Take the claims that the status tells, if it is about the spec as it is."""
+        reservation, said, metadata = known.reservation, known.said, known.metadata
+        if reservation and said and said.observed_generation == metadata.generation:
+            claims = {claim.uid: metadata.revision for claim in said.claims}
+            self._ledger.recall(ref, reservation.digest, claims)
 
     def _warn_if_past(self, metadata: Metadata, ref: Ref) -> None:
         if self._ledger.phase(ref) is Phase.EXPIRED:

@@ -73,6 +73,8 @@ class Reflector:
     """Keeps a view of one collection up to date.
 
     Attributes:
+        path: of the collection.
+        selector: parameters of lists and watches.
         view: what it keeps up to date.
         synced: set once the collection has been listed.
         current: set while a watch is open; cleared while changes may be missed.
@@ -103,9 +105,9 @@ class Reflector:
                 long as it does not, there is nothing in it.
         """
         self._client = client
-        self._path = path
+        self.path = path
         self.view = view
-        self._selector = dict(selector or {})
+        self.selector = dict(selector or {})
         self._idle_limit_s = idle_limit_s
         self._is_optional = is_optional
         self._version = ""  # To resume from; empty to list.
@@ -122,8 +124,8 @@ class Reflector:
 
     def __str__(self) -> str:
         """Return what is watched."""
-        selector = ",".join(f"{key}={value}" for key, value in self._selector.items())
-        return f"{self._path}?{selector}" if selector else self._path
+        selector = ",".join(f"{key}={value}" for key, value in self.selector.items())
+        return f"{self.path}?{selector}" if selector else self.path
 
     def obstacle(self) -> str:
         """Return why the view is not good enough to decide on; empty when it is."""
@@ -165,10 +167,10 @@ class Reflector:
         self.view.list_began()
         token = ""
         while True:
-            params = {**self._selector, "limit": str(PAGE)}
+            params = {**self.selector, "limit": str(PAGE)}
             if token:
                 params["continue"] = token
-            page = decode(ObjectList, await self._client.get(self._path, params))
+            page = decode(ObjectList, await self._client.get(self.path, params))
             self.view.page_listed(page.items or [])
             token = page.metadata.continue_
             if not token:
@@ -185,13 +187,13 @@ class Reflector:
         """Follow changes until the API server ends the watch."""
         self.watches += 1
         params = {
-            **self._selector,
+            **self.selector,
             "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
         }
         began, version = _now(), self._version
-        async for line in self._client.watch(self._path, params, self._idle_limit_s):
+        async for line in self._client.watch(self.path, params, self._idle_limit_s):
             if not line:
                 self._accepted_at, self._lost_at = _now(), None
                 self.current.set()

@@ -17,12 +17,13 @@ from reserver.kube.client import ApiClient
 from reserver.kube.companion import Companion, NotOurs
 from reserver.kube.room import Room
 from reserver.kube.store import Name, Store
+from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Shortages
 from reserver.scheduling.state import State
 from reserver.wire.companion import Changes
 from reserver.wire.objects import Metadata
-from reserver.wire.status import newly_unbacked, show
+from reserver.wire.status import newly_unbacked, recorded_claims, show
 
 log = structlog.get_logger(__name__)
 
@@ -115,6 +116,7 @@ class StatusWriter:
         keys, companion.touched = companion.touched, set()
         if await companion.read_if_due(self._clock()):
             keys |= {*store.keys(companion.store), *companion.said}
+            _recall(companion, state.ledger)
         wanted = await self._statuses(companion, keys | companion.left_out, state, store)
         async for before, changes in companion.write(metadata, wanted):
             self.writes += 1
@@ -161,3 +163,10 @@ class StatusWriter:
             name = f"{metadata.namespace}/{metadata.name}"
             first = warnings[0][1]
             log.warning("holds not backed", configmap=name, holds=len(warnings), first=first)
+
+
+def _recall(companion: Companion, ledger: Ledger) -> None:
+    """Let the ledger know what claims were recorded before this process saw any."""
+    for key, text in companion.said.items():
+        for item, digest, claims in recorded_claims(text):
+            ledger.recall(Ref(*companion.store, key, item), digest, claims)

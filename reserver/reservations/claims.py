@@ -5,7 +5,7 @@ It is kept apart from the reservations, because either may become known first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from cachetools import LRUCache
 
@@ -39,7 +39,7 @@ class Claims:
         """Return the identities of what a pod took."""
         return frozenset(self._identities.get(pod_uid, ()))
 
-    def are_written(self, pod_uids: set[str]) -> bool:
+    def are_written(self, pod_uids: Iterable[str]) -> bool:
         """Return whether the API server has what each of the pods took."""
         return self._unwritten.isdisjoint(pod_uids)
 
@@ -62,9 +62,10 @@ class Claims:
 
     def bound(self, pod: Pod) -> None:
         """Remember at which resourceVersion a pod was bound, also when it is gone."""
-        self._bindings[pod.name] = (pod.uid, pod.revision)
+        if self._bindings.get(pod.name, ("", 0))[1] < pod.revision:
+            self._bindings[pod.name] = (pod.uid, pod.revision)
 
-    def bound_after(self, pod: PodName, revision: float) -> str | None:
-        """Return the UID of the pod of that name if it was bound after a resourceVersion."""
+    def bound_after(self, pod: PodName, revision: float) -> tuple[str, int] | None:
+        """Return UID and resourceVersion of the binding of a pod, if it is a later one."""
         uid, at = self._bindings.get(pod, ("", 0))
-        return uid if at > revision else None
+        return (uid, at) if at > revision else None

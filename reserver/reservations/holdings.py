@@ -9,6 +9,9 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation, Written
 
+UNSEEN = -1
+"""In place of a resourceVersion: of a claim whose binding no watch has shown."""
+
 
 @dataclass(slots=True)
 class Entry:
@@ -18,8 +21,9 @@ class Entry:
     since: Written
     """When its place in the row of those that hold capacity on its node was taken."""
     written: Written
-    claimants: set[str]
-    """UIDs of the pods that took a slot; one set for all that have the same identity."""
+    claimants: dict[str, int]
+    """The pods that took a slot, by UID, each with a resourceVersion at which it had it (`UNSEEN`
+    while its binding is); one mapping for all entries that have the same identity."""
     order: int
     """Later ones are greater."""
     holding: dict[str, int] = field(default_factory=dict)

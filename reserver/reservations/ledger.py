@@ -18,7 +18,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations import owner
 from reserver.reservations.claims import Claims
-from reserver.reservations.holdings import Entry, Holdings
+from reserver.reservations.holdings import UNSEEN, Entry, Holdings
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
 
 _OVER = (Phase.CLAIMED, Phase.EXPIRED)
@@ -110,12 +110,16 @@ class Ledger:
         self._expect_turns(reservation)
         self._settle_all(reservation.identity)
 
-    def _claimants(self, reservation: Reservation, written: Written) -> set[str]:
-        """Return the UIDs of the owners that are known to have taken a slot."""
-        pods = self._claims.of(reservation.identity).items()
-        claimants = {uid for uid, pod in pods if _takes_slot(pod, reservation)}
+    def _claimants(self, reservation: Reservation, written: Written) -> dict[str, int]:
+        """Return the owners that are known to have taken a slot, as an entry has them."""
+        pods = self._claims.of(reservation.identity).values()
+        claimants = {
+            pod.uid: pod.revision if self._claims.are_written({pod.uid}) else UNSEEN
+            for pod in pods
+            if _takes_slot(pod, reservation)
+        }
         bound = (self._claims.bound_after(pod, written.last) for pod in reservation.owners)
-        return claimants | set(filter(None, bound))
+        return claimants | dict(filter(None, bound))
 
     def _confirm(self, entry: Entry, written: Written) -> None:
         """Take note of when a reservation that held before it was written has been."""
@@ -153,9 +157,10 @@ class Ledger:
         self._claims.add(identity, pod, written=written)
         for entry in self._identified(identity):
             if _takes_slot(pod, entry.reservation):
-                entry.claimants.add(pod.uid)
+                if entry.claimants.get(pod.uid, UNSEEN) == UNSEEN:
+                    entry.claimants[pod.uid] = pod.revision if written else UNSEEN
             elif entry.reservation.reusable:
-                entry.claimants.discard(pod.uid)
+                entry.claimants.pop(pod.uid, None)
         self._settle_all(identity)
 
     def bound(self, pod: Pod, *, exact: bool) -> None:
@@ -183,8 +188,56 @@ class Ledger:
         """Take back what a pod claimed: its binding failed."""
         for identity in self._claims.forget(pod_uid):
             for entry in self._identified(identity):
-                entry.claimants.discard(pod_uid)
+                entry.claimants.pop(pod_uid, None)
             self._settle_all(identity)
+
+    def recall(self, ref: Ref, digest: str, claims: Mapping[str, int]) -> None:
+        """Take what was recorded of a reservation: the claims of pods that may be gone by now.
+
+        Args:
+            ref: its place.
+            digest: of the reservation that stood there.
+            claims: UIDs of pods, each with a resourceVersion at which it had a slot. What was
+                written after that is another reservation, if it says the same.
+        """
+        entry = self._entries.get(ref)
+        if entry is None or entry.reservation.digest != digest or entry.reservation.reusable:
+            return
+        found = {uid: at for uid, at in claims.items() if entry.written.last <= at}
+        if found.keys() - entry.claimants.keys():
+            entry.claimants |= {**found, **entry.claimants}
+            self._settle_all(entry.reservation.identity)
+
+    def recall_binding(self, pod: Pod, *, exact: bool) -> None:
+        """Take a binding from before the watch of pods began; the pod may be gone by now.
+
+        Args:
+            pod: as it was shown bound.
+            exact: its resourceVersion is that of the binding, not that of a later change.
+        """
+        named = self._naming(pod.name) if exact else ()
+        claimed = (entry for identity in pod.claims for entry in self._identified(identity))
+        for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
+            reservation = entry.reservation
+            if reservation.is_owned_by(pod):
+                self.recall(reservation.ref, reservation.digest, {pod.uid: pod.revision})
+        if exact:
+            self._claims.bound(pod)
+
+    def narrow(self, ref: Ref, identity: str, written: Written) -> None:
+        """Take note that it is known better than before when a reservation was written."""
+        entry = self._entries.get(ref)
+        if entry is None or entry.reservation.identity != identity:
+            return
+        before = entry.written
+        after = Written(max(before.first, written.first), min(before.last, written.last))
+        if before.first == before.last or after.first > after.last:
+            return  # It has been written again since.
+        if entry.since == before:
+            entry.since = after
+        entry.written = after
+        entry.claimants |= self._claimants(entry.reservation, after)
+        self._settle_all(identity)
 
     def pod_gone(self, pod_uid: str) -> None:
         """Take note that a pod is no evidence of its claims any more.
@@ -194,7 +247,7 @@ class Ledger:
         for identity in self._claims.forget(pod_uid):
             for entry in self._identified(identity):
                 if entry.reservation.reusable:
-                    entry.claimants.discard(pod_uid)
+                    entry.claimants.pop(pod_uid, None)
             self._settle_all(identity)
 
     def advance(self, now: float) -> None:
@@ -271,13 +324,20 @@ class Ledger:
         entry = self._entries.get(ref)
         return dict(entry.holding) if entry else {}
 
+    def recorded(self, ref: Ref) -> Mapping[str, int]:
+        """Return the claims of a reservation that a restart must not forget, for `recall`."""
+        entry = self._entries.get(ref)
+        if entry is None or entry.reservation.reusable:
+            return {}
+        return {uid: at for uid, at in entry.claimants.items() if at != UNSEEN}
+
     def claims(self, ref: Ref) -> dict[str, PodName]:
         """Return UID and name of the pods that took a slot of a reservation and are known."""
         entry = self._entries.get(ref)
         if entry is None:
             return {}
         known = self._claims.of(entry.reservation.identity)
-        return {uid: known[uid].name for uid in entry.claimants & known.keys()}
+        return {uid: known[uid].name for uid in entry.claimants.keys() & known.keys()}
 
     def _phase(self, entry: Entry) -> Phase:
         phase = entry.reservation.phase(len(entry.claimants), self._now)
@@ -295,12 +355,12 @@ class Ledger:
         )
 
     def claimants(self, ref: Ref) -> Mapping[str, Pod | None]:
-        """Return the pods that took a slot, by UID; None for one that is gone."""
+        """Return the pods that were seen to have a slot, by UID; None for one that is gone."""
         entry = self._entries.get(ref)
         if entry is None:
             return {}
         pods = self._claims.of(entry.reservation.identity)
-        return {uid: pods.get(uid) for uid in entry.claimants}
+        return {uid: pods.get(uid) for uid, at in entry.claimants.items() if at != UNSEEN}
 
     def _identified(self, identity: str) -> Iterable[Entry]:
         return self._same.get(identity, {}).values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +27,13 @@ class Status(NamedTuple):
         phase: how far it has come.
         is_backed: it holds, and its node has the room.
         message: why it is not backed; empty when it is.
+        claims: who took slots of it for good (`Ledger.recorded`).
     """
 
     phase: Phase
     is_backed: bool
     message: str = ""
+    claims: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +70,17 @@ class Shortages:
         """
         # What the ledger does not know cannot be in force.
         phase = ledger.phase(reservation.ref) or Phase.PENDING
+        is_backed, message = self._backed(phase, reservation, ledger)
+        return Status(phase, is_backed, message, ledger.recorded(reservation.ref))
+
+    def _backed(self, phase: Phase, reservation: Reservation, ledger: Ledger) -> tuple[bool, str]:
+        """Return whether a reservation is backed, and if it is not, why."""
         node = reservation.node
         if phase is Phase.FAILED:
             message = f"node {node!r} does not exist; the hold takes effect once it does"
-            return Status(phase, is_backed=False, message=message)
+            return False, message
         if phase is not Phase.ACTIVE:
-            return Status(phase, is_backed=False, message=_NOT_HOLDING[phase])
+            return False, _NOT_HOLDING[phase]
         short = self.by_node.get(node) or {}
         later = ledger.held_after(node, (reservation,)) if short else {}
         lacking = [
@@ -81,7 +89,7 @@ class Shortages:
             if short.get(name, 0) > later.get(name, 0) or name not in self.offered
         ]
         if not lacking:
-            return Status(phase, is_backed=True)
+            return True, ""
         message = (
             f"{node} has too little {', '.join(lacking)}: pods and holds take more than there is; "
             "the hold takes effect as room appears"
@@ -89,7 +97,7 @@ class Shortages:
         if reservation.yields_above is not None:
             above = reservation.yields_above
             message += f" (preemptible: pods of a higher priority than {above} may take it)"
-        return Status(phase, is_backed=False, message=message)
+        return False, message
 
 
 def count_unbacked(snapshot: Snapshot, ledger: Ledger) -> int:

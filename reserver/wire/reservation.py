@@ -53,13 +53,13 @@ class Condition(msgspec.Struct, rename="camel", frozen=True):
     observed_generation: int
 
 
-class ReservationStatus(msgspec.Struct, rename="camel", frozen=True):
+class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """The status subresource, all of it: a write leaves nothing of what was there before."""
 
     phase: str
     observed_generation: int
     claimed: int
-    expires_at: str | None
+    expires_at: str | None = None  # The API server drops what is null.
     placements: list[Placement]
     claims: list[Claim]
     conditions: list[Condition]

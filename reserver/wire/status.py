@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import msgspec
 
@@ -16,13 +17,22 @@ INVALID = "Invalid"
 """The phase of an entry that is not enforced because it cannot be."""
 
 
+MOST_CLAIMS = 1000
+"""So many claims of one reservation are recorded."""
+
+
 class EntryStatus(msgspec.Struct):
-    """The status of one entry; `digest` tells which reservation it is about."""
+    """The status of one entry; `digest` tells which reservation it is about.
+
+    `claims` are the UIDs of the pods that took a slot for good, each with a resourceVersion at
+    which it had it: the next start would not know of one that is deleted (`Ledger.recall`).
+    """
 
     phase: str
     backed: bool
     digest: str
     message: str = ""
+    claims: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
 
 
 def show(entries: Entries, status: Callable[[Reservation], Status]) -> str:
@@ -77,8 +87,19 @@ def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str,
             yield item, entry
 
 
+def recorded_claims(text: str) -> Iterator[tuple[str, str, dict[str, int]]]:
+    """Yield item, digest and claims of each entry of a key that says who took slots of it."""
+    if '"claims":{' not in text:
+        return
+    for item, entry in _read(text):
+        if entry.claims is not msgspec.UNSET:
+            yield item, entry.digest, entry.claims
+
+
 def _entry(reservation: Reservation, status: Status) -> EntryStatus:
-    return EntryStatus(status.phase.value, status.is_backed, reservation.digest, status.message)
+    claims = dict(islice(sorted(status.claims.items()), MOST_CLAIMS)) or msgspec.UNSET
+    phase, digest = status.phase.value, reservation.digest
+    return EntryStatus(phase, status.is_backed, digest, status.message, claims)
 
 
 def _invalid(message: str) -> EntryStatus:
@@ -90,8 +111,11 @@ def _text(status: object) -> str:
 
 
 def _entries(text: str | None) -> Iterator[tuple[str, EntryStatus]]:
-    if text is None or '"backed":false' not in text:
-        return  # Spares most of the reading: only what is not backed is looked for.
+    if text is not None and '"backed":false' in text:  # Only what is not backed is looked for.
+        yield from _read(text)
+
+
+def _read(text: str) -> Iterator[tuple[str, EntryStatus]]:
     try:
         if text.startswith('{"phase":'):
             yield "", decode(EntryStatus, text.encode())

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from reserver.cluster.node import Node
@@ -100,13 +101,15 @@ async def test_an_object_that_holds_is_acknowledged() -> None:
     assert condition(status, "Valid")[:2] == ("True", "Accepted")
 
 
-async def test_nothing_is_written_that_is_said_already() -> None:
+@pytest.mark.parametrize("ttl", ["1h", "0"])
+async def test_nothing_is_written_that_is_said_already(ttl: str) -> None:
     world = World()
-    world.put(made())
+    world.put(made(ttl=ttl))
     (status,) = await world.write()
     assert await world.write() == []
     again = World()
-    again.put(made(status=status, revision=2))
+    kept = {field: said for field, said in status.items() if said is not None}  # As in the API.
+    again.put(made(ttl=ttl, status=kept, revision=2))
     assert await again.write(later=5) == []
 
 
@@ -118,6 +121,33 @@ async def test_a_broken_one_says_what_is_wrong() -> None:
     held, reason, message = condition(status, "Valid")
     assert (held, reason) == ("False", "InvalidSpec")
     assert message.startswith("spec.owners: is empty; name")
+
+
+@pytest.mark.parametrize(("generation", "held_cpu"), [(1, 2000), (2, 4000)])
+async def test_claims_that_the_status_tells_outlive_a_restart(
+    generation: int, held_cpu: int
+) -> None:
+    """If they are of this spec."""
+    world = World()
+    twice: dict[str, Any] = {"slots": 2, "owners": [{"pod": {"name": "a"}}]}
+    world.put(made(**twice))
+    (seat,) = world.state.ledger.seats(pod("a"))
+    world.state.pod_seen(pod("a", node="worker-1", claims=(seat,), cpu="1"))
+    (status,) = await world.write()
+    again = World()
+    item = made(**twice, status=status, revision=2)
+    metadata = msgspec.structs.replace(item.metadata, generation=generation)
+    again.put(msgspec.structs.replace(item, metadata=metadata))
+    assert again.state.ledger.held_on("worker-1")["cpu"] == held_cpu
+
+
+async def test_a_claim_is_not_told_before_its_binding_is_seen() -> None:
+    world = World()
+    world.put(made(slots=2, owners=[{"pod": {"name": "a"}}, {"pod": {"name": "b"}}]))
+    (seat,) = world.state.ledger.seats(pod("a"))
+    world.state.assume(pod("a", cpu="1"), "worker-1", (seat.identity,))
+    (status,) = await world.write()
+    assert status["claims"] == []
 
 
 async def test_claims_are_told_and_stay_told_when_their_pod_is_gone() -> None:

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,8 +61,8 @@ class World:
     def _warn(self, _: Metadata, reason: str, message: str) -> None:
         self.warned.append((reason, message))
 
-    def put(self, uid: str = "uid-1", **data: str) -> None:
-        metadata = Metadata(name="store", namespace="shop", uid=uid)
+    def put(self, uid: str = "uid-1", version: str = "", **data: str) -> None:
+        metadata = Metadata("store", "shop", uid, version)
         renamed = {key.replace("_", "-"): text for key, text in data.items()}
         self.store.put(ConfigMapObject(metadata=metadata, data=renamed))
 
@@ -520,3 +521,35 @@ async def test_it_writes_until_it_is_stopped(pauses: list[float]) -> None:
         await asyncio.sleep(0)
     task.cancel()
     assert 0.5 in pauses
+
+
+def bound(name: str, revision: int) -> Pod:
+    return replace(pod(name, node="worker-1", cpu="1"), revision=revision)
+
+
+async def test_claims_are_recorded_and_outlive_a_restart() -> None:
+    owners = [{"pod": {"name": name}} for name in "abc"]
+    world, data = await written(web=spec(slots=3, owners=owners))
+    (web,) = world.state.ledger.seats(pod("a"))
+    for name, revision in (("a", 7), ("b", 9)):
+        world.state.pod_seen(replace(bound(name, revision), claims=frozenset({web.identity})))
+    (patch,) = await world.write(answer(2))
+    assert said(patch, "web")["claims"] == {"uid-a": 7, "uid-b": 9}
+    data |= patch.body["data"]
+    world.restart()
+    world.state.node_seen(W1)
+    world.put(web=spec(slots=3, owners=owners), version="6")
+    assert world.state.ledger.held_on("worker-1")["cpu"] == 6000
+    await world.write(answer(2, data))
+    assert world.state.ledger.held_on("worker-1")["cpu"] == 2000
+
+
+@pytest.mark.parametrize("claims", ['["u"]', '{"u":"7"}', "7", '{"u":-1}', '{"u":1e99}', "{}"])
+async def test_records_that_somebody_has_spoilt_count_for_nothing(claims: str) -> None:
+    world, data = await written(web=spec(slots=3))
+    data["web"] = data["web"][:-1] + f',"claims":{claims}' + "}"
+    world.restart()
+    world.state.node_seen(W1)
+    world.put(web=spec(slots=3), version="6")
+    await world.write(answer(2, data), answer(3))
+    assert world.state.ledger.held_on("worker-1")["cpu"] == 6000

@@ -1,0 +1,149 @@
+"""Reads at the start what happened before, as far back as the API server remembers.
+
+A reserver that was killed may have left an entry behind that was claimed by a pod which is deleted
+by now: nothing in a list tells of that. Nor does a list tell which entry was written first.
+The API server's watch caches do, for a minute and more (`eventFreshDuration` in apiserver's
+pkg/storage/cacher/watch_cache.go), unless it was restarted meanwhile.
+
+Nothing waits for it: what is not known yet holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Protocol
+
+import structlog
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.client import ApiClient
+from reserver.reservations.ledger import Ledger
+from reserver.wire.objects import decode
+from reserver.wire.past import PodPast, StorePast
+from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
+
+log = structlog.get_logger(__name__)
+
+_FARTHEST = 50_000
+"""So many resourceVersions are looked back at most: with 5,000 nodes' heartbeats, over a minute."""
+
+_NEAREST = 50
+_TIMEOUT_S = 5
+"""After so long the API server ends the watch, in seconds; 2 s before, a bookmark says that all has
+been told (`nextBookmarkTime` in its cache_watcher.go)."""
+
+
+class Past(Protocol):
+    """What learns from events of the past."""
+
+    def take(self, event: WatchEvent) -> None:
+        """Take the next event; raises InvalidInput if it is malformed."""
+
+
+class Collection(Protocol):
+    """What is watched: a collection of objects, or some of them."""
+
+    @property
+    def path(self) -> str:
+        """Its path."""
+
+    @property
+    def selector(self) -> Mapping[str, str]:
+        """Parameters of lists and watches."""
+
+    @property
+    def absent(self) -> bool:
+        """Whether the API server does not know it."""
+
+
+class History:
+    """What happened before the watches began, for a ledger."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        ledger: Ledger,
+        pods: Collection,
+        stores: Sequence[Collection],
+        home: str,
+    ) -> None:
+        """Read through a client; `home` is the namespace of `read_object`."""
+        self._client = client
+        self._ledger = ledger
+        self._pods = pods
+        self._stores = stores
+        self._home = home
+
+    async def read(self) -> None:
+        """Let the ledger know of the past; all has been listed.
+
+        What cannot be read stays unknown, and a line in the log says so.
+        """
+        bindings = PodPast()
+        entries = [(store, StorePast(self._home)) for store in self._stores if not store.absent]
+        reads = [self._read(store, past) for store, past in entries]
+        reached = await asyncio.gather(*reads, self._read(self._pods, bindings))
+        for _, past in entries:
+            for ref, identity, when in past.entries():
+                self._ledger.narrow(ref, identity, when)
+        for pod, exact in bindings.bindings():
+            self._ledger.recall_binding(pod, exact=exact)
+        log.info("history read", resource_versions_back=min(reached))
+
+    async def _read(self, collection: Collection, past: Past) -> int:
+        """Read the past of a collection; return how many resourceVersions it reaches back."""
+        try:
+            now = await self._revision(collection)
+            back = min(_FARTHEST, now - 1)
+            while back >= _NEAREST:
+                if await self._reach(collection, now - back, now, past):
+                    return back
+                back //= 2
+        except (ApiError, InvalidInput) as exc:
+            log.warning("history not known", collection=collection.path, why=str(exc))
+        return 0
+
+    async def _revision(self, collection: Collection) -> int:
+        params = {**collection.selector, "limit": "1"}
+        page = decode(ObjectList, await self._client.get(collection.path, params))
+        return page.metadata.revision
+
+    async def _reach(self, collection: Collection, since: int, until: int, past: Past) -> bool:
+        """Read what has changed between two resourceVersions; False if that is not remembered.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+            InvalidInput: it answered with something else.
+        """
+        params = {
+            **collection.selector,
+            "resourceVersion": str(since),
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(_TIMEOUT_S),
+        }
+        try:
+            async for line in self._client.watch(collection.path, params, _TIMEOUT_S + 5):
+                if line and _take(line, until, past):
+                    break
+                await asyncio.sleep(0)
+        except ApiError as exc:
+            if exc.status == HTTPStatus.GONE:
+                return False
+            raise
+        return True
+
+
+def _take(line: bytes, until: int, past: Past) -> bool:
+    """Take a line of a watch; return whether it is the last one that is of the past."""
+    event = decode(WatchEvent, line)
+    if event.type == "ERROR":
+        status = decode(Status, event.object)
+        raise ApiError(status.code, status.reason, status.message)
+    revision = decode(PartialObject, event.object).metadata.revision
+    if event.type != "BOOKMARK" and revision <= until:
+        with suppress(InvalidInput):  # The watch tells of objects that cannot be read.
+            past.take(event)
+    return revision >= until

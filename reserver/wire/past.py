@@ -1,0 +1,140 @@
+"""What an API server tells of the past: when entries were written, when pods were bound.
+
+A list shows what is, not how it became so; a pod that was bound and deleted while nobody watched is
+not in it at all. A watch from an earlier resourceVersion tells, as far back as the API server
+remembers. What it tells changes nothing by itself; `Ledger.narrow` and `Ledger.recall_binding` take
+what follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Ref, Written
+from reserver.wire.objects import Metadata, WireStruct, decode
+from reserver.wire.pods import PodObject
+from reserver.wire.reservation import ReservationObject, read_object
+from reserver.wire.store import read_key
+from reserver.wire.watch import WatchEvent
+
+_MOST_BYTES = 65_536
+"""Larger values are passed over: each of their versions would have to be read."""
+
+_Names = tuple[str, str]
+
+
+class StorePast:
+    """When the entries of one kind of store were written, from the events of a watch."""
+
+    def __init__(self, home: str) -> None:
+        """Begin with nothing known; `home` is the namespace of `read_object`."""
+        self._home = home
+        self._written: dict[Ref, dict[Ref, tuple[str, Written]]] = {}  # By the place of the key.
+        self._texts: dict[_Names, dict[str, str]] = {}
+
+    def take(self, event: WatchEvent) -> None:
+        """Take what a watch shows next.
+
+        Raises:
+            InvalidInput: it is malformed.
+        """
+        item = decode(_Stored, event.object)
+        name = (item.metadata.namespace, item.metadata.name)
+        texts = {"": bytes(item.spec).decode(errors="replace")} if item.spec else item.data or {}
+        if event.type == "DELETED":
+            texts = {}
+        before = self._texts.get(name)
+        revision = item.metadata.revision
+        when = Written(0 if before is None else revision, revision)
+        for key in {**(before or {}), **texts}:
+            text = texts.get(key)
+            if before is None or text != before.get(key):
+                self._exchange(event, item.metadata, key, text, when)
+        self._texts[name] = texts
+
+    def entries(self) -> Iterator[tuple[Ref, str, Written]]:
+        """Yield place and identity of what stands now, with when it was written."""
+        for written in self._written.values():
+            for ref, (identity, when) in written.items():
+                yield ref, identity, when
+
+    def _exchange(
+        self, event: WatchEvent, metadata: Metadata, key: str, text: str | None, when: Written
+    ) -> None:
+        """Take the new value of a key, or the new spec of an object; None where there is none."""
+        configmap = metadata.name if key else ""
+        place = Ref(metadata.namespace, configmap, key or metadata.name)
+        items = self._written.pop(place, {})
+        if text is None or len(text) > _MOST_BYTES:
+            return
+        if key:
+            entries = read_key(place, text, 0.0)
+        else:
+            entries = read_object(decode(ReservationObject, event.object), 0.0, self._home)
+        self._written[place] = written = {}
+        for one in entries.reservations:
+            known = items.get(one.ref)
+            is_same = known is not None and known[0] == one.identity
+            written[one.ref] = known if known and is_same else (one.identity, when)
+
+
+class PodPast:
+    """The bindings of pods, from the events of a watch."""
+
+    def __init__(self) -> None:
+        self._unbound: set[str] = set()
+        self._bound_at: dict[str, int] = {}
+        self._bindings: list[tuple[Pod, bool]] = []
+
+    def take(self, event: WatchEvent) -> None:
+        """Take what a watch shows next.
+
+        Raises:
+            InvalidInput: it is malformed.
+        """
+        seen = decode(_PlacedPod, event.object)
+        uid = seen.metadata.uid
+        if not seen.spec.node_name:
+            self._unbound.add(uid)
+            return
+        is_binding = uid in self._unbound
+        if is_binding:
+            self._unbound.discard(uid)
+            self._bound_at[uid] = seen.metadata.revision
+        if event.type == "DELETED" and not is_binding:
+            at = self._bound_at.get(uid)
+            pod = decode(PodObject, event.object).value()
+            self._bindings.append((replace(pod, revision=at or pod.revision), at is not None))
+        elif is_binding:
+            self._bindings.append((decode(PodObject, event.object).value(), True))
+
+    def bindings(self) -> Iterator[tuple[Pod, bool]]:
+        """Yield pods that were bound, oldest first.
+
+        Each has the resourceVersion of its binding (True), or of its deletion where the former is
+        not known (False).
+        """
+        yield from self._bindings
+
+
+class _Stored(WireStruct, frozen=True):
+    """A store ConfigMap, or a Reservation."""
+
+    metadata: Metadata = Metadata()
+    data: dict[str, str] | None = None
+    spec: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _PlacedSpec(WireStruct, frozen=True):
+    node_name: str = ""
+
+
+class _PlacedPod(WireStruct, frozen=True):
+    """A pod as far as its node: most events are of no interest beyond that."""
+
+    metadata: Metadata = Metadata()
+    spec: _PlacedSpec = _PlacedSpec()
