@@ -19,9 +19,9 @@ from reserver.reservations.reservation import Ref
 from reserver.scheduling.admit import judge_set
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
+from reserver.server.rpc.creation import MOST_IN_SET
 from reserver.server.rpc.paging import Pages
 from reserver.server.rpc.refusal import Refusal
-from reserver.server.rpc.reservations import MOST_IN_SET
 from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
 from reserver.wire import grpcform, specform

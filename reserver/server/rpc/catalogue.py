@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Shortages
 from reserver.scheduling.state import State
+from reserver.server.rpc.refusal import missing
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import grpcform
 from reserver.wire.store import Entries
@@ -23,11 +25,39 @@ class Store(Protocol):
 class Catalogue:
     """What reservations there are, as the API shows them."""
 
-    def __init__(self, store: Store, state: State, clock: Callable[[], float]) -> None:
-        """Show what a store says and what a state makes of it; `clock` gives unix seconds."""
+    def __init__(
+        self,
+        store: Store,
+        state: State,
+        clock: Callable[[], float],
+        named: Callable[[str], Ref | None],
+    ) -> None:
+        """Show what there is.
+
+        Args:
+            store: what is written.
+            state: what becomes of it.
+            clock: unix seconds.
+            named: returns where the reservation of a name is written.
+        """
         self._store = store
         self._state = state
         self._clock = clock
+        self._named = named
+
+    def find(self, name: str) -> Ref:
+        """Return where the reservation of a name, or of an id, is written.
+
+        Raises:
+            InvalidInput: it is neither.
+            Refusal: there is none.
+        """
+        if not name:
+            raise InvalidInput("name", "is empty", "say which reservation")
+        ref = grpcform.parse_id(name) or self._named(name)
+        if ref is None or self.reservation(ref) is None:
+            raise missing(name)
+        return ref
 
     def text(self, ref: Ref) -> str:
         """Return what is written at a place; empty if nothing is."""
@@ -59,3 +89,14 @@ class Catalogue:
         return [
             grpcform.show(r, text, short.status(r, ledger), ledger.claims(r.ref)) for r in found
         ]
+
+    def show_one(self, ref: Ref) -> pb.Reservation:
+        """Return the reservation of a place.
+
+        Raises:
+            Refusal: there is none.
+        """
+        shown = self.show(ref)
+        if not shown:
+            raise missing(str(ref))
+        return shown[0]

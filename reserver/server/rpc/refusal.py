@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.admit import Lack
 
 DOMAIN = "reserver.io"
 """Of each ErrorInfo."""
@@ -83,3 +86,60 @@ def of(error: ReserverError) -> Refusal:
         code = grpc.StatusCode.INTERNAL if error.is_definite else grpc.StatusCode.UNAVAILABLE
         return Refusal(code, "API_SERVER", f"the API server refused: {error}")
     return Refusal(grpc.StatusCode.INTERNAL, "INTERNAL", str(error))
+
+
+def missing(name: str) -> Refusal:
+    """Refuse what is about a reservation that is not there."""
+    message = f"there is no reservation {shorten(name)!r}"
+    return Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_RESERVATION", message)
+
+
+def taken(message: str, fields: Iterable[Field] = ()) -> Refusal:
+    """Refuse a name that another reservation has."""
+    return Refusal(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message, fields)
+
+
+def changed_meanwhile(ref: Ref) -> Refusal:
+    """Refuse a change of what is not as its client has seen it."""
+    message = f"{ref} was changed meanwhile; read it and try again"
+    return Refusal(grpc.StatusCode.ABORTED, "CHANGED_MEANWHILE", message)
+
+
+def no_room(lacks: Sequence[Lack], wanted: Sequence[str], path: str) -> Refusal:
+    """Refuse what would not be backed.
+
+    Args:
+        lacks: what is missing, for one reservation at least.
+        wanted: the names of all that is asked for.
+        path: where they stand in the request; ``spec`` for the only one.
+    """
+    never = any(lack.never for lack in lacks)
+    code = grpc.StatusCode.FAILED_PRECONDITION if never else grpc.StatusCode.RESOURCE_EXHAUSTED
+    reason = "CAN_NEVER_FIT" if never else "NO_ROOM"
+    first = f"{wanted[lacks[0].at]}: {lacks[0].message}"
+    more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""
+    fields = [(f"{path}[{lack.at}]" if path != "spec" else path, lack.message) for lack in lacks]
+    return Refusal(code, reason, first + more, fields)
+
+
+def require_future(new: Reservation, path: str, now: float) -> None:
+    """Refuse what would have expired at `now` (unix seconds).
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    if new.expires_at is not None and new.expires_at <= now:
+        raise InvalidInput(path, "lies in the past", "let it expire in the future")
+
+
+@contextmanager
+def seen_from(path: str) -> Iterator[None]:
+    """Tell what is wrong with a part of a request as seen from the request.
+
+    Raises:
+        InvalidInput: what is raised in the block, its path below `path`.
+    """
+    try:
+        yield
+    except InvalidInput as exc:
+        raise exc.under(path) from exc

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import grpc
 
@@ -13,12 +14,18 @@ from reserver.server.rpc.access import Access
 from reserver.server.rpc.calls import Calls, Counted
 from reserver.server.rpc.capacity import Capacity
 from reserver.server.rpc.catalogue import Catalogue, Store
+from reserver.server.rpc.changes import Changes, Editing
+from reserver.server.rpc.creation import Booking, Creation
 from reserver.server.rpc.feed import Feed
-from reserver.server.rpc.reservations import Booking, Reservations
+from reserver.server.rpc.reservations import Reservations
 from reserver.server.rpc.scheduler import Scheduler
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
 from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_server
 from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
+
+
+class Writer(Booking, Editing, Protocol):
+    """What writes reservations, and changes them (`kube.booking.Booking`)."""
 
 
 class Service:
@@ -33,7 +40,7 @@ class Service:
         *,
         state: State,
         store: Store,
-        booking: Booking,
+        booking: Writer,
         extender: Extender,
         namespace: str,
         clock: Callable[[], float],
@@ -54,9 +61,11 @@ class Service:
             obstacles: what keeps calls from being answered; empty if nothing.
             counted: where calls are counted.
         """
-        catalogue = Catalogue(store, state, clock)
+        catalogue = Catalogue(store, state, clock, booking.find)
+        creation = Creation(state, clock, catalogue, booking)
+        changes = Changes(state, clock, catalogue, booking)
         self._feed = Feed(catalogue)
-        self._reservations = Reservations(state, clock, catalogue, self._feed, booking)
+        self._reservations = Reservations(catalogue, self._feed, creation, changes)
         self._capacity = Capacity(state, extender, clock, namespace)
         self._scheduler = Scheduler(extender)
         self.calls = Calls(access, obstacles, counted)

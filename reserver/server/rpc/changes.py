@@ -1,0 +1,145 @@
+"""Changes of reservations: each only of what its client has seen, or of what is there now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import grpc
+
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.admit import judge_set
+from reserver.scheduling.state import State
+from reserver.server.rpc import refusal
+from reserver.server.rpc.catalogue import Catalogue
+from reserver.server.rpc.refusal import Refusal
+from reserver.v1 import reservation_pb2 as pb
+from reserver.wire import edits, grpcform, specform
+from reserver.wire.edits import Edit
+
+_TRIES = 3
+
+
+class Editing(Protocol):
+    """What changes the store (`kube.booking.Booking`)."""
+
+    async def edit(self, edit: Edit) -> bool:
+        """Change one key and return once that is in force; False if somebody was faster."""
+
+
+class Changes:
+    """Changes reservations, and ends them."""
+
+    def __init__(
+        self, state: State, clock: Callable[[], float], catalogue: Catalogue, editing: Editing
+    ) -> None:
+        """Change what a catalogue shows; `clock` gives unix seconds."""
+        self._state = state
+        self._clock = clock
+        self._catalogue = catalogue
+        self._editing = editing
+
+    async def update(self, request: pb.UpdateRequest) -> pb.Reservation:
+        """Replace a spec; more is held only if it fits.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Refusal: there is no such reservation, or no room, or it was changed meanwhile.
+            ApiError: it cannot be written.
+        """
+        ref = self._catalogue.find(request.name)
+        now = self._clock()
+
+        def change(text: str, old: Reservation) -> str:
+            with refusal.seen_from("spec"):
+                written = grpcform.write(request.spec, now, grpcform.request_id_of(text))
+                if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
+                    written |= grpcform.expiry(old)
+                new = specform.read(written, ref, now)
+                refusal.require_future(new, "expiresAt", now)
+            if not new.holds_no_more_than(old):
+                self._require_room(new, old, request.name)
+            return grpcform.encode_document(written)
+
+        return await self._edit(ref, request.etag, change)
+
+    async def extend(self, request: pb.ExtendRequest) -> pb.Reservation:
+        """Let a reservation expire at another moment.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Refusal: there is no such reservation, it is partly claimed, or was changed meanwhile.
+            ApiError: it cannot be written.
+        """
+        ref = self._catalogue.find(request.name)
+        now = self._clock()
+        until = request.WhichOneof("until")
+        if until is None:
+            raise InvalidInput("until", "is missing", "say expiresAt or ttl")
+        if until == "ttl":
+            lifetime = grpcform.lifetime(request.ttl.seconds, now)
+        else:
+            lifetime = {"expiresAt": grpcform.moment(request.expires_at, "expiresAt")}
+
+        def change(text: str, old: Reservation) -> str:
+            if claims := self._state.ledger.claims(ref):
+                problem = f"{len(claims)} of {old.slots} slots are claimed; create another one"
+                raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
+            written = grpcform.with_lifetime(text, lifetime)
+            refusal.require_future(specform.read(written, ref, now), until, now)
+            return grpcform.encode_document(written)
+
+        return await self._edit(ref, request.etag, change)
+
+    async def release(self, request: pb.ReleaseRequest) -> None:
+        """Remove a reservation; it holds nothing when this returns.
+
+        Raises:
+            InvalidInput: it is no name.
+            Refusal: there is no such reservation, or it was changed meanwhile.
+            ApiError: it cannot be removed.
+        """
+        ref = self._catalogue.find(request.name)
+        for _ in range(_TRIES):
+            old, text = self._current(ref, request.etag)
+            key = ref._replace(item="")
+            if ref.item:
+                edit = edits.remove(key, text, lambda r: r.ref == ref)
+                done = edit is None or await self._editing.edit(edit)
+            else:
+                done = await self._editing.edit(Edit(key, text, None, "released"))
+            if done:
+                return
+            if self._catalogue.reservation(ref) == old:
+                break  # The same still: our view is behind, so let the client come back.
+        raise refusal.changed_meanwhile(ref)
+
+    def _require_room(self, new: Reservation, old: Reservation, name: str) -> None:
+        lacks = judge_set([new], self._state, self._clock(), instead=old)
+        if lacks:
+            raise refusal.no_room(lacks, [name], "spec")
+
+    def _current(self, ref: Ref, etag: str) -> tuple[Reservation, str]:
+        old = self._catalogue.reservation(ref)
+        if old is None:
+            raise refusal.missing(str(ref))
+        if etag and etag != old.digest:
+            raise refusal.changed_meanwhile(ref)
+        return old, self._catalogue.text(ref)
+
+    async def _edit(
+        self, ref: Ref, etag: str, change: Callable[[str, Reservation], str]
+    ) -> pb.Reservation:
+        """Change a key; if somebody else was faster, on what they have written."""
+        if ref.item:
+            problem = "is an item of a list, which only its manager changes"
+            raise InvalidInput("name", problem, "name a reservation with a key of its own")
+        for _ in range(_TRIES):
+            old, text = self._current(ref, etag)
+            new = change(text, old)
+            if new == text or await self._editing.edit(Edit(ref, text, new, "changed")):
+                return self._catalogue.show_one(ref)
+            if self._catalogue.text(ref) == text:
+                break  # The same still: our view is behind, so let the client come back.
+        raise refusal.changed_meanwhile(ref)

@@ -1,0 +1,250 @@
+"""Creating reservations: decided, held and begun to be written at once, and once per request id."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from cachetools import TTLCache
+
+from reserver.errors import InvalidInput, ReserverError, Taken
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.admit import judge_set
+from reserver.scheduling.state import State
+from reserver.server.rpc import refusal
+from reserver.server.rpc.caller import caller
+from reserver.server.rpc.catalogue import Catalogue
+from reserver.v1 import reservation_pb2 as pb
+from reserver.wire import grpcform, names, specform
+from reserver.wire.store import Entries
+
+MOST_IN_SET = 500
+MOST_REQUEST_ID = 64
+
+_REMEMBERED = 50_000
+"""So many reservations that were created with a request id are remembered."""
+
+_REMEMBERED_S = 600.0
+"""How long a request id is known after what it created has gone, in seconds."""
+
+Request: TypeAlias = pb.CreateRequest | pb.CreateSetRequest
+Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
+
+
+class Booking(Protocol):
+    """What writes reservations (`kube.booking.Booking`)."""
+
+    def find(self, name: str) -> Ref | None:
+        """Return where the reservation of a name is written, or being written."""
+
+    def place(self, size: int) -> Ref:
+        """Return a place, its key empty, with room for so many bytes of keys and values."""
+
+    def insert(
+        self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
+    ) -> Outcome:
+        """Begin to write keys, all or none; they hold from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A reservation that is asked for.
+
+    Attributes:
+        name: what it is to be called.
+        path: where it stands in the request, as a prefix: empty, or with a dot at its end.
+        document: what is to be written.
+    """
+
+    name: str
+    path: str
+    document: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The value of its data key."""
+        return grpcform.encode_document(self.document)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A request to create that is under way, or done.
+
+    Attributes:
+        key: who calls, and what they call the request; None for one that cannot be repeated.
+        request: digest of what was asked for, to tell it from another one of the same id.
+        refs: where it is written.
+        shown: how it was in the beginning.
+        task: ends when it is known whether it was written; None for what was there before.
+    """
+
+    key: tuple[str, str] | None
+    request: bytes
+    refs: tuple[Ref, ...]
+    shown: tuple[pb.Reservation, ...]
+    task: Outcome | None
+
+
+class Creation:
+    """Creates reservations."""
+
+    def __init__(
+        self, state: State, clock: Callable[[], float], catalogue: Catalogue, booking: Booking
+    ) -> None:
+        """Create what a state has room for; `clock` gives unix seconds."""
+        self._state = state
+        self._clock = clock
+        self._catalogue = catalogue
+        self._booking = booking
+        self._begun: TTLCache[tuple[str, str], Begun] = TTLCache(
+            _REMEMBERED, _REMEMBERED_S, clock, lambda begun: len(begun.refs)
+        )
+
+    async def one(self, request: pb.CreateRequest) -> pb.Reservation:
+        """Create a reservation, whether there is room for it or not.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Refusal: the name is taken.
+            ApiError: it cannot be written.
+        """
+        begun = self._before(request)
+        if begun is None:
+            drafts = self._drafts(request, [(request.name, request.spec)], [""])
+            begun = self._begin(request, drafts, "")
+        (reservation,) = await self._finish(begun)
+        return reservation
+
+    async def all(self, request: pb.CreateSetRequest) -> list[pb.Reservation]:
+        """Create all reservations of a set, all of them backed, or none.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Refusal: there is no room, or a name is taken.
+            ApiError: they cannot be written.
+        """
+        begun = self._before(request)
+        if begun is None:
+            entries = request.reservations
+            if not 0 < len(entries) <= MOST_IN_SET:
+                problem = f"{len(entries)} reservations"
+                raise InvalidInput("reservations", problem, f"send 1 to {MOST_IN_SET}")
+            paths = [f"reservations[{index}]." for index in range(len(entries))]
+            drafts = self._drafts(request, [(each.name, each.spec) for each in entries], paths)
+            begun = self._begin(request, drafts, "reservations")
+        return await self._finish(begun)
+
+    def _before(self, request: Request) -> Begun | None:
+        """Return what the request has begun before, None if it is new."""
+        key = _key(request)
+        begun = self._begun.get(key) if key else None
+        if begun is not None and begun.request != _digest(request):
+            problem = "was another request's"
+            raise InvalidInput("requestId", problem, "choose one for each request")
+        return begun
+
+    def _drafts(
+        self,
+        request: Request,
+        wanted: Iterable[tuple[str, pb.ReservationSpec]],
+        paths: Iterable[str],
+    ) -> list[Draft]:
+        now = self._clock()
+        drafts: dict[str, Draft] = {}
+        for path, (name, spec) in zip(paths, wanted, strict=True):
+            with refusal.seen_from(f"{path}spec"):
+                document = grpcform.write(spec, now, request.request_id)
+            names.check_subdomain(name, f"{path}name", "a reservation's name")
+            if name in drafts:
+                raise InvalidInput(f"{path}name", f"{name} stands before", "name each one once")
+            drafts[name] = Draft(name, path, document)
+        return list(drafts.values())
+
+    def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> Begun:
+        """Decide, let it hold, and begin to write it: nothing comes in between.
+
+        Args:
+            request: what was sent.
+            drafts: what it asks for.
+            path: where they stand in the request; empty for one that needs no room.
+        """
+        existing = self._existing(drafts, request.request_id)
+        if existing is not None:
+            return self._remember(request, existing, None)
+        texts = {draft.name: draft.text for draft in drafts}
+        place = self._booking.place(sum(len(k) + len(t.encode()) for k, t in texts.items()))
+        new = self._read(drafts, place)
+        if path:
+            self._require_backing(new, drafts, path)
+        entries = {each.ref.key: Entries((each,)) for each in new}
+        task = self._booking.insert(place, texts, entries)
+        return self._remember(request, tuple(each.ref for each in new), task)
+
+    def _read(self, drafts: Iterable[Draft], place: Ref) -> list[Reservation]:
+        now, new = self._clock(), []
+        for draft in drafts:
+            with refusal.seen_from(f"{draft.path}spec"):
+                one = specform.read(draft.document, place._replace(key=draft.name), now)
+                refusal.require_future(one, "expiresAt", now)
+            new.append(one)
+        return new
+
+    def _require_backing(
+        self, new: Sequence[Reservation], drafts: Sequence[Draft], path: str
+    ) -> None:
+        now = self._clock()
+        for each, draft in zip(new, drafts, strict=True):
+            if each.starts_at is not None and each.starts_at > now:
+                field = f"{draft.path}spec.startsAt"
+                raise InvalidInput(field, "lies in the future", "a set holds from now on")
+        if lacks := judge_set(new, self._state, now):
+            raise refusal.no_room(lacks, [draft.name for draft in drafts], path)
+
+    def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:
+        """Return where the same request has written before, None if nothing of it is there."""
+        places = {draft.name: self._booking.find(draft.name) for draft in drafts}
+        there = [ref for ref in places.values() if ref is not None]
+        if not there:
+            return None
+        ours = request_id and all(
+            grpcform.request_id_of(self._catalogue.text(ref)) == request_id for ref in there
+        )
+        if ours and len(there) == len(drafts):
+            return tuple(there)
+        taken = [draft for draft in drafts if places[draft.name]]
+        message = f"{', '.join(draft.name for draft in taken[:5])}: there is one of that name"
+        raise refusal.taken(message, [(f"{draft.path}name", "is taken") for draft in taken])
+
+    def _remember(self, request: Request, refs: tuple[Ref, ...], task: Outcome | None) -> Begun:
+        key = _key(request)
+        shown = tuple(map(self._catalogue.show_one, refs))
+        begun = Begun(key, _digest(request), refs, shown, task)
+        if key:
+            self._begun[key] = begun
+        return begun
+
+    async def _finish(self, begun: Begun) -> list[pb.Reservation]:
+        """Wait until all is written, and return it as it is then."""
+        error = await asyncio.shield(begun.task) if begun.task else None
+        if error is not None:
+            if begun.key and self._begun.get(begun.key) is begun:
+                del self._begun[begun.key]  # It may be tried again.
+            raise refusal.taken(str(error)) if isinstance(error, Taken) else error
+        shown = (self._catalogue.show(ref) for ref in begun.refs)
+        return [next(iter(now), then) for now, then in zip(shown, begun.shown, strict=True)]
+
+
+def _key(request: Request) -> tuple[str, str] | None:
+    """Return what a request that is repeated is known by, None if it says nothing."""
+    name = request.request_id
+    if len(name) > MOST_REQUEST_ID:
+        problem = f"{len(name)} characters are too many"
+        raise InvalidInput("requestId", problem, f"send {MOST_REQUEST_ID} at most")
+    return (caller.get(), name) if name else None
+
+
+def _digest(request: Request) -> bytes:
+    return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
