@@ -31,7 +31,7 @@ _FARTHEST = 50_000
 """So many resourceVersions are looked back at most: with 5,000 nodes' heartbeats, over a minute."""
 
 _NEAREST = 50
-_TIMEOUT_S = 5
+_TIMEOUT_S = 3
 """After so long the API server ends the watch, in seconds; 2 s before, a bookmark says that all has
 been told (`nextBookmarkTime` in its cache_watcher.go)."""
 
@@ -101,7 +101,7 @@ class History:
             while back >= _NEAREST:
                 if await self._reach(collection, now - back, now, past):
                     return back
-                back //= 2
+                back = back * 7 // 8
         except (ApiError, InvalidInput) as exc:
             log.warning("history not known", collection=collection.path, why=str(exc))
         return 0

@@ -66,8 +66,8 @@ async def test_it_looks_back_as_far_as_is_remembered(too_old: Any) -> None:
     with capture_logs() as logs:
         client, _ = await read(now(100_001), too_old, too_old, [bookmark(100_001)])
     asked = [(r.params or {}).get("resourceVersion") for r in client.requests]
-    assert asked == [None, "50001", "75001", "87501"]
-    assert logs[-1]["resource_versions_back"] == 12_500
+    assert asked == [None, "50001", "56251", "61720"]
+    assert logs[-1]["resource_versions_back"] == 38_281
 
 
 async def test_it_does_not_look_back_before_the_beginning() -> None:
@@ -87,7 +87,7 @@ async def test_an_object_that_cannot_be_read_costs_no_other() -> None:
         (NO_ANSWER,),
         (now(1000), NO_ANSWER),
         (now(1000), [b"not json"]),
-        (now(1000), *[refused(410)] * 5),
+        (now(1000), *[refused(410)] * 23),
         ({"metadata": {"resourceVersion": "opaque"}},),
     ],
     ids=["no answer", "no watch", "nonsense", "remembers nothing", "no number"],
