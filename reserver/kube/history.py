@@ -31,9 +31,10 @@ _FARTHEST = 50_000
 """So many resourceVersions are looked back at most: with 5,000 nodes' heartbeats, over a minute."""
 
 _NEAREST = 50
+_ROUNDS = 20
 _TIMEOUT_S = 3
 """After so long the API server ends the watch, in seconds; 2 s before, a bookmark says that all has
-been told (`nextBookmarkTime` in its cache_watcher.go)."""
+been told (`nextBookmarkTime` in its cache_watcher.go), or how far it has come."""
 
 
 class Past(Protocol):
@@ -118,26 +119,30 @@ class History:
             ApiError: the API server refused, or did not answer.
             InvalidInput: it answered with something else.
         """
-        params = {
-            **collection.selector,
-            "resourceVersion": str(since),
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(_TIMEOUT_S),
-        }
-        try:
-            async for line in self._client.watch(collection.path, params, _TIMEOUT_S + 5):
-                if line and _take(line, until, past):
-                    break
-                await asyncio.sleep(0)
-        except ApiError as exc:
-            if exc.status == HTTPStatus.GONE:
-                return False
-            raise
-        return True
+        reached = since
+        for _ in range(_ROUNDS):
+            params = {
+                **collection.selector,
+                "resourceVersion": str(reached),
+                "allowWatchBookmarks": "true",
+                "timeoutSeconds": str(_TIMEOUT_S),
+            }
+            try:
+                async for line in self._client.watch(collection.path, params, _TIMEOUT_S + 5):
+                    if line:
+                        reached = _take(line, until, past)
+                    if reached >= until:
+                        return True
+                    await asyncio.sleep(0)
+            except ApiError as exc:
+                if exc.status == HTTPStatus.GONE and reached == since:
+                    return False
+                raise
+        raise ApiError(0, "Timeout", "the API server does not come to an end of it")
 
 
-def _take(line: bytes, until: int, past: Past) -> bool:
-    """Take a line of a watch; return whether it is the last one that is of the past."""
+def _take(line: bytes, until: int, past: Past) -> int:
+    """Take a line of a watch, if it is of the past; return the resourceVersion that it shows."""
     event = decode(WatchEvent, line)
     if event.type == "ERROR":
         status = decode(Status, event.object)
@@ -146,4 +151,4 @@ def _take(line: bytes, until: int, past: Past) -> bool:
     if event.type != "BOOKMARK" and revision <= until:
         with suppress(InvalidInput):  # The watch tells of objects that cannot be read.
             past.take(event)
-    return revision >= until
+    return revision

@@ -70,6 +70,20 @@ async def test_it_looks_back_as_far_as_is_remembered(too_old: Any) -> None:
     assert logs[-1]["resource_versions_back"] == 38_281
 
 
+async def test_a_watch_that_ends_early_goes_on() -> None:
+    early, rest = [bookmark(900)], [shown("DELETED", 950, NAMED), bookmark(1000)]
+    client, ledger = await read(now(1000), early, [], rest)
+    asked = [(r.params or {}).get("resourceVersion") for r in client.requests]
+    assert asked == [None, "1", "900", "900"]
+    assert ledger.phase(NAMED.ref) is Phase.CLAIMED
+
+
+async def test_one_that_never_comes_to_an_end_is_given_up() -> None:
+    with capture_logs() as logs:
+        await read(now(1000), *[[]] * 20)
+    assert "does not come to an end" in logs[0]["why"]
+
+
 async def test_it_does_not_look_back_before_the_beginning() -> None:
     client, _ = await read(now(60), [bookmark(60)])
     assert (client.requests[1].params or {})["resourceVersion"] == "1"
