@@ -66,6 +66,9 @@ LEASE = "reserver"
 PODS = "/api/v1/pods"
 """The path of all pods of a cluster."""
 
+_HISTORY_PATIENCE_S = 5.0
+"""So long calls wait for the history to be read, in seconds: without it more is held."""
+
 _SHUTDOWN_S = BIND_PATIENCE_S + 1
 
 
@@ -293,15 +296,16 @@ async def _complete(watched: Watched, history: History) -> None:
     """Mark the state complete once all is listed; from then on tidy and acknowledge."""
     for reflector in watched.reflectors:
         await reflector.synced.wait()
-    watched.state.is_complete = True
-    log.info(
-        "ready",
-        nodes=watched.state.snapshot.node_count,
-        pods=len(watched.state.pods),
-        reservations=len(watched.state.ledger),
-    )
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(history.read())
+        reading = tasks.create_task(history.read())
+        await asyncio.wait((reading,), timeout=_HISTORY_PATIENCE_S)
+        watched.state.is_complete = True
+        log.info(
+            "ready",
+            nodes=watched.state.snapshot.node_count,
+            pods=len(watched.state.pods),
+            reservations=len(watched.state.ledger),
+        )
         statuses, object_statuses = watched.statuses
         tasks.create_task(watched.cleaner.run(watched.store))
         tasks.create_task(statuses.run(watched.state, watched.store.configmaps))

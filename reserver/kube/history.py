@@ -5,7 +5,7 @@ by now: nothing in a list tells of that. Nor does a list tell which entry was wr
 The API server's watch caches do, for a minute and more (`eventFreshDuration` in apiserver's
 pkg/storage/cacher/watch_cache.go), unless it was restarted meanwhile.
 
-Nothing waits for it: what is not known yet holds.
+What is not known holds.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Watched:
             return (obstacle,)
         obstacles = tuple(filter(None, (reflector.obstacle() for reflector in self.reflectors)))
         if not obstacles and not self.state.is_complete:
-            return ("all is listed, starting to decide",)
+            return ("all is listed, what happened before is being read",)
         return obstacles
 
     def invalid_entries(self) -> Iterable[tuple[str, int]]:
