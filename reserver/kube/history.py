@@ -84,15 +84,32 @@ class History:
         What cannot be read stays unknown, and a line in the log says so.
         """
         bindings = PodPast()
-        entries = [(store, StorePast(self._home)) for store in self._stores if not store.absent]
-        reads = [self._read(store, past) for store, past in entries]
-        reached = await asyncio.gather(*reads, self._read(self._pods, bindings))
-        for _, past in entries:
-            for ref, identity, when in past.entries():
-                self._ledger.narrow(ref, identity, when)
-        for pod, exact in bindings.bindings():
-            self._ledger.recall_binding(pod, exact=exact)
-        log.info("history read", resource_versions_back=min(reached))
+        reached = await self._read(self._pods, bindings)
+        recall = self._ledger.recall_binding
+        unsure = [
+            (pod, exact) for pod, exact in bindings.bindings() if not recall(pod, exact=exact)
+        ]
+        if unsure:
+            since = min(pod.revision for pod, _ in unsure) - 1
+            stores = (store for store in self._stores if not store.absent)
+            await asyncio.gather(*(self._date_entries(store, since) for store in stores))
+            for pod, exact in unsure:
+                recall(pod, exact=exact)
+        log.info("history read", resource_versions_back=reached, unsure=len(unsure))
+
+    async def _date_entries(self, store: Collection, since: int) -> None:
+        """Let the ledger know which entries stood at a resourceVersion, and when others came."""
+        past = StorePast(self._home)
+        at = {"resourceVersion": str(since), "resourceVersionMatch": "Exact"}
+        try:
+            listed = await self._client.get(store.path, {**store.selector, **at})
+            for item in decode(ObjectList, listed).items or ():
+                past.take(WatchEvent("ADDED", item))
+            if await self._reach(store, since, await self._revision(store), past):
+                for ref, identity, when in past.entries():
+                    self._ledger.narrow(ref, identity, when)
+        except (ApiError, InvalidInput) as exc:
+            log.warning("history not known", collection=store.path, why=str(exc))
 
     async def _read(self, collection: Collection, past: Past) -> int:
         """Read the past of a collection; return how many resourceVersions it reaches back."""
@@ -135,7 +152,7 @@ class History:
                         return True
                     await asyncio.sleep(0)
             except ApiError as exc:
-                if exc.status == HTTPStatus.GONE and reached == since:
+                if exc.status == HTTPStatus.GONE:
                     return False
                 raise
         raise ApiError(0, "Timeout", "the API server does not come to an end of it")

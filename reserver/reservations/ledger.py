@@ -208,8 +208,10 @@ class Ledger:
             entry.claimants |= {**found, **entry.claimants}
             self._settle_all(entry.reservation.identity)
 
-    def recall_binding(self, pod: Pod, *, exact: bool) -> None:
+    def recall_binding(self, pod: Pod, *, exact: bool) -> bool:
         """Take a binding from before the watch of pods began; the pod may be gone by now.
+
+        Returns whether it is sure which of the entries that it may have claimed are older.
 
         Args:
             pod: as it was shown bound.
@@ -217,12 +219,15 @@ class Ledger:
         """
         named = self._naming(pod.name) if exact else ()
         claimed = (entry for identity in pod.claims for entry in self._identified(identity))
+        is_sure = True
         for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
             reservation = entry.reservation
-            if reservation.is_owned_by(pod):
+            if reservation.is_owned_by(pod) and pod.uid not in entry.claimants:
                 self.recall(reservation.ref, reservation.digest, {pod.uid: pod.revision})
+                is_sure &= not entry.written.first <= pod.revision < entry.written.last
         if exact:
             self._claims.bound(pod)
+        return is_sure
 
     def narrow(self, ref: Ref, identity: str, written: Written) -> None:
         """Take note that it is known better than before when a reservation was written."""

@@ -39,11 +39,13 @@ def bookmark(revision: int) -> dict[str, Any]:
     return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(revision)}}}
 
 
-async def read(*script: Any, stores: tuple[Watched, ...] = ()) -> tuple[ScriptedClient, Ledger]:
+async def read(
+    *script: Any, stores: tuple[Watched, ...] = (), listed_at: int = 10
+) -> tuple[ScriptedClient, Ledger]:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", cpu="8"))
     ledger = Ledger(snapshot)
-    ledger.put(NAMED, Written(0, 10))
+    ledger.put(NAMED, Written(0, listed_at))
     client = ScriptedClient(*script)
     await History(client, ledger, Watched(), stores, "reserver-system").read()
     assert not client.script, "all was asked for"
@@ -116,17 +118,40 @@ async def test_a_collection_that_does_not_exist_is_not_asked_for() -> None:
     assert {request.path for request in client.requests} == {"/api/v1/pods"}
 
 
-async def test_the_order_of_entries_is_found() -> None:
-    spec = {"owners": [{"pod": {"name": "a"}}], "node": "worker-1", "resources": {"cpu": "1"}}
-    text = json.dumps({**spec, "ttl": "0"})
-    metadata = {"namespace": "shop", "name": "store", "resourceVersion": "700"}
-    event = {"type": "ADDED", "object": {"metadata": metadata, "data": {"a": text}}}
-    snapshot = Snapshot()
-    snapshot.set_node(node("worker-1", cpu="8"))
-    ledger = Ledger(snapshot)
-    first, later = reservation("a", owners=("a",), cpu="1"), reservation("b", cpu="2")
-    ledger.put(first, Written(0, 900))
-    ledger.put(later, Written(800, 800))
-    client = ScriptedClient(now(1000), [event, bookmark(1000)], now(1000), [bookmark(1000)])
-    await History(client, ledger, Watched(), (Watched("/stores"),), "reserver-system").read()
-    assert ledger.held_after("worker-1", (first,))["cpu"] == 2000
+def store(revision: int, **data: str) -> dict[str, Any]:
+    metadata = {"namespace": "shop", "name": "store", "resourceVersion": str(revision)}
+    return {"metadata": metadata, "data": data}
+
+
+def edited(revision: int, **data: str) -> dict[str, Any]:
+    return {"type": "MODIFIED", "object": store(revision, **data)}
+
+
+SPEC = {"owners": [{"pod": {"name": "web-0"}}], "node": "worker-1", "resources": {"cpu": "1"}}
+TEXT = json.dumps({**SPEC, "ttl": "0"})
+
+
+@pytest.mark.parametrize(
+    ("listed", "edits", "phase"),
+    [
+        (store(700, named=TEXT), [edited(980, named=TEXT, more="{}")], Phase.CLAIMED),
+        (store(700, named=TEXT), [edited(960), edited(980, named=TEXT)], Phase.ACTIVE),
+        (store(700), [edited(980, named=TEXT)], Phase.ACTIVE),
+        (refused(410), None, Phase.ACTIVE),
+        (store(700, named=TEXT), [EXPIRED], Phase.ACTIVE),
+    ],
+    ids=["older", "written again since", "younger", "nobody knows", "not remembered"],
+)
+async def test_an_entry_that_may_be_younger_is_looked_up(
+    listed: Any, edits: list[Any] | None, phase: Phase
+) -> None:
+    items = {"items": [listed]} if isinstance(listed, dict) else listed
+    script: list[Any] = [now(1000), [shown("DELETED", 950, NAMED), bookmark(1000)], items]
+    if edits is not None:
+        script += [now(1000), [*edits, bookmark(1000)]]
+    client, ledger = await read(*script, stores=(Watched("/stores"),), listed_at=990)
+    assert ledger.phase(NAMED.ref) is phase
+    assert client.requests[2].params == {
+        "resourceVersion": "949",
+        "resourceVersionMatch": "Exact",
+    }
