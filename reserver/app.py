@@ -293,10 +293,14 @@ def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> It
 
 
 async def _complete(watched: Watched, history: History) -> None:
-    """Mark the state complete once all is listed; from then on tidy and acknowledge."""
+    """Tidy and acknowledge once all is listed, and decide once the history is read, too."""
     for reflector in watched.reflectors:
         await reflector.synced.wait()
     async with asyncio.TaskGroup() as tasks:
+        statuses, object_statuses = watched.statuses
+        tasks.create_task(watched.cleaner.run(watched.store))
+        tasks.create_task(statuses.run(watched.state, watched.store.configmaps))
+        tasks.create_task(object_statuses.run(watched.state, watched.store.objects))
         reading = tasks.create_task(history.read())
         await asyncio.wait((reading,), timeout=_HISTORY_PATIENCE_S)
         watched.state.is_complete = True
@@ -306,7 +310,3 @@ async def _complete(watched: Watched, history: History) -> None:
             pods=len(watched.state.pods),
             reservations=len(watched.state.ledger),
         )
-        statuses, object_statuses = watched.statuses
-        tasks.create_task(watched.cleaner.run(watched.store))
-        tasks.create_task(statuses.run(watched.state, watched.store.configmaps))
-        tasks.create_task(object_statuses.run(watched.state, watched.store.objects))

@@ -119,7 +119,7 @@ class History:
             while back >= _NEAREST:
                 if await self._reach(collection, now - back, now, past):
                     return back
-                back = back * 7 // 8
+                back = back * 3 // 4
         except (ApiError, InvalidInput) as exc:
             log.warning("history not known", collection=collection.path, why=str(exc))
         return 0

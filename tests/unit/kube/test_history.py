@@ -68,8 +68,8 @@ async def test_it_looks_back_as_far_as_is_remembered(too_old: Any) -> None:
     with capture_logs() as logs:
         client, _ = await read(now(100_001), too_old, too_old, [bookmark(100_001)])
     asked = [(r.params or {}).get("resourceVersion") for r in client.requests]
-    assert asked == [None, "50001", "56251", "61720"]
-    assert logs[-1]["resource_versions_back"] == 38_281
+    assert asked == [None, "50001", "62501", "71876"]
+    assert logs[-1]["resource_versions_back"] == 28_125
 
 
 async def test_a_watch_that_ends_early_goes_on() -> None:
@@ -103,7 +103,7 @@ async def test_an_object_that_cannot_be_read_costs_no_other() -> None:
         (NO_ANSWER,),
         (now(1000), NO_ANSWER),
         (now(1000), [b"not json"]),
-        (now(1000), *[refused(410)] * 23),
+        (now(1000), *[refused(410)] * 11),
         ({"metadata": {"resourceVersion": "opaque"}},),
     ],
     ids=["no answer", "no watch", "nonsense", "remembers nothing", "no number"],
