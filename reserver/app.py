@@ -16,16 +16,18 @@ from uuid import uuid4
 import structlog
 
 from reserver.clock import SteadyClock
-from reserver.config import Settings
+from reserver.config import ReservationStore, Settings
 from reserver.errors import LeadershipLost
 from reserver.kube import credentials
 from reserver.kube.apply import Apply
 from reserver.kube.booking import Booking
+from reserver.kube.bookings import Bookings
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
 from reserver.kube.events import Recorder
 from reserver.kube.history import History
 from reserver.kube.lease import Lease
+from reserver.kube.object_booking import ObjectBooking
 from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.objects import ObjectStore
 from reserver.kube.reflector import Reflector
@@ -113,10 +115,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             extender = Extender(watched.state, apply, clock, watched, writes, tell)
             service = None
             if settings.grpc_address is not None:
-                booking = Booking(
-                    client, apply, watched.store.configmaps, settings.namespace, writes
-                )
-                service = _service(settings, client, watched, booking, extender, metrics)
+                bookings = _bookings(settings, client, apply, watched.store, writes)
+                service = _service(settings, client, watched, bookings, extender, metrics)
                 told.append(service.touched)
             routes = Routes(extender, metrics, watched.obstacles)
             async with asyncio.TaskGroup() as tasks:
@@ -164,7 +164,7 @@ def _service(
     settings: Settings,
     client: ApiClient,
     watched: Watched,
-    booking: Booking,
+    bookings: Bookings,
     extender: Extender,
     metrics: Metrics,
 ) -> Service:
@@ -172,8 +172,8 @@ def _service(
     access = None if local else Access(Reviewer(client, settings.namespace, time.monotonic))
     return Service(
         state=watched.state,
-        store=watched.store.configmaps,
-        booking=booking,
+        store=watched.store,
+        booking=bookings,
         extender=extender,
         namespace=settings.namespace,
         clock=watched.clock,
@@ -181,6 +181,15 @@ def _service(
         obstacles=watched.obstacles,
         counted=metrics,
     )
+
+
+def _bookings(
+    settings: Settings, client: ApiClient, apply: Apply, stores: Stores, writes: asyncio.TaskGroup
+) -> Bookings:
+    configmaps = Booking(client, apply, stores.configmaps, settings.namespace, writes)
+    objects = ObjectBooking(client, stores.objects, settings.namespace, writes)
+    writes_objects = settings.reservation_store is ReservationStore.OBJECT
+    return Bookings(configmaps, objects, objects if writes_objects else configmaps)
 
 
 def _lease(settings: Settings, client: ApiClient) -> Lease:
@@ -250,7 +259,7 @@ def _wire(
     cluster = tuple(_cluster_reflectors(client, state))
     written = (
         *_store_reflectors(settings, client, stores.configmaps),
-        Reflector(client, COLLECTION, object_view(stores.objects), is_optional=not settings.crd),
+        _object_reflector(settings, client, stores.objects),
     )
     reflectors = (*cluster, *written)
     pods = next(reflector for reflector in cluster if reflector.path == PODS)
@@ -292,6 +301,12 @@ def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> It
         yield Reflector(client, path, store_view(store, partial(eq, own)), selector)
 
 
+def _object_reflector(settings: Settings, client: ApiClient, store: ObjectStore) -> Reflector:
+    """Return the watch for all Reservation objects."""
+    is_optional = not settings.needs_crd
+    return Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
+
+
 async def _complete(watched: Watched, history: History) -> None:
     """Tidy and acknowledge once all is listed, and decide once the history is read, too."""
     for reflector in watched.reflectors:
@@ -303,6 +318,8 @@ async def _complete(watched: Watched, history: History) -> None:
         tasks.create_task(object_statuses.run(watched.state, watched.store.objects))
         reading = tasks.create_task(history.read())
         await asyncio.wait((reading,), timeout=_HISTORY_PATIENCE_S)
+        for set_id in watched.store.objects.abandon_unfinished():
+            log.warning("a set was not finished by who wrote it, and is taken back", set=set_id)
         watched.state.is_complete = True
         log.info(
             "ready",

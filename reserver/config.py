@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from reserver.errors import ConfigurationError, InvalidInput
@@ -12,6 +13,16 @@ from reserver.server.tls import TlsFiles
 from reserver.wire import names
 
 _LAST_PORT = 65535
+
+
+class ReservationStore(StrEnum):
+    """Where reservations are written that clients create."""
+
+    CONFIGMAP = "configmap"
+    """In ConfigMaps: a set is one write."""
+
+    OBJECT = "object"
+    """As Reservation objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +44,8 @@ class Settings:
         namespace: where labelled store ConfigMaps are read.
         crd: be ready only once the API server knows Reservations; else a cluster without their CRD
             just has none.
+        reservation_store: what the gRPC API creates: keys of ConfigMaps, or objects (for these the
+            CRD has to be there).
         configmaps: further store ConfigMaps, namespace and name, label or not.
     """
 
@@ -46,6 +59,7 @@ class Settings:
     leader_elect: bool = False
     namespace: str = "reserver-system"
     crd: bool = False
+    reservation_store: ReservationStore = ReservationStore.CONFIGMAP
     configmaps: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -73,6 +87,11 @@ class Settings:
                 names.check_subdomain(name, flag, "a name of Kubernetes")
             except InvalidInput as exc:
                 raise ConfigurationError(str(exc)) from exc
+
+    @property
+    def needs_crd(self) -> bool:
+        """Whether nothing is decided before the API server knows Reservations."""
+        return self.crd or self.reservation_store is ReservationStore.OBJECT
 
     @property
     def is_grpc_local(self) -> bool:

@@ -13,7 +13,7 @@ import typer
 import uvloop
 
 from reserver.cli import logs
-from reserver.config import Settings, parse_address, parse_configmap, parse_tls
+from reserver.config import ReservationStore, Settings, parse_address, parse_configmap, parse_tls
 from reserver.errors import ConfigurationError
 
 _DEFAULTS = Settings()
@@ -115,6 +115,14 @@ def serve(
             help="Wait for the CRD reservations.reserver.io; else it is read once it is there.",
         ),
     ] = False,
+    reservation_store: Annotated[
+        ReservationStore,
+        typer.Option(
+            envvar="RESERVER_RESERVATION_STORE",
+            help="What the gRPC API creates: keys of ConfigMaps, or Reservation objects, for which "
+            "the CRD has to be there.",
+        ),
+    ] = _DEFAULTS.reservation_store,
     log_level: Annotated[
         logs.Level, typer.Option(envvar="RESERVER_LOG_LEVEL", help="From this level on.")
     ] = logs.Level.INFO,
@@ -133,6 +141,7 @@ def serve(
             leader_elect=leader_elect,
             namespace=namespace,
             crd=crd,
+            reservation_store=reservation_store,
             configmaps=tuple(parse_configmap(name) for name in configmap or ()),
         )
         uvloop.run(_serve(settings))

@@ -32,8 +32,10 @@ BASE = "reservations"
 MOST_BYTES = 900 * 1024
 """So much goes into one ConfigMap; the API server takes 1 MiB, and others may write, too."""
 
-_PAUSE_S = 0.1
-_LAST_PAUSE_S = 5.0
+PAUSE_S = 0.1
+LAST_PAUSE_S = 5.0
+"""How long to wait before a request without an answer is sent again, in seconds."""
+
 _TRIES = 5
 
 Outcome = ReserverError | None
@@ -72,12 +74,13 @@ class Booking:
                 return ref
         return None
 
-    def place(self, size: int) -> Ref:
-        """Return a place, its key empty, with room for so many bytes of keys and values.
+    def place(self, sizes: Mapping[str, int]) -> Ref:
+        """Return a place, its key empty, with room for values of so many bytes by key.
 
         Raises:
             InvalidInput: no ConfigMap takes so many.
         """
+        size = sum(len(key.encode()) + each for key, each in sizes.items())
         if size > MOST_BYTES:
             problem = f"{size} bytes are too many for one ConfigMap"
             raise InvalidInput("", problem, f"write {MOST_BYTES} at most together")
@@ -152,7 +155,7 @@ class Booking:
             Taken: one of the keys is there.
             ApiError: the API server refused.
         """
-        may_be_written, tries, pause = False, 0, _PAUSE_S
+        may_be_written, tries, pause = False, 0, PAUSE_S
         current: ConfigMapObject | None = self._guess(name)
         while True:
             try:
@@ -170,7 +173,7 @@ class Booking:
                     may_be_written = True
                     log.warning("write not confirmed, asking again", why=str(exc))
                     await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
-                    pause = min(2 * pause, _LAST_PAUSE_S)
+                    pause = min(2 * pause, LAST_PAUSE_S)
                     continue
             current = found = await self._read(name)
             if found is not None and not _is_store(found):
@@ -204,7 +207,7 @@ class Booking:
 
     async def _read(self, name: Name) -> LabelledConfigMap | None:
         path = f"/api/v1/namespaces/{name[0]}/configmaps/{name[1]}"
-        pause = _PAUSE_S
+        pause = PAUSE_S
         while True:
             try:
                 return decode(LabelledConfigMap, await self._client.get(path))
@@ -214,7 +217,7 @@ class Booking:
                 if exc.is_definite:
                     raise
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _LAST_PAUSE_S)
+            pause = min(2 * pause, LAST_PAUSE_S)
 
 
 def _is_store(configmap: LabelledConfigMap) -> bool:

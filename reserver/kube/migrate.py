@@ -21,7 +21,14 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire import companion, document, edits, move
 from reserver.wire.edits import Deletion, Edit
 from reserver.wire.objects import ConfigMapObject, decode
-from reserver.wire.reservation import API_VERSION, KIND, ReservationObject, path, read_object
+from reserver.wire.reservation import (
+    API_VERSION,
+    KIND,
+    ReservationObject,
+    collection,
+    path,
+    read_object,
+)
 from reserver.wire.store import Entries, read_key
 from reserver.wire.watch import ObjectList
 
@@ -81,7 +88,7 @@ class Migration:
             ApiError: the Reservations cannot be listed, or there is no such ConfigMap.
         """
         await self._configmap(*store)
-        listed = await self.client.get(path(Ref(namespace, "", "")).rstrip("/"))
+        listed = await self.client.get(collection(namespace))
         for raw in decode(ObjectList, listed).items or ():
             item = decode(ReservationObject, raw)
             place = Ref(*store, item.ref.key)
@@ -98,7 +105,7 @@ class Migration:
         metadata = {"name": place.key, "namespace": place.namespace}
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
         try:
-            await self.client.create(path(place).rpartition("/")[0], body)
+            await self.client.create(collection(place.namespace), body)
         except ApiError as exc:
             if exc.status != HTTPStatus.CONFLICT:
                 raise

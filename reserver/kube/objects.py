@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from reserver.errors import InvalidInput
+from reserver.kube.sets import Sets
 from reserver.kube.store import Name, written
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Ref, Reservation, Written
+from reserver.reservations.reservation import NOT_YET, Phase, Ref, Reservation, Written
 from reserver.wire.edits import Deletion
 from reserver.wire.objects import Metadata
 from reserver.wire.reservation import (
@@ -34,6 +36,22 @@ class Known:
     def reservation(self) -> Reservation | None:
         """What it says; None where it is not enforced."""
         return next(iter(self.entries.reservations), None)
+
+    @property
+    def text(self) -> str:
+        """Its spec, as the API server writes it."""
+        return self.spec.decode(errors="replace")
+
+
+@dataclass(slots=True)
+class _Expected:
+    """An object that is being written and that no watch has shown yet."""
+
+    text: str
+    entries: Entries
+    set_id: str
+    uid: str = ""
+    """Of what was written; empty until that is known."""
 
 
 class ObjectStore:
@@ -66,6 +84,9 @@ class ObjectStore:
         self._touched = touched
         self._home = home
         self._known: dict[Name, Known] = {}
+        self._expected: dict[Ref, _Expected] = {}
+        self._sets = Sets()
+        self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     def put(self, item: ReservationObject, *, listed: bool = False) -> None:
         """Take an object as it is now, shown by a watch or, after changes were missed, a list."""
@@ -78,24 +99,106 @@ class ObjectStore:
             and before.spec == bytes(item.spec)
         ):
             before.metadata, before.said = item.metadata, item.said()
+            self._sets.put(item.ref, item.metadata)
             if self.due_edit(item.ref, self._clock()):
                 self._touched(item.ref)  # A deletion may have failed because of this write.
+            self._wake()
             return
         entries = read_object(item, self._clock(), self._home)
         when = written(item.metadata, before.metadata if before else None, listed=listed)
         known = Known(item.metadata, item.path, bytes(item.spec), entries, item.said())
         self._known[name] = known
+        self._sets.put(item.ref, item.metadata)
         self._touched(item.ref)
+        if self.is_expected(item):
+            del self._expected[item.ref]
         self._exchange(item.ref, before.reservation if before else None, known, when)
         self._recall(item.ref, known)
+        self._wake()
 
     def drop(self, name: Name) -> None:
         """Forget an object that is gone."""
         known = self._known.pop(name, None)
+        ref = Ref(name[0], "", name[1])
         if known is not None:
-            ref = Ref(name[0], "", name[1])
             self._touched(ref)
             self._ledger.drop(ref)
+            for member in self._sets.drop(ref):
+                self._touched(member)
+            if ref in self._expected:  # What is gone was another one of that name.
+                self._hold(self._expected[ref])
+        elif ref in self._expected and self._expected[ref].uid:
+            self._forget(ref)  # It came and went unseen.
+        self._wake()
+
+    def expect(self, ref: Ref, text: str, entries: Entries, set_id: str = "") -> None:
+        """Let an object hold before it is written; `written` or `withdraw` has to follow.
+
+        Args:
+            ref: its place.
+            text: its spec.
+            entries: what that says.
+            set_id: the set that it is a member of; empty if it stands alone.
+        """
+        self._ledger.advance(self._clock())
+        self._expected[ref] = expected = _Expected(text, entries, set_id)
+        self._hold(expected)
+
+    def is_expected(self, item: ReservationObject) -> bool:
+        """Return whether an object is the one that is being written."""
+        expected = self._expected.get(item.ref)
+        if expected is None:
+            return False
+        if expected.uid:
+            return expected.uid == item.metadata.uid
+        found = read_object(item, self._clock(), self._home)
+        return found.reservations == expected.entries.reservations
+
+    def written(self, ref: Ref, uid: str) -> None:
+        """Take note that an expected object was written, and of its UID."""
+        expected = self._expected.get(ref)
+        if expected is not None:  # Else the watch was faster.
+            expected.uid = uid
+
+    def withdraw(self, ref: Ref) -> None:
+        """Take an expected object back: it was not written."""
+        if ref in self._expected:
+            self._forget(ref)
+            self._wake()
+
+    def abandon_unfinished(self) -> tuple[str, ...]:
+        """Have the sets deleted that nobody finishes any more; return what they are known by."""
+        found = {k.metadata.set_id for k in self._known.values() if k.metadata.is_unfinished}
+        for set_id in found:
+            self._abandon(set_id)
+        return tuple(sorted(found))
+
+    async def take_back(self, set_id: str) -> None:
+        """Have a set deleted that cannot be finished; return once nothing of it is left."""
+        self._abandon(set_id)
+        await self.until(lambda: not self._has(set_id))
+        self._sets.forget(set_id)
+
+    def is_ending(self, ref: Ref) -> bool:
+        """Return whether an object is being taken back, because its set was not finished."""
+        known, expected = self.known(ref), self._expected.get(ref)
+        set_id = known.metadata.set_id if known else expected.set_id if expected else ""
+        return self._sets.is_abandoned(set_id)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something is true of the objects that are known."""
+        if not condition():
+            seen = asyncio.get_running_loop().create_future()
+            self._waiting.append((condition, seen))
+            await seen
+
+    def latest(self, ref: Ref) -> tuple[str, Entries] | None:
+        """Return spec and meaning of an object, written or being written; None without one."""
+        known = self.known(ref)
+        if known is not None:
+            return known.text, known.entries
+        expected = self._expected.get(ref)
+        return (expected.text, expected.entries) if expected else None
 
     def wrote(self, item: ReservationObject) -> None:
         """Take note of what the API server made of a write of ours; the watch will show it, too."""
@@ -109,8 +212,9 @@ class ObjectStore:
             known.metadata, known.said = item.metadata, item.said()
 
     def names(self) -> tuple[Name, ...]:
-        """Return namespace and name of the objects that are read."""
-        return tuple(self._known)
+        """Return namespace and name of the objects that are read, or written and not yet read."""
+        expected = ((ref.namespace, ref.key) for ref, each in self._expected.items() if each.uid)
+        return tuple({**self._known, **dict.fromkeys(expected)})
 
     def known(self, ref: Ref) -> Known | None:
         """Return what is known of an object, None when there is none."""
@@ -132,19 +236,63 @@ class ObjectStore:
     def due_edit(self, ref: Ref, now: float) -> Deletion | None:
         """Return the edit that tidies an object: its deletion once it is over.
 
+        The first member of a set stays as long as the set is not finished, and goes last if that
+        will never be: what leads to the others must not be lost.
+
         Args:
             ref: its place; one that is not known needs none.
             now: unix seconds.
         """
         self._ledger.advance(now)
         known = self.known(ref)
-        if known is None or known.reservation is None:
-            return None
-        if self._ledger.get(ref) != known.reservation or not self._ledger.is_over(ref):
+        if known is None:
             return None
         metadata = known.metadata
-        phase = self._ledger.phase(ref) or Phase.EXPIRED
-        return Deletion(ref, known.path, metadata.uid, metadata.resource_version, phase.value)
+        if self._sets.is_abandoned(metadata.set_id):
+            if not self._sets.may_go(metadata):
+                return None
+            reason = "Unfinished"
+        elif metadata.is_unfinished or not self._is_over(ref, known):
+            return None
+        else:
+            reason = (self._ledger.phase(ref) or Phase.EXPIRED).value
+        return Deletion(ref, known.path, metadata.uid, metadata.resource_version, reason)
+
+    def _abandon(self, set_id: str) -> None:
+        for ref in self._sets.abandon(set_id):
+            self._touched(ref)
+
+    def _has(self, set_id: str) -> bool:
+        """Return whether anything of a set is there, or may be."""
+        expected = (each.set_id for each in self._expected.values())
+        return self._sets.has(set_id) or set_id in expected
+
+    def _hold(self, expected: _Expected) -> None:
+        for reservation in expected.entries.reservations:
+            self._ledger.put(reservation, NOT_YET)
+
+    def _forget(self, ref: Ref) -> None:
+        del self._expected[ref]
+        if self.known(ref) is None:
+            self._ledger.drop(ref)
+        self._touched(ref)
+
+    def _wake(self) -> None:
+        """Tell those whose condition has come true."""
+        waiting, self._waiting = self._waiting, []
+        for condition, seen in waiting:
+            if not condition():
+                self._waiting.append((condition, seen))
+            elif not seen.done():
+                seen.set_result(None)
+
+    def _is_over(self, ref: Ref, known: Known) -> bool:
+        reservation = known.reservation
+        return (
+            reservation is not None
+            and self._ledger.get(ref) == reservation
+            and self._ledger.is_over(ref)
+        )
 
     def _exchange(self, ref: Ref, before: Reservation | None, known: Known, when: Written) -> None:
         reservation = known.reservation

@@ -51,6 +51,13 @@ class Reviewer:
     async def may(self, user: User, verb: str, resource: str, name: str) -> bool:
         """Return whether a user may do something to a resource of our group.
 
+        Args:
+            user: who.
+            verb: what, in the words of RBAC.
+            resource: ``resource`` or ``resource/subresource``.
+            name: which one; empty for any. ``NAMESPACE/NAME`` is an object of that namespace, and
+                all else is of Reserver's own.
+
         Raises:
             ApiError: the API server does not say.
         """
@@ -58,7 +65,10 @@ class Reviewer:
         key = (user, verb, resource, name)
         if key in self._verdicts:
             return self._verdicts[key]
-        body = access_review(user, verb, resource, self._namespace, name)
+        namespace, own_name = self._namespace, name
+        if name.count("/") == 1:
+            namespace, own_name = name.split("/")
+        body = access_review(user, verb, resource, namespace, own_name)
         allowed = (await self._ask(_RIGHTS, body)).allowed
         self._verdicts[key] = allowed
         return allowed

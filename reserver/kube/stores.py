@@ -11,7 +11,7 @@ from reserver.kube.objects import ObjectStore
 from reserver.kube.store import Name, Store
 from reserver.reservations.reservation import Ref
 from reserver.wire.edits import Deletion, Edit
-from reserver.wire.store import Problem
+from reserver.wire.store import Entries, Problem
 
 
 class AnyStore(Protocol):
@@ -25,6 +25,9 @@ class AnyStore(Protocol):
 
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
         """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""
+
+    def latest(self, ref: Ref) -> tuple[str, Entries] | None:
+        """Return what is written at a place, or being written, and what that says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +52,7 @@ class Stores:
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
         """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""
         return self.at(ref).due_edit(ref, now)
+
+    def latest(self, ref: Ref) -> tuple[str, Entries] | None:
+        """Return what is written at a place, or being written, and what that says."""
+        return self.at(ref).latest(ref)

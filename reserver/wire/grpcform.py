@@ -25,6 +25,7 @@ from reserver.wire.times import show_moment
 
 _POLICY = "POLICY_"
 _STRATEGY = "STRATEGY_"
+_UNSHOWN = ("requestId", "origin")
 _LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.
 
 
@@ -106,10 +107,17 @@ def encode_document(written: Mapping[str, Any]) -> str:
 
 def request_id_of(text: str) -> str:
     """Return what the client called the request that wrote a value; empty if it did not say."""
-    if '"requestId"' not in text:
-        return ""  # Spares most of the reading.
+    return str(unshown(text).get("requestId", ""))
+
+
+def unshown(text: str) -> dict[str, Any]:
+    """Return the fields of what is written that no spec of the API has: they outlive a change."""
+    if not any(f'"{name}"' in text for name in _UNSHOWN):
+        return {}  # Spares most of the reading.
     written = document.parse(text)
-    return str(written.get("requestId", "")) if isinstance(written, dict) else ""
+    if not isinstance(written, dict):
+        return {}
+    return {name: written[name] for name in _UNSHOWN if name in written}
 
 
 def show(
@@ -148,14 +156,16 @@ def show_id(ref: Ref) -> str:
 def parse_id(text: str) -> Ref | None:
     """Return the place that an id names, None if it is a plain name."""
     place, bracket, item = text.partition("[")
-    parts = place.split("/")
-    if len(parts) == 1 and not bracket:
-        return None
-    if len(parts) != len(Ref._fields) - 1 or (bracket and not item.endswith("]")):
-        problem = f"{quantity.shorten(text)!r} is neither a name nor an id"
-        raise InvalidInput("name", problem, "write NAME or NAMESPACE/CONFIGMAP/KEY")
-    namespace, configmap, key = parts
-    return Ref(namespace, configmap, key, item.removesuffix("]"))
+    match place.split("/"), bracket:
+        case [_], "":
+            return None
+        case [namespace, name], "":
+            return Ref(namespace, "", name)
+        case [namespace, configmap, key], _ if configmap and item.endswith("]") == bool(bracket):
+            return Ref(namespace, configmap, key, item.removesuffix("]"))
+    problem = f"{quantity.shorten(text)!r} is neither a name nor an id"
+    remedy = "write NAME, NAMESPACE/CONFIGMAP/KEY or, of an object, NAMESPACE/NAME"
+    raise InvalidInput("name", problem, remedy)
 
 
 def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
@@ -163,8 +173,9 @@ def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
     for field in ("startsAt", "expiresAt", "ttl", "requestId"):
         written.pop(field, None)
     written["resources"] = {name: str(text) for name, text in written["resources"].items()}
-    if "policy" in written:
-        written["policy"] = f"{_POLICY}{written['policy'].upper()}"
+    # Said or not: the API server says it in objects by itself.
+    written["slots"] = reservation.slots
+    written["policy"] = f"{_POLICY}{reservation.policy.upper()}"
     placement = written.get("placement")
     if placement and "strategy" in placement:
         strategy = f"{_STRATEGY}{placement['strategy'].upper()}"

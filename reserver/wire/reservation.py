@@ -9,7 +9,7 @@ import msgspec
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.wire import document, specform
-from reserver.wire.objects import Metadata, decode
+from reserver.wire.objects import LabelledMetadata, decode
 from reserver.wire.store import Entries, Problem
 from reserver.wire.times import parse_moment
 
@@ -17,6 +17,12 @@ API_VERSION = "reserver.io/v1alpha1"
 KIND = "Reservation"
 COLLECTION = f"/apis/{API_VERSION}/reservations"
 """The path of all Reservations of a cluster."""
+
+SET_LABEL = "reserver.io/set"
+"""On each member of a set: what tells the set from others."""
+
+UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
+"""On the first member of a set, until all of them are written (docs/adr/0011)."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -65,11 +71,21 @@ class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=Tru
     conditions: list[Condition]
 
 
-class ObjectMetadata(Metadata, frozen=True):
+class ObjectMetadata(LabelledMetadata, frozen=True):
     """The metadata of a Reservation."""
 
     creation_timestamp: str = ""
     generation: int = 0
+
+    @property
+    def set_id(self) -> str:
+        """What all members of the set that it was created with have in common; empty without."""
+        return (self.labels or {}).get(SET_LABEL, "")
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it leads a set that is not known to be complete."""
+        return UNFINISHED_ANNOTATION in (self.annotations or {})
 
 
 class ReservationObject(msgspec.Struct, frozen=True):
@@ -99,7 +115,52 @@ class ReservationObject(msgspec.Struct, frozen=True):
 
 def path(ref: Ref) -> str:
     """Return the path of a Reservation in the API."""
-    return f"/apis/{API_VERSION}/namespaces/{ref.namespace}/reservations/{ref.key}"
+    return f"{collection(ref.namespace)}/{ref.key}"
+
+
+def collection(namespace: str) -> str:
+    """Return the path of the Reservations of a namespace."""
+    return f"/apis/{API_VERSION}/namespaces/{namespace}/reservations"
+
+
+def manifest(ref: Ref, text: str, set_id: str = "", size: int = 0) -> dict[str, object]:
+    """Return a Reservation to be created.
+
+    Args:
+        ref: its place.
+        text: its spec, as JSON.
+        set_id: the set that it is a member of; empty if it stands alone.
+        size: of the set, if this one leads it; else 0.
+    """
+    metadata: dict[str, object] = {"name": ref.key, "namespace": ref.namespace}
+    if set_id:
+        metadata["labels"] = {SET_LABEL: set_id}
+    if size:
+        metadata["annotations"] = {UNFINISHED_ANNOTATION: str(size)}
+    spec = msgspec.Raw(text.encode())
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def replacement(uid: str, seen: bytes, text: str) -> list[dict[str, object]]:
+    """Return the JSON patch that gives an object another spec, if it has still the one seen.
+
+    What is seen goes back as it came: the API server compares numbers and texts byte by byte
+    (evanphx/json-patch v4). Its status may have been written meanwhile.
+    """
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "test", "path": "/spec", "value": msgspec.Raw(seen)},
+        {"op": "replace", "path": "/spec", "value": msgspec.Raw(text.encode())},
+    ]
+
+
+def completion(uid: str) -> list[dict[str, object]]:
+    """Return the JSON patch that says on the first member of a set that all are written."""
+    annotation = "/metadata/annotations/" + UNFINISHED_ANNOTATION.replace("/", "~1")
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "remove", "path": annotation},
+    ]
 
 
 def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:

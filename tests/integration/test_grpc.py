@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,16 +13,15 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from reserver import app
-from reserver.config import Settings
+from reserver.config import ReservationStore
 from reserver.v1 import reservation_pb2 as pb
-from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
-from tests.integration.world import CONFIGMAPS, SYSTEM, World, serving
+from tests.integration.world import World, again, serving
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with serving(tmp_path) as world:
+@pytest.fixture(params=ReservationStore)
+async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """Reserver that writes what is created into each of the stores."""
+    async with serving(tmp_path, store=request.param) as world:
         yield world
 
 
@@ -50,8 +48,8 @@ async def test_a_reservation_lives_from_create_to_release(world: World) -> None:
     made = await world.api.Create(pb.CreateRequest(name="web-move", spec=spec(cpu="2")))
     assert made.reservation.status.phase == pb.PHASE_ACTIVE
     assert made.reservation.status.backed
-    assert made.reservation.id == f"{SYSTEM}/reservations/web-move"
-    assert "web-move" in await world.data()
+    assert made.reservation.id == world.id_of("web-move")
+    assert "web-move" in await world.written()
     assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 2000
 
     got = await world.api.Get(pb.GetRequest(name="web-move"))
@@ -68,7 +66,7 @@ async def test_a_reservation_lives_from_create_to_release(world: World) -> None:
 
     await world.api.Release(pb.ReleaseRequest(name="web-move"))
     assert not world.running.watched.ledger.held_on("worker-1")
-    assert not await world.data()
+    assert not await world.written()
     code, *_ = await refused(world.api.Get(pb.GetRequest(name="web-move")))
     assert code is grpc.StatusCode.NOT_FOUND
 
@@ -84,7 +82,7 @@ async def test_the_same_request_twice_creates_one(world: World) -> None:
     request = pb.CreateRequest(name="once", spec=spec(), request_id="r-1")
     first, second = await asyncio.gather(world.api.Create(request), world.api.Create(request))
     assert first.reservation.id == second.reservation.id
-    assert list(await world.data()) == ["once"]
+    assert list(await world.written()) == ["once"]
     code, reason, fields = await refused(
         world.api.Create(pb.CreateRequest(name="once", spec=spec()))
     )
@@ -96,23 +94,17 @@ async def test_the_same_request_twice_creates_one(world: World) -> None:
     assert "choose one for each request" in fields["requestId"]
 
 
+@pytest.mark.parametrize("then", ReservationStore)
 async def test_a_request_that_was_answered_before_a_restart_is_known_after_it(
-    tmp_path: Path,
+    world: World, tmp_path: Path, then: ReservationStore
 ) -> None:
-    async with serving(tmp_path) as world:
-        request = pb.CreateRequest(name="once", spec=spec(), request_id="r-1")
-        first = await world.api.Create(request)
-        settings = Settings(
-            kubeconfig=tmp_path / "kubeconfig", http_port=0, grpc_address=("127.0.0.1", 0)
-        )
-        async with app.running(settings) as again:
-            async with asyncio.timeout(20):
-                while not again.watched.is_ready:  # noqa: ASYNC110 - nothing tells
-                    await asyncio.sleep(0)
-            assert again.grpc_address
-            async with grpc.aio.insecure_channel(again.grpc_address) as channel:
-                second = await ReservationServiceStub(channel).Create(request)
-        assert second.reservation == first.reservation
+    request = pb.CreateRequest(name="once", spec=spec(), request_id="r-1")
+    first = await world.api.Create(request)
+    wanted = pb.CreateSetRequest(reservations=entries(spec(), spec()), request_id="r-2")
+    made = await world.api.CreateSet(wanted)
+    async with again(tmp_path, then) as api:
+        assert (await api.Create(request)).reservation == first.reservation
+        assert (await api.CreateSet(wanted)).reservations == made.reservations
 
 
 async def test_of_two_that_create_the_same_name_one_is_told(world: World) -> None:
@@ -167,7 +159,7 @@ async def test_a_set_is_created_whole(world: World) -> None:
     wanted = entries(spec("worker-1", cpu="3"), spec("worker-2", cpu="3"))
     answer = await world.api.CreateSet(pb.CreateSetRequest(reservations=wanted))
     assert [each.status.backed for each in answer.reservations] == [True, True]
-    assert sorted(await world.data()) == ["part-0", "part-1"]
+    assert sorted(await world.written()) == ["part-0", "part-1"]
 
 
 async def test_a_set_of_which_one_does_not_fit_leaves_nothing(world: World) -> None:
@@ -178,7 +170,7 @@ async def test_a_set_of_which_one_does_not_fit_leaves_nothing(world: World) -> N
     )
     assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "NO_ROOM")
     assert fields == {"reservations[1]": "worker-2 has free too little cpu"}
-    assert list(await world.data()) == ["first"]
+    assert list(await world.written()) == ["first"]
     assert not world.running.watched.ledger.held_on("worker-1")
 
 
@@ -224,7 +216,7 @@ async def test_sets_from_many_clients_never_hold_more_than_there_is(world: World
 
     created = await asyncio.gather(*map(one, range(30)))
     assert sum(created) == 4
-    assert len(await world.data()) == 8
+    assert len(await world.written()) == 8
     for node in ("worker-1", "worker-2"):
         assert world.running.watched.ledger.held_on(node)["cpu"] == 4000
 
@@ -250,25 +242,6 @@ async def test_lists_are_filtered_and_paged(world: World) -> None:
     rest = await world.api.List(pb.ListRequest(page_size=2, page_token=page.next_page_token))
     assert [each.name for each in rest.reservations] == ["part-2"]
     assert not rest.next_page_token
-
-
-async def test_entries_that_managers_write_are_shown_and_released(world: World) -> None:
-    item = {"pod": "web-9", "namespace": "shop", "cpu": 1000, "mem": 0, "expire": 4_000_000_000}
-    body = {
-        "metadata": {"name": "lists", "labels": {"reserver.io/store": "true"}},
-        "data": {"worker-1": json.dumps([item, item | {"pod": "web-8"}])},
-    }
-    await world.cluster.client.send("POST", CONFIGMAPS, body)
-    name = f"{SYSTEM}/lists/worker-1[shop/web-9]"
-    async for change in world.api.Watch(pb.WatchRequest()):
-        if change.reservation.id == name:
-            break
-    found = (await world.api.Get(pb.GetRequest(name=name))).reservation
-    assert found.spec.owners[0].pod.name == "web-9"
-    assert found.spec.resources == {"cpu": "1", "pods": "1"}
-    await world.api.Release(pb.ReleaseRequest(name=name))
-    assert "web-9" not in (await world.data("lists"))["worker-1"]
-    assert "web-8" in (await world.data("lists"))["worker-1"]
 
 
 async def test_a_watch_tells_what_is_there_then_what_changes_and_resumes(world: World) -> None:
@@ -321,32 +294,6 @@ async def test_more_is_held_only_if_it_fits_and_only_by_who_saw_the_latest(world
         world.api.Update(pb.UpdateRequest(name="first", spec=spec(cpu="5")))
     )
     assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
-
-
-async def test_a_configmap_of_the_name_that_is_no_store_is_left_alone(world: World) -> None:
-    body = {"metadata": {"name": "reservations"}, "data": {"mine": "1"}}
-    await world.cluster.client.send("POST", CONFIGMAPS, body)
-    with pytest.raises(grpc.aio.AioRpcError, match="lacks the label"):
-        await world.api.Create(pb.CreateRequest(name="first", spec=spec()))
-    assert not len(world.running.watched.ledger)
-    assert await world.data() == {"mine": "1"}
-
-
-async def test_a_full_configmap_is_followed_by_another(world: World) -> None:
-    filler = {f"filler-{index}": f"# {'x' * 60_000}" for index in range(15)}
-    body = {
-        "metadata": {"name": "reservations", "labels": {"reserver.io/store": "true"}},
-        "data": filler,
-    }
-    await world.cluster.client.send("POST", CONFIGMAPS, body)
-    async with asyncio.timeout(20):
-        while not world.running.watched.store.configmaps.names():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
-    wanted = spec()
-    wanted.owners.extend(pb.Owner(pod=pb.PodOwner(name=f"{'x' * 200}-{n}")) for n in range(200))
-    await world.api.Create(pb.CreateRequest(name="first", spec=wanted))
-    assert list(await world.data("reservations-2")) == ["first"]
-    assert (await world.api.Get(pb.GetRequest(name="first"))).reservation.status.backed
 
 
 async def test_reflection_lists_the_services(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -12,30 +13,54 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from reserver import app
-from reserver.config import Settings
+from reserver.config import ReservationStore, Settings
 from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 
 SYSTEM = "reserver-system"
 CONFIGMAPS = f"/api/v1/namespaces/{SYSTEM}/configmaps"
+OBJECTS = f"/apis/reserver.io/v1alpha1/namespaces/{SYSTEM}/reservations"
 
 
 class World:
     """A cluster, reserver on it and a client of its API."""
 
-    def __init__(self, cluster: EmbeddedCluster, running: app.Running, channel: Any) -> None:
+    def __init__(
+        self,
+        cluster: EmbeddedCluster,
+        running: app.Running,
+        channel: Any,
+        store: ReservationStore,
+    ) -> None:
         self.cluster = cluster
         self.running = running
         self.channel = channel
         self.api = ReservationServiceStub(channel)
+        self.writes_objects = store is ReservationStore.OBJECT
+
+    def id_of(self, name: str) -> str:
+        """Return the id of what was created under a name."""
+        return f"{SYSTEM}/{name}" if self.writes_objects else f"{SYSTEM}/reservations/{name}"
 
     async def data(self, configmap: str = "reservations") -> dict[str, str]:
         found = json.loads(await self.cluster.client.send("GET", f"{CONFIGMAPS}/{configmap}"))
         return dict(found.get("data") or {})
 
+    async def objects(self) -> dict[str, Any]:
+        items = json.loads(await self.cluster.client.send("GET", OBJECTS))["items"]
+        return {item["metadata"]["name"]: item for item in items}
+
+    async def written(self) -> dict[str, str]:
+        """Return what the store says, by name: a data key's value, or an object's spec."""
+        if not self.writes_objects:
+            return await self.data()
+        return {name: json.dumps(item["spec"]) for name, item in (await self.objects()).items()}
+
 
 @contextlib.asynccontextmanager
-async def serving(tmp_path: Path, *nodes: str) -> AsyncIterator[World]:
+async def serving(
+    tmp_path: Path, *nodes: str, store: ReservationStore = ReservationStore.CONFIGMAP
+) -> AsyncIterator[World]:
     async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
         for node in nodes or ("worker-1", "worker-2"):
             await cluster.create_node(node)
@@ -45,7 +70,10 @@ async def serving(tmp_path: Path, *nodes: str) -> AsyncIterator[World]:
             )
         cluster.write_kubeconfig(tmp_path / "kubeconfig")
         settings = Settings(
-            kubeconfig=tmp_path / "kubeconfig", http_port=0, grpc_address=("127.0.0.1", 0)
+            kubeconfig=tmp_path / "kubeconfig",
+            http_port=0,
+            grpc_address=("127.0.0.1", 0),
+            reservation_store=store,
         )
         async with app.running(settings) as running:
             assert running.grpc_address
@@ -54,4 +82,24 @@ async def serving(tmp_path: Path, *nodes: str) -> AsyncIterator[World]:
                 async for answer in stub.Watch(health_pb2.HealthCheckRequest()):
                     if answer.status == health_pb2.HealthCheckResponse.SERVING:
                         break
-                yield World(cluster, running, channel)
+                yield World(cluster, running, channel, store)
+
+
+@contextlib.asynccontextmanager
+async def again(
+    tmp_path: Path, store: ReservationStore = ReservationStore.CONFIGMAP
+) -> AsyncIterator[Any]:
+    """Start a further reserver on the same cluster, and yield a stub of its API."""
+    settings = Settings(
+        kubeconfig=tmp_path / "kubeconfig",
+        http_port=0,
+        grpc_address=("127.0.0.1", 0),
+        reservation_store=store,
+    )
+    async with app.running(settings) as running:
+        async with asyncio.timeout(20):
+            while not running.watched.is_ready:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0)
+        assert running.grpc_address
+        async with grpc.aio.insecure_channel(running.grpc_address) as channel:
+            yield ReservationServiceStub(channel)

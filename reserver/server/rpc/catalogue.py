@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Reservation
@@ -11,15 +11,15 @@ from reserver.reservations.status import Shortages
 from reserver.scheduling.state import State
 from reserver.server.rpc.refusal import missing
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import grpcform
+from reserver.wire import grpcform, specform
 from reserver.wire.store import Entries
 
 
 class Store(Protocol):
-    """What the catalogue wants of the store (`kube.store.Store`)."""
+    """What the catalogue wants of the stores (`kube.stores.Stores`)."""
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return value and meaning of a data key, written or being written; None without one."""
+        """Return what is written at a place, or being written, and what that says."""
 
 
 class Catalogue:
@@ -31,6 +31,7 @@ class Catalogue:
         state: State,
         clock: Callable[[], float],
         named: Callable[[str], Ref | None],
+        home: str,
     ) -> None:
         """Show what there is.
 
@@ -39,11 +40,13 @@ class Catalogue:
             state: what becomes of it.
             clock: unix seconds.
             named: returns where the reservation of a name is written.
+            home: the namespace whose Reservations may have owners in any namespace.
         """
         self._store = store
         self._state = state
         self._clock = clock
         self._named = named
+        self._home = home
 
     def find(self, name: str) -> Ref:
         """Return where the reservation of a name, or of an id, is written.
@@ -70,13 +73,22 @@ class Catalogue:
         here = (r for r in latest[1].reservations if r.ref == ref) if latest else iter(())
         return next(here, None)
 
+    def read(self, document: Mapping[str, Any], ref: Ref) -> Reservation:
+        """Return the reservation that a document would be at a place.
+
+        Raises:
+            InvalidInput: some field is not acceptable there.
+        """
+        only_there = not ref.configmap and ref.namespace != self._home
+        return specform.read(document, ref, self._clock(), only_own_namespace=only_there)
+
     def shortages(self) -> Shortages:
         """Return where too little is left at this moment."""
         self._state.ledger.advance(self._clock())
         return Shortages.of(self._state.snapshot)
 
     def show(self, ref: Ref, shortages: Shortages | None = None) -> list[pb.Reservation]:
-        """Return the reservations of a data key, or the one of an item; empty if there is none."""
+        """Return the reservations of a place, or the one of an item; empty if there is none."""
         latest = self._store.latest(ref._replace(item=""))
         if latest is None:
             return []

@@ -15,17 +15,17 @@ from reserver.server.rpc import refusal
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import edits, grpcform, specform
+from reserver.wire import edits, grpcform
 from reserver.wire.edits import Edit
 
 _TRIES = 3
 
 
 class Editing(Protocol):
-    """What changes the store (`kube.booking.Booking`)."""
+    """What changes the store (`kube.bookings.Bookings`)."""
 
     async def edit(self, edit: Edit) -> bool:
-        """Change one key and return once that is in force; False if somebody was faster."""
+        """Change one place and return once that is in force; False if somebody was faster."""
 
 
 class Changes:
@@ -53,10 +53,10 @@ class Changes:
 
         def change(text: str, old: Reservation) -> str:
             with refusal.seen_from("spec"):
-                written = grpcform.write(request.spec, now, grpcform.request_id_of(text))
+                written = grpcform.write(request.spec, now) | grpcform.unshown(text)
                 if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
                     written |= grpcform.expiry(old)
-                new = specform.read(written, ref, now)
+                new = self._catalogue.read(written, ref)
                 refusal.require_future(new, "expiresAt", now)
             if not new.holds_no_more_than(old):
                 self._require_room(new, old, request.name)
@@ -87,7 +87,7 @@ class Changes:
                 problem = f"{len(claims)} of {old.slots} slots are claimed; create another one"
                 raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
             written = grpcform.with_lifetime(text, lifetime)
-            refusal.require_future(specform.read(written, ref, now), until, now)
+            refusal.require_future(self._catalogue.read(written, ref), until, now)
             return grpcform.encode_document(written)
 
         return await self._edit(ref, request.etag, change)
@@ -131,7 +131,7 @@ class Changes:
     async def _edit(
         self, ref: Ref, etag: str, change: Callable[[str, Reservation], str]
     ) -> pb.Reservation:
-        """Change a key; if somebody else was faster, on what they have written."""
+        """Change a place; if somebody else was faster, on what they have written."""
         if ref.item:
             problem = "is an item of a list, which only its manager changes"
             raise InvalidInput("name", problem, "name a reservation with a key of its own")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
+from uuid import uuid4
 
 from cachetools import TTLCache
 
-from reserver.errors import InvalidInput, ReserverError, Taken
+from reserver.errors import InvalidInput, NotReady, ReserverError, Taken
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.admit import judge_set
 from reserver.scheduling.state import State
@@ -18,7 +19,7 @@ from reserver.server.rpc import refusal
 from reserver.server.rpc.caller import caller
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import grpcform, names, specform
+from reserver.wire import grpcform, names
 from reserver.wire.store import Entries
 
 MOST_IN_SET = 500
@@ -35,18 +36,21 @@ Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
 
 
 class Booking(Protocol):
-    """What writes reservations (`kube.booking.Booking`)."""
+    """What writes reservations (`kube.bookings.Bookings`)."""
 
     def find(self, name: str) -> Ref | None:
         """Return where the reservation of a name is written, or being written."""
 
-    def place(self, size: int) -> Ref:
-        """Return a place, its key empty, with room for so many bytes of keys and values."""
+    def is_ending(self, ref: Ref) -> bool:
+        """Return whether what is there is being taken back, because its set was not finished."""
+
+    def place(self, sizes: Mapping[str, int]) -> Ref:
+        """Return a place, its key empty, with room for so many bytes by name."""
 
     def insert(
         self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
     ) -> Outcome:
-        """Begin to write keys, all or none; they hold from now on."""
+        """Begin to write reservations, all or none; they hold from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,19 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """The value of its data key."""
+        """What is to be written, as JSON."""
         return grpcform.encode_document(self.document)
+
+    def at(self, place: Ref) -> Draft:
+        """Return what is to be written at a place.
+
+        Another object of that name is another reservation. What it is known by has to be said
+        before the API server gives it a UID: it may be claimed while it is being written.
+        """
+        if place.configmap:
+            return self
+        origin = f"{place._replace(key=self.name)}#{uuid4().hex}"
+        return replace(self, document={**self.document, "origin": origin})
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +189,13 @@ class Creation:
         existing = self._existing(drafts, request.request_id)
         if existing is not None:
             return self._remember(request, existing, None)
-        texts = {draft.name: draft.text for draft in drafts}
-        place = self._booking.place(sum(len(k) + len(t.encode()) for k, t in texts.items()))
+        place = self._booking.place({each.name: len(each.text.encode()) for each in drafts})
+        drafts = [draft.at(place) for draft in drafts]
         new = self._read(drafts, place)
         if path:
             self._require_backing(new, drafts, path)
         entries = {each.ref.key: Entries((each,)) for each in new}
+        texts = {draft.name: draft.text for draft in drafts}
         task = self._booking.insert(place, texts, entries)
         return self._remember(request, tuple(each.ref for each in new), task)
 
@@ -187,7 +203,7 @@ class Creation:
         now, new = self._clock(), []
         for draft in drafts:
             with refusal.seen_from(f"{draft.path}spec"):
-                one = specform.read(draft.document, place._replace(key=draft.name), now)
+                one = self._catalogue.read(draft.document, place._replace(key=draft.name))
                 refusal.require_future(one, "expiresAt", now)
             new.append(one)
         return new
@@ -209,6 +225,8 @@ class Creation:
         there = [ref for ref in places.values() if ref is not None]
         if not there:
             return None
+        if any(map(self._booking.is_ending, there)):
+            raise NotReady("a set of these names was not finished and is being taken back")
         ours = request_id and all(
             grpcform.request_id_of(self._catalogue.text(ref)) == request_id for ref in there
         )

@@ -25,7 +25,7 @@ from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_serve
 
 
 class Writer(Booking, Editing, Protocol):
-    """What writes reservations, and changes them (`kube.booking.Booking`)."""
+    """What writes reservations, and changes them (`kube.bookings.Bookings`)."""
 
 
 class Service:
@@ -61,7 +61,7 @@ class Service:
             obstacles: what keeps calls from being answered; empty if nothing.
             counted: where calls are counted.
         """
-        catalogue = Catalogue(store, state, clock, booking.find)
+        catalogue = Catalogue(store, state, clock, booking.find, namespace)
         creation = Creation(state, clock, catalogue, booking)
         changes = Changes(state, clock, catalogue, booking)
         self._feed = Feed(catalogue)

@@ -27,7 +27,8 @@ class ScriptedClient(ApiClient):
     """A client whose answers are written down beforehand.
 
     Attributes:
-        script: what to answer, in turn: JSON, an error, or for a watch a list of lines and errors.
+        script: what to answer, in turn: JSON, an error, for a watch a list of lines and errors; or
+            what returns one of these.
         requests: what was asked.
     """
 
@@ -43,6 +44,9 @@ class ScriptedClient(ApiClient):
 
     async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
         return await self._answer(Request("patch", path, body, content_type=content_type))
+
+    async def delete(self, path: str, options: object) -> bytes:
+        return await self._answer(Request("delete", path, options))
 
     async def watch(
         self, path: str, params: Mapping[str, str], idle_limit_s: float
@@ -62,6 +66,8 @@ class ScriptedClient(ApiClient):
         if not self.script:
             await self.ended()
         answer = self.script.pop(0)
+        if callable(answer):
+            answer = answer()
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -45,7 +45,7 @@ class Desk:
         self.store.put(ConfigMapObject(metadata, data))
 
     def insert(self, *keys: str, text: str = TEXT) -> asyncio.Task[Any]:
-        place = self.booking.place(0)
+        place = self.booking.place({})
         texts = dict.fromkeys(keys, text)
         entries = {k: read_key(place._replace(key=k), t, NOW) for k, t in texts.items()}
         return self.booking.insert(place, texts, entries)
@@ -62,7 +62,7 @@ async def desk() -> AsyncIterator[Make]:
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(booking, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(booking, "PAUSE_S", 0.0)
 
 
 async def test_what_is_booked_holds_before_it_is_written(desk: Make) -> None:
@@ -166,10 +166,10 @@ async def test_the_owner_may_land_before_the_write_is_known(desk: Make) -> None:
 async def test_a_full_configmap_is_followed_by_the_next(desk: Make) -> None:
     made = desk()
     made.show(3, {"x": "y" * (MOST_BYTES - 100)})
-    assert made.booking.place(50).configmap == "reservations"
-    assert made.booking.place(200).configmap == "reservations-2"
+    assert made.booking.place({"k": 49}).configmap == "reservations"
+    assert made.booking.place({"k": 199}).configmap == "reservations-2"
     made.show(4, {"x": "y" * (MOST_BYTES - 100)}, "reservations-2")
-    assert made.booking.place(200).configmap == "reservations-3"
+    assert made.booking.place({"k": 199}).configmap == "reservations-3"
     made.show(5, {"here": TEXT}, "reservations-2")
     assert made.booking.find("here") == Ref(NAMESPACE, "reservations-2", "here")
 

@@ -49,6 +49,23 @@ async def test_a_right_is_asked_for_in_the_words_of_rbac() -> None:
     assert second["resourceAttributes"]["name"] == "web"
 
 
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("shop/web", ("shop", "web")),
+        ("shop/store/web", ("reserver-system", "shop/store/web")),
+    ],
+)
+async def test_a_right_on_an_object_is_one_in_its_namespace(
+    name: str, place: tuple[str, str]
+) -> None:
+    client = ScriptedClient({"status": {"allowed": True}})
+    reviewer = Reviewer(client, "reserver-system", lambda: 0.0)
+    assert await reviewer.may(ANN, "delete", "reservations", name)
+    asked = client.requests[0].body["spec"]["resourceAttributes"]
+    assert (asked["namespace"], asked["name"]) == place
+
+
 async def test_what_is_not_answered_is_not_remembered() -> None:
     client = ScriptedClient(NO_ANSWER, KNOWN)
     reviewer = Reviewer(client, "reserver-system", lambda: 0.0)

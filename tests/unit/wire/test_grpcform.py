@@ -81,15 +81,18 @@ def test_a_lifetime_is_stored_as_its_end(
     assert {name: stored[name] for name in ("ttl", "expiresAt") if name in stored} == written
 
 
-@pytest.mark.parametrize("place", [ref("a"), Ref("shop", "store", "worker-1", "shop/web-0")])
+@pytest.mark.parametrize(
+    "place", [ref("a"), Ref("shop", "", "a"), Ref("shop", "store", "worker-1", "shop/web-0")]
+)
 def test_what_is_stored_is_shown_as_it_was_sent(place: Ref) -> None:
-    sent = spec(policy=pb.POLICY_REQUIRE, ttl=timedelta(0))
+    sent = spec(policy=pb.POLICY_REQUIRE, slots=2, ttl=timedelta(0))
     text = grpcform.encode_document(grpcform.write(sent, NOW, "r-1"))
     stored = specform.read(grpcform.write(sent, NOW), ref("a"), NOW)
     shown = grpcform.show(stored, text, HOLDS, {"u": PodName("shop", "web-0")})
     assert shown.spec == sent
     assert (shown.name, shown.status.claims[0].pod) == ("a", "shop/web-0")
     assert grpcform.request_id_of(text) == "r-1"
+    assert grpcform.unshown(text) == {"requestId": "r-1"}
     assert grpcform.parse_id(grpcform.show_id(place)) == place
 
 
@@ -99,11 +102,12 @@ def test_what_people_write_in_yaml_is_shown() -> None:
     shown = grpcform.show(reservation, text, HOLDS, {})
     assert shown.spec.resources == {"cpu": "2", "memory": "1Gi"}
     assert shown.spec.expires_at.seconds == NOW + specform.DEFAULT_TTL_S
+    assert (shown.spec.slots, shown.spec.policy) == (1, pb.POLICY_PREFER)
 
 
-@pytest.mark.parametrize("text", ["a/b", "a/b/c/d", "a/b/c[d", "[d]"])
+@pytest.mark.parametrize("text", ["a/b[d]", "a/b/c/d", "a/b/c[d", "a//c", "[d]"])
 def test_what_is_neither_a_name_nor_an_id_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="write NAME or"):
+    with pytest.raises(InvalidInput, match="write NAME, NAMESPACE/CONFIGMAP/KEY or"):
         grpcform.parse_id(text)
     assert grpcform.parse_id("plain") is None
 

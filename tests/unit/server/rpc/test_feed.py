@@ -30,7 +30,7 @@ class Scene:
     def __init__(self) -> None:
         self.written = Written()
         state = state_of(node("worker-1", cpu="4"))
-        self.feed = Feed(Catalogue(self.written, state, lambda: NOW, lambda _: None))
+        self.feed = Feed(Catalogue(self.written, state, lambda: NOW, lambda _: None, "home"))
 
     async def write(self, *keys: str, text: str | None = TEXT) -> None:
         for key in keys:

@@ -1,0 +1,66 @@
+"""The gRPC API on ConfigMaps that others write, too, and that fill up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from reserver.v1 import reservation_pb2 as pb
+from tests.integration.test_grpc import spec
+from tests.integration.world import CONFIGMAPS, SYSTEM, World, serving
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with serving(tmp_path) as world:
+        yield world
+
+
+async def test_entries_that_managers_write_are_shown_and_released(world: World) -> None:
+    item = {"pod": "web-9", "namespace": "shop", "cpu": 1000, "mem": 0, "expire": 4_000_000_000}
+    body = {
+        "metadata": {"name": "lists", "labels": {"reserver.io/store": "true"}},
+        "data": {"worker-1": json.dumps([item, item | {"pod": "web-8"}])},
+    }
+    await world.cluster.client.send("POST", CONFIGMAPS, body)
+    name = f"{SYSTEM}/lists/worker-1[shop/web-9]"
+    async for change in world.api.Watch(pb.WatchRequest()):
+        if change.reservation.id == name:
+            break
+    found = (await world.api.Get(pb.GetRequest(name=name))).reservation
+    assert found.spec.owners[0].pod.name == "web-9"
+    assert found.spec.resources == {"cpu": "1", "pods": "1"}
+    await world.api.Release(pb.ReleaseRequest(name=name))
+    assert "web-9" not in (await world.data("lists"))["worker-1"]
+    assert "web-8" in (await world.data("lists"))["worker-1"]
+
+
+async def test_a_configmap_of_the_name_that_is_no_store_is_left_alone(world: World) -> None:
+    body = {"metadata": {"name": "reservations"}, "data": {"mine": "1"}}
+    await world.cluster.client.send("POST", CONFIGMAPS, body)
+    with pytest.raises(grpc.aio.AioRpcError, match="lacks the label"):
+        await world.api.Create(pb.CreateRequest(name="first", spec=spec()))
+    assert not len(world.running.watched.ledger)
+    assert await world.data() == {"mine": "1"}
+
+
+async def test_a_full_configmap_is_followed_by_another(world: World) -> None:
+    filler = {f"filler-{index}": f"# {'x' * 60_000}" for index in range(15)}
+    body = {
+        "metadata": {"name": "reservations", "labels": {"reserver.io/store": "true"}},
+        "data": filler,
+    }
+    await world.cluster.client.send("POST", CONFIGMAPS, body)
+    async with asyncio.timeout(20):
+        while not world.running.watched.store.configmaps.names():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0)
+    wanted = spec()
+    wanted.owners.extend(pb.Owner(pod=pb.PodOwner(name=f"{'x' * 200}-{n}")) for n in range(200))
+    await world.api.Create(pb.CreateRequest(name="first", spec=wanted))
+    assert list(await world.data("reservations-2")) == ["first"]
+    assert (await world.api.Get(pb.GetRequest(name="first"))).reservation.status.backed

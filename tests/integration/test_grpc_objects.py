@@ -1,0 +1,119 @@
+"""The gRPC API on Reservation objects, those included that others write."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from reserver.config import ReservationStore
+from reserver.v1 import reservation_pb2 as pb
+from tests.integration.test_grpc import refused, spec
+from tests.integration.world import OBJECTS, SYSTEM, World, again, serving
+
+OBJECT = {"owners": [{"pod": {"name": "web-0"}}], "node": "worker-1", "resources": {"cpu": "1"}}
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with serving(tmp_path) as world:
+        yield world
+
+
+async def create(world: World, name: str, namespace: str = "shop", **metadata: Any) -> None:
+    """Create an object as kubectl does."""
+    path = OBJECTS.replace(SYSTEM, namespace)
+    body = {"metadata": {"name": name, **metadata}, "spec": OBJECT}
+    await world.cluster.client.send("POST", path, body)
+
+
+async def seen(world: World, id_: str) -> None:
+    """Return once a reservation is known."""
+    watch = world.api.Watch(pb.WatchRequest())
+    async with asyncio.timeout(20):
+        while (await watch.read()).reservation.id != id_:
+            pass
+    watch.cancel()
+
+
+async def test_objects_that_people_write_are_shown_changed_and_released(world: World) -> None:
+    await create(world, "mine")
+    await seen(world, "shop/mine")
+    found = (await world.api.Get(pb.GetRequest(name="shop/mine"))).reservation
+    assert (found.name, found.spec.owners[0].pod.name) == ("mine", "web-0")
+    assert found.status.backed
+    listed = await world.api.List(pb.ListRequest(filter=pb.ReservationFilter(owner="shop/web-0")))
+    assert [each.id for each in listed.reservations] == ["shop/mine"]
+
+    more = await world.api.Update(pb.UpdateRequest(name="shop/mine", spec=spec(cpu="2")))
+    assert more.reservation.spec.resources == {"cpu": "2"}
+    assert more.reservation.spec.expires_at == found.spec.expires_at
+    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 2000
+    stale = pb.UpdateRequest(name="shop/mine", spec=spec(), etag=found.etag)
+    code, *_ = await refused(world.api.Update(stale))
+    assert code is grpc.StatusCode.ABORTED
+    for_ever = pb.ExtendRequest(name="shop/mine")
+    for_ever.ttl.seconds = 0
+    assert (await world.api.Extend(for_ever)).reservation.spec.ttl.seconds == 0
+
+    await world.api.Release(pb.ReleaseRequest(name="shop/mine"))
+    assert not world.running.watched.ledger.held_on("worker-1")
+    assert (await refused(world.api.Get(pb.GetRequest(name="shop/mine"))))[0] is (
+        grpc.StatusCode.NOT_FOUND
+    )
+
+
+async def test_beyond_home_an_object_is_for_owners_of_its_namespace(world: World) -> None:
+    await create(world, "mine")
+    await seen(world, "shop/mine")
+    foreign = spec()
+    foreign.owners[0].pod.namespace = "blog"
+    code, reason, fields = await refused(
+        world.api.Update(pb.UpdateRequest(name="shop/mine", spec=foreign))
+    )
+    assert (code, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
+    assert list(fields) == ["spec.owners[0]"]
+
+
+async def test_a_name_is_taken_whichever_store_has_it(world: World) -> None:
+    await create(world, "mine", SYSTEM)
+    await seen(world, f"{SYSTEM}/mine")
+    code, reason, _ = await refused(world.api.Create(pb.CreateRequest(name="mine", spec=spec())))
+    assert (code, reason) == (grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN")
+    assert (await world.api.Get(pb.GetRequest(name="mine"))).reservation.id == f"{SYSTEM}/mine"
+
+
+async def test_a_change_of_an_object_keeps_what_it_is_known_by(tmp_path: Path) -> None:
+    async with serving(tmp_path, store=ReservationStore.OBJECT) as world:
+        await world.api.Create(pb.CreateRequest(name="mine", spec=spec(), request_id="r-1"))
+        before = json.loads((await world.written())["mine"])
+        assert before["origin"].startswith(f"{SYSTEM}/mine#")
+        await world.api.Update(pb.UpdateRequest(name="mine", spec=spec(cpu="2")))
+        after = json.loads((await world.written())["mine"])
+        assert (after["origin"], after["requestId"]) == (before["origin"], "r-1")
+
+
+async def test_whoever_starts_takes_back_a_set_that_was_not_finished(
+    world: World, tmp_path: Path
+) -> None:
+    lead = {"reserver.io/unfinished-set": "3"}
+    await create(world, "part-0", SYSTEM, labels={"reserver.io/set": "s"}, annotations=lead)
+    await create(world, "part-1", SYSTEM, labels={"reserver.io/set": "s"})
+    await create(world, "whole", SYSTEM, labels={"reserver.io/set": "t"})
+    await create(world, "alone", SYSTEM)
+    async with again(tmp_path) as api, asyncio.timeout(20):
+        while len(await world.objects()) > 2:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0)
+        assert sorted(await world.objects()) == ["alone", "whole"]
+        wanted = [pb.CreateSetRequest.Entry(name=f"part-{n}", spec=spec()) for n in range(2)]
+        request = pb.CreateSetRequest(reservations=wanted)
+        while True:
+            call = api.CreateSet(request)
+            if await call.code() is grpc.StatusCode.OK:
+                break
+            assert await call.code() is grpc.StatusCode.UNAVAILABLE  # It is being taken back.

@@ -1,0 +1,354 @@
+"""Reservations that are written as objects: held from the decision, alone or as a set."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from reserver.errors import ApiError, InvalidInput, NotReady, Taken
+from reserver.kube import object_booking
+from reserver.kube.object_booking import ObjectBooking
+from reserver.kube.objects import ObjectStore
+from reserver.reservations.reservation import Phase, Ref
+from reserver.scheduling.state import State
+from reserver.wire import document, specform
+from reserver.wire.edits import Deletion, Edit
+from reserver.wire.objects import decode
+from reserver.wire.reservation import ReservationObject
+from reserver.wire.store import Entries
+from tests.builders import NOW, held, node, pod, state_of
+from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+
+HOME = "reserver-system"
+COLLECTION = f"/apis/reserver.io/v1alpha1/namespaces/{HOME}/reservations"
+
+
+def text(key: str, cpu: int = 1) -> str:
+    """Return the spec of an object as a booking gets it."""
+    owner = {"pod": {"name": f"owner-{key}", "namespace": "shop"}}
+    spec = {"owners": [owner], "resources": {"cpu": cpu}, "node": "worker-1", "ttl": 0}
+    return json.dumps({**spec, "origin": f"{HOME}/{key}#token-{key}"})
+
+
+def item(key: str, version: int = 1, *, spec: str = "", **metadata: Any) -> dict[str, Any]:
+    """Return an object as the API server shows it, with the defaults of the schema."""
+    whole = {"name": key, "namespace": HOME, "uid": f"uid-{key}", "resourceVersion": str(version)}
+    said = json.loads(spec or text(key)) | {"slots": 1, "policy": "Prefer"}
+    return {"metadata": whole | metadata, "spec": said}
+
+
+def first_of(set_id: str, key: str = "a", version: int = 1) -> dict[str, Any]:
+    annotations = {"reserver.io/unfinished-set": "2"}
+    return item(key, version, labels={"reserver.io/set": set_id}, annotations=annotations)
+
+
+def member_of(set_id: str, key: str = "b", version: int = 1) -> dict[str, Any]:
+    return item(key, version, labels={"reserver.io/set": set_id})
+
+
+class Desk:
+    """A booking on a store of objects, with an API server that plays a script."""
+
+    def __init__(self, tasks: asyncio.TaskGroup, *script: Any) -> None:
+        self.client = ScriptedClient(*script)
+        self.state: State = state_of(node("worker-1", cpu="4"))
+        self.touched: list[Ref] = []
+        self.store = ObjectStore(
+            self.state.ledger, lambda: NOW, lambda *_: None, self.touched.append, HOME
+        )
+        self.booking = ObjectBooking(self.client, self.store, HOME, tasks)
+
+    def insert(self, *keys: str) -> asyncio.Task[Any]:
+        place = self.booking.place(dict.fromkeys(keys, 1))
+        texts = {key: text(key) for key in keys}
+        entries = {
+            key: Entries((specform.read(document.parse(each), place._replace(key=key), NOW),))
+            for key, each in texts.items()
+        }
+        return self.booking.insert(place, texts, entries)
+
+    def show(self, *items: dict[str, Any]) -> None:
+        for each in items:
+            self.store.put(decode(ReservationObject, json.dumps(each).encode()))
+
+    def gone(self, *keys: str) -> None:
+        for key in keys:
+            self.store.drop((HOME, key))
+
+    def due(self, key: str) -> Deletion | None:
+        return self.store.due_edit(ref(key), NOW)
+
+    @property
+    def set_id(self) -> str:
+        """What the set is called that is being written."""
+        (body,) = [r.body for r in self.client.requests if r.verb == "create"][:1]
+        return str(body["metadata"]["labels"]["reserver.io/set"])
+
+    @property
+    def held(self) -> int:
+        return held(self.state, "worker-1") // 1000
+
+
+Make = Callable[..., Desk]
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Make]:
+    async with asyncio.TaskGroup() as tasks:
+        yield lambda *script: Desk(tasks, *script)
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_booking, "PAUSE_S", 0.0)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0)
+
+
+def ref(key: str) -> Ref:
+    return Ref(HOME, "", key)
+
+
+async def test_what_is_booked_holds_before_it_is_written(desk: Make) -> None:
+    made = desk(item("a", 7))
+    task = made.insert("a")
+    assert made.held == 1
+    assert made.booking.find("a") == ref("a")
+    assert await task is None
+    (request,) = made.client.requests
+    assert (request.verb, request.path) == ("create", COLLECTION)
+    assert request.body["metadata"] == {"name": "a", "namespace": HOME}
+    assert bytes(request.body["spec"]) == text("a").encode()
+    assert made.held == 1
+    made.show(item("a", 7))
+    assert made.held == 1
+    made.gone("a")
+    assert made.held == 0
+    assert made.booking.find("a") is None
+
+
+async def test_what_is_claimed_while_it_is_written_is_claimed(desk: Make) -> None:
+    made = desk(item("a", 7))
+    task = made.insert("a")
+    (seat,) = [reservation for reservation, _ in made.state.ledger]
+    owner = pod("owner-a", node="worker-1", claims=[seat], cpu="1")
+    made.state.pod_seen(owner)
+    assert made.state.ledger.phase(seat.ref) is Phase.CLAIMED
+    await task
+    made.show(item("a", 7))
+    assert made.state.ledger.phase(seat.ref) is Phase.CLAIMED
+    assert made.due("a") is not None
+
+
+async def test_a_watch_that_is_faster_than_the_answer_does_no_harm(desk: Make) -> None:
+    made = desk(item("a", 7))
+    task = made.insert("a")
+    made.show(item("a", 7))
+    made.gone("a")
+    assert await task is None
+    assert made.held == 0
+    assert made.booking.find("a") is None
+
+
+async def test_what_came_and_went_between_two_lists_holds_no_more(desk: Make) -> None:
+    made = desk(item("a", 7))
+    assert await made.insert("a") is None
+    assert (HOME, "a") in made.store.names()
+    made.gone("a")
+    assert made.held == 0
+
+
+async def test_one_of_the_name_that_went_before_does_not_take_the_hold_with_it(desk: Make) -> None:
+    made = desk(item("a", 7))
+    assert await made.insert("a") is None
+    made.show(item("a", 2, uid="former"))
+    made.gone("a")
+    assert made.held == 1
+    made.show(item("a", 7))
+    assert made.held == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (refused(409), Taken),
+        (refused(403), ApiError),
+        (ApiError(422, "Invalid", 'Reservation "a" is invalid: spec.slots: …'), InvalidInput),
+    ],
+    ids=["taken", "forbidden", "invalid"],
+)
+async def test_what_is_not_written_holds_no_more(
+    desk: Make, answer: ApiError, error: type[Exception]
+) -> None:
+    made = desk(answer)
+    assert isinstance(await made.insert("a"), error)
+    assert made.held == 0
+    assert made.booking.find("a") is None
+
+
+async def test_a_write_without_an_answer_is_asked_again_and_recognised(desk: Make) -> None:
+    made = desk(NO_ANSWER, refused(409), NO_ANSWER, item("a", 7))
+    assert await made.insert("a") is None
+    assert [request.verb for request in made.client.requests] == ["create", "create", "get", "get"]
+    assert made.held == 1
+
+
+async def test_a_write_without_an_answer_after_which_another_one_is_there_failed(
+    desk: Make,
+) -> None:
+    other = item("a", 7, spec=text("a", cpu=3))
+    made = desk(NO_ANSWER, refused(409), other)
+    assert isinstance(await made.insert("a"), Taken)
+    assert made.held == 0
+
+
+async def test_a_set_is_unfinished_until_all_of_it_is_written(desk: Make) -> None:
+    made: Desk = desk(item("a"), item("b"), lambda: first_of(made.set_id), item("a"))
+    task = made.insert("a", "b")
+    assert made.held == 2
+    assert await task is None
+    bodies = [request.body for request in made.client.requests if request.verb == "create"]
+    labels = [body["metadata"]["labels"] for body in bodies]
+    assert labels[0] == labels[1]
+    annotated = [body["metadata"].get("annotations") for body in bodies]
+    assert annotated == [{"reserver.io/unfinished-set": "2"}, None]
+    assert made.client.requests[-1].body[-1] == {
+        "op": "remove",
+        "path": "/metadata/annotations/reserver.io~1unfinished-set",
+    }
+
+
+async def test_a_set_of_which_one_is_refused_is_taken_back(desk: Make) -> None:
+    made = desk(item("a"), refused(403))
+    task = made.insert("a", "b")
+    await until(lambda: made.booking.is_ending(ref("a")))
+    made.show(first_of(made.set_id))
+    deletion = made.due("a")
+    assert deletion is not None
+    assert deletion.reason == "Unfinished"
+    assert made.booking.is_ending(ref("a"))
+    assert not task.done()
+    made.gone("a")
+    assert isinstance(await task, ApiError)
+    assert made.held == 0
+    assert not made.booking.is_ending(ref("a"))
+
+
+async def test_a_set_of_which_the_first_is_refused_leaves_nothing(desk: Make) -> None:
+    made = desk(refused(409))
+    assert isinstance(await made.insert("a", "b"), Taken)
+    assert made.held == 0
+    assert len(made.client.requests) == 1
+
+
+async def test_a_set_whose_first_is_deleted_meanwhile_is_taken_back(desk: Make) -> None:
+    made = desk(item("a"), item("b"), refused(404))
+    task = made.insert("a", "b")
+    await until(lambda: made.booking.is_ending(ref("a")))
+    made.gone("a")
+    made.show(member_of(made.set_id))
+    assert made.due("b") is not None
+    made.gone("b")
+    assert isinstance(await task, NotReady)
+    assert made.held == 0
+
+
+async def test_a_set_whose_end_was_written_without_an_answer_stands(desk: Make) -> None:
+    def begun() -> dict[str, Any]:
+        return first_of(made.set_id)
+
+    def ended() -> dict[str, Any]:
+        return member_of(made.set_id, "a")
+
+    made = desk(item("a"), item("b"), begun, NO_ANSWER, ended)
+    assert await made.insert("a", "b") is None
+    assert [request.verb for request in made.client.requests[2:]] == ["get", "patch", "get"]
+
+
+def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None:
+    made = Desk(asyncio.TaskGroup())
+    made.show(first_of("x"), member_of("x"), member_of("y", "c"), item("d"))
+    assert made.store.abandon_unfinished() == ("x",)
+    assert made.booking.is_ending(ref("b"))
+    assert [made.due(key) is not None for key in "abcd"] == [False, True, False, False]
+    made.touched.clear()
+    made.gone("b")
+    assert ref("a") in made.touched
+    assert made.due("a") is not None
+    made.gone("a")
+    made.show(member_of("x", "e"))  # Written by a request that was still under way.
+    assert made.due("e") is not None
+    assert made.due("c") is None
+
+
+def test_the_first_of_a_set_outlives_its_claim_until_the_set_is_whole() -> None:
+    made = Desk(asyncio.TaskGroup())
+    made.show(first_of("x"))
+    (seat,) = [reservation for reservation, _ in made.state.ledger]
+    made.state.pod_seen(pod("owner-a", node="worker-1", claims=[seat], cpu="1"))
+    assert made.state.ledger.phase(seat.ref) is Phase.CLAIMED
+    assert made.due("a") is None
+    made.touched.clear()
+    made.show(member_of("x", "a", version=2))
+    assert ref("a") in made.touched
+    assert made.due("a") is not None
+
+
+SEEN = json.dumps(item("a")["spec"])
+
+
+async def test_a_change_names_what_it_was_made_for_and_waits_until_it_is_seen(desk: Make) -> None:
+    made = desk(item("a", 9))
+    made.show(item("a"))
+    wanted = text("a", cpu=3)
+    edit = asyncio.create_task(made.booking.edit(Edit(ref("a"), SEEN, wanted, "changed")))
+    await until(lambda: bool(made.store._waiting))
+    made.show(item("a", 9, spec=wanted))
+    assert await edit
+    sent = msgspec.json.decode(msgspec.json.encode(made.client.requests[0].body))
+    assert sent == [
+        {"op": "test", "path": "/metadata/uid", "value": "uid-a"},
+        {"op": "test", "path": "/spec", "value": json.loads(SEEN)},
+        {"op": "replace", "path": "/spec", "value": json.loads(wanted)},
+    ]
+    assert made.held == 3
+
+
+@pytest.mark.parametrize("answer", [refused(422), refused(404)])
+async def test_a_change_of_what_somebody_else_changed_is_not_made(
+    desk: Make, answer: ApiError
+) -> None:
+    made = desk(answer)
+    made.show(item("a"))
+    assert not await made.booking.edit(Edit(ref("a"), SEEN, text("a"), "changed"))
+    assert not await made.booking.edit(Edit(ref("a"), "{}", text("a"), "changed"))
+    assert not await made.booking.edit(Edit(ref("z"), SEEN, text("a"), "changed"))
+    assert len(made.client.requests) == 1
+
+
+async def test_a_status_that_is_written_meanwhile_is_no_reason_not_to_delete(desk: Make) -> None:
+    made = desk(refused(409), item("a", 4), {})
+    made.show(item("a"))
+    release = asyncio.create_task(made.booking.edit(Edit(ref("a"), SEEN, None, "released")))
+    await until(lambda: bool(made.store._waiting))
+    made.gone("a")
+    assert await release
+    versions = [
+        request.body["preconditions"]["resourceVersion"]
+        for request in made.client.requests
+        if request.verb == "delete"
+    ]
+    assert versions == ["1", "4"]
+
+
+async def test_what_somebody_else_changed_is_not_deleted(desk: Make) -> None:
+    made = desk(refused(409), item("a", 4, spec=text("a", cpu=3)))
+    made.show(item("a"))
+    assert not await made.booking.edit(Edit(ref("a"), SEEN, None, "released"))
