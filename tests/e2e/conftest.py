@@ -19,12 +19,14 @@ from hack.controlplane.cluster import (
     service_account_kubeconfig,
 )
 from hack.reserver_process import ReserverProcess, wait_for
+from reserver.config import ReservationStore
 from tests.e2e.cluster import CONFIG_MAP_FORMS, FORMS, NAMED_STORE, STORE, Corner, Form
 
 ROOT = Path(__file__).parents[2]
 CRD = ROOT / "scheduler-config/core/crd.yaml"
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
+GRPC_SCHEDULER = "over-grpc"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -113,6 +115,43 @@ def reserver(
         control_plane.start_scheduler(rendered)
         yield process
         control_plane.stop_scheduler()
+
+
+@pytest.fixture(scope="module", params=ReservationStore)
+def served(
+    request: pytest.FixtureRequest,
+    control_plane: ControlPlane,
+    reserver_kubeconfig: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ReserverProcess]:
+    """Reserver with its gRPC API, on each of the stores, and a kube-scheduler that asks it."""
+    folder = tmp_path_factory.mktemp("grpc")
+    flags = ("--grpc-address=127.0.0.1:0", f"--reservation-store={request.param}")
+    with ReserverProcess(reserver_kubeconfig, folder / "log", *flags) as process:
+        rendered = folder / "scheduler.yaml"
+        rendered.write_text(
+            render_scheduler_config(
+                SCHEDULER_CONFIG,
+                kubeconfig=control_plane.kubeconfig,
+                port=process.port,
+                scheduler_name=GRPC_SCHEDULER,
+            )
+        )
+        control_plane.start_scheduler(rendered, GRPC_SCHEDULER)
+        yield process
+        control_plane.stop_scheduler(GRPC_SCHEDULER)
+
+
+@pytest.fixture
+def rpc_corner(control_plane: ControlPlane, api: Any, served: ReserverProcess) -> Iterator[Corner]:
+    """A corner whose kube-scheduler asks the reserver that serves gRPC."""
+    assert served.grpc_address
+    corner = Corner(control_plane.kubeconfig, GRPC_SCHEDULER, api)
+    corner.open()
+    try:
+        yield corner
+    finally:
+        corner.close()
 
 
 @pytest.fixture

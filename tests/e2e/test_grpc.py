@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,53 +12,18 @@ import pytest
 import trustme
 from kubernetes import client as kubernetes
 
-from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.scheduler_config import render_scheduler_config
-from hack.grpcurl.build import binary
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, ChangeKind, Client, Phase, PodOwner, Spec
 from tests.e2e.cluster import Corner
 
 pytestmark = pytest.mark.controlplane
 
-ROOT = Path(__file__).parents[2]
-SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
-SCHEDULER = "over-grpc"
 SYSTEM = "reserver-system"
-GRPCURL = binary()
-"""`make grpcurl` builds it."""
-
-
-@pytest.fixture(scope="module")
-def served(
-    control_plane: ControlPlane,
-    reserver_kubeconfig: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[ReserverProcess]:
-    """Reserver with its gRPC API, and a kube-scheduler that asks it."""
-    folder = tmp_path_factory.mktemp("grpc")
-    with ReserverProcess(
-        reserver_kubeconfig, folder / "log", "--grpc-address", "127.0.0.1:0"
-    ) as process:
-        rendered = folder / "scheduler.yaml"
-        text = render_scheduler_config(
-            SCHEDULER_CONFIG, kubeconfig=control_plane.kubeconfig, port=process.port
-        )
-        rendered.write_text(text.replace("reserver-scheduler", SCHEDULER))
-        control_plane.start_scheduler(rendered, SCHEDULER)
-        yield process
-        control_plane.stop_scheduler(SCHEDULER)
 
 
 @pytest.fixture
-def corner(control_plane: ControlPlane, api: Any, served: ReserverProcess) -> Iterator[Corner]:
-    assert served.grpc_address
-    corner = Corner(control_plane.kubeconfig, SCHEDULER, api)
-    corner.open()
-    try:
-        yield corner
-    finally:
-        corner.close()
+def corner(rpc_corner: Corner) -> Corner:
+    return rpc_corner
 
 
 def spec(corner: Corner, node: str, cpu: str = "3") -> Spec:
@@ -183,34 +145,3 @@ def _token(api: Any, name: str) -> str:
     request = {"spec": {"expirationSeconds": 600}}
     answer = api.create_namespaced_service_account_token(name, SYSTEM, request)
     return str(answer.status.token)
-
-
-def test_grpcurl_lists_describes_calls_and_checks(served: ReserverProcess, corner: Corner) -> None:
-    """A client that nobody here wrote, which knows the contract from reflection only."""
-    (node,) = corner.add_nodes(1, cpu="4")
-    name = f"{corner.name}-curl"
-
-    def curl(*arguments: str, data: object = None) -> str:
-        command = [str(GRPCURL), "-plaintext"]
-        command += ["-d", json.dumps(data)] if data is not None else []
-        done = subprocess.run(
-            [*command, served.grpc_address, *arguments], capture_output=True, text=True, check=False
-        )
-        return done.stdout + done.stderr
-
-    service = "reserver.v1.ReservationService"
-    assert service in curl("list").splitlines()
-    assert "rpc CreateSet" in curl("describe", service)
-    assert '"SERVING"' in curl("grpc.health.v1.Health/Check", data={"service": service})
-    owner = {"pod": {"namespace": corner.name, "name": "owner"}}
-    wanted = {"owners": [owner], "node": node, "resources": {"cpu": "1"}, "ttl": "600s"}
-    made = json.loads(curl(f"{service}/Create", data={"name": name, "spec": wanted}))
-    assert made["reservation"]["spec"]["resources"] == {"cpu": "1"}
-    bad = {"name": f"{name}-bad", "spec": {**wanted, "resources": {"cpu": "lots"}}}
-    refused = curl(f"{service}/Create", data=bad)
-    assert "Code: InvalidArgument" in refused
-    assert '"field": "spec.resources.cpu"' in refused
-    free = json.loads(curl("reserver.v1.CapacityService/ListNodes", data={"node_names": [node]}))
-    assert free["nodes"][0]["resources"]["cpu"]["held"] == "1"
-    assert curl(f"{service}/Release", data={"name": name}).strip() == "{}"
-    assert "Code: NotFound" in curl(f"{service}/Get", data={"name": name})

@@ -1,0 +1,63 @@
+"""grpcurl: a gRPC client that nobody here wrote, which knows the contract from reflection only."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from hack.grpcurl.build import binary
+
+
+@dataclass(frozen=True)
+class Refused(Exception):
+    """What grpcurl says of a call that was refused."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Curl:
+    """grpcurl, for one server.
+
+    Attributes:
+        address: of the server.
+        flags: as grpcurl takes them.
+    """
+
+    address: str
+    flags: tuple[str, ...] = ("-plaintext",)
+
+    def run(self, *arguments: str, data: object = None, flags: tuple[str, ...] = ()) -> str:
+        """Return what grpcurl prints.
+
+        Raises:
+            Refused: with what it says to that.
+        """
+        command = [str(binary()), *self.flags, *flags]
+        command += ["-d", json.dumps(data)] if data is not None else []
+        done = subprocess.run(
+            [*command, self.address, *arguments], capture_output=True, text=True, check=False
+        )
+        if done.returncode and not done.stdout:
+            raise Refused(done.stderr)
+        return done.stdout
+
+    def call(self, method: str, **data: Any) -> Any:
+        """Return the answer to a call of the contract.
+
+        Raises:
+            Refused: it was refused.
+        """
+        return json.loads(self.run(f"reserver.v1.{method}", data=data))
+
+    def stream(self, method: str, seconds: float, **data: Any) -> list[Any]:
+        """Return what a stream tells in so many seconds."""
+        flags = (f"-max-time={seconds}",)
+        text = self.run(f"reserver.v1.{method}", data=data, flags=flags)
+        decoder, told, position = json.JSONDecoder(), [], 0
+        while (position := text.find("{", position)) >= 0:
+            message, position = decoder.raw_decode(text, position)
+            told.append(message)
+        return told

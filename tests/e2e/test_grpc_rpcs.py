@@ -1,0 +1,299 @@
+"""Every method of the contract on the real control plane, over both stores, called by grpcurl."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hack.reserver_process import ReserverProcess, wait_for
+from tests.e2e.cluster import Corner
+from tests.e2e.curl import Curl, Refused
+
+pytestmark = pytest.mark.controlplane
+
+NOBODY = "nobody"
+"""A scheduler that does not run: its pods are for these tests to place."""
+
+
+@pytest.fixture
+def corner(rpc_corner: Corner) -> Corner:
+    return rpc_corner
+
+
+@pytest.fixture
+def curl(served: ReserverProcess) -> Curl:
+    return Curl(served.grpc_address)
+
+
+@pytest.fixture
+def nodes(corner: Corner, curl: Curl) -> list[str]:
+    """Two nodes of 4 CPUs that reserver has seen."""
+    nodes = corner.add_nodes(2, cpu="4")
+
+    def seen() -> bool:
+        listed = curl.call("CapacityService/ListNodes", node_names=nodes)
+        return len(listed.get("nodes", ())) == len(nodes)
+
+    wait_for(seen, "reserver sees the nodes")
+    return nodes
+
+
+def wanted(corner: Corner, node: str, cpu: str = "3", owner: str = "owner") -> dict[str, Any]:
+    pod = {"namespace": corner.name, "name": owner}
+    return {"owners": [{"pod": pod}], "node": node, "resources": {"cpu": cpu}, "ttl": "600s"}
+
+
+def refused(call: Callable[[], object]) -> str:
+    with pytest.raises(Refused) as caught:
+        call()
+    return caught.value.words
+
+
+def audited(served: ReserverProcess, **fields: str) -> bool:
+    lines = [json.loads(line) for line in served.log.read_text().splitlines() if '"audit"' in line]
+    return any(fields.items() <= line.items() for line in lines)
+
+
+def test_the_services_are_listed_described_and_healthy(curl: Curl) -> None:
+    listed = curl.run("list").splitlines()
+    for service in ("ReservationService", "CapacityService", "SchedulerService"):
+        assert f"reserver.v1.{service}" in listed
+        health = curl.run("grpc.health.v1.Health/Check", data={"service": f"reserver.v1.{service}"})
+        assert '"SERVING"' in health
+    assert "rpc CreateSet" in curl.run("describe", "reserver.v1.ReservationService")
+
+
+def test_a_reservation_from_create_to_release(
+    corner: Corner, curl: Curl, nodes: list[str], served: ReserverProcess
+) -> None:
+    name = f"{corner.name}-move"
+    request = {"name": name, "spec": wanted(corner, nodes[0]), "request_id": name}
+    made = curl.call("ReservationService/Create", **request)["reservation"]
+    assert made["status"] == {"phase": "PHASE_ACTIVE", "backed": True}
+    assert curl.call("ReservationService/Create", **request)["reservation"]["id"] == made["id"]
+    assert curl.call("ReservationService/Get", name=name)["reservation"] == made
+    by_id = curl.call("ReservationService/Get", name=made["id"])["reservation"]
+    assert by_id["etag"] == made["etag"]
+    taken = refused(lambda: curl.call("ReservationService/Create", **request | {"request_id": ""}))
+    assert "Code: AlreadyExists" in taken
+
+    smaller = wanted(corner, nodes[0], cpu="2")
+    now = curl.call("ReservationService/Update", name=name, spec=smaller, etag=made["etag"])
+    assert now["reservation"]["spec"]["resources"] == {"cpu": "2"}
+    stale = {"name": name, "spec": smaller, "etag": made["etag"]}
+    assert "Code: Aborted" in refused(lambda: curl.call("ReservationService/Update", **stale))
+    large = {"name": name, "spec": wanted(corner, nodes[0], cpu="5")}
+    assert "CAN_NEVER_FIT" in refused(lambda: curl.call("ReservationService/Update", **large))
+
+    moment = "2040-01-01T00:00:00Z"
+    longer = curl.call("ReservationService/Extend", name=name, expires_at=moment)
+    assert longer["reservation"]["spec"]["expires_at"] == moment
+    free = curl.call("CapacityService/ListNodes", node_names=[nodes[0]], slot={"cpu": "1"})
+    assert free["nodes"][0]["resources"]["cpu"]["held"] == "2"
+    assert free["nodes"][0]["fits"] == "2"
+
+    assert curl.call("ReservationService/Release", name=name) == {}
+    assert "Code: NotFound" in refused(lambda: curl.call("ReservationService/Get", name=name))
+    free = curl.call("CapacityService/ListNodes", node_names=[nodes[0]])
+    assert free["nodes"][0]["resources"]["cpu"]["held"] == "0"
+    for method in ("Create", "Update", "Extend", "Release"):
+        assert audited(served, call=f"ReservationService/{method}", what=name, code="OK")
+    assert audited(served, call="ReservationService/Update", what=name, code="ABORTED")
+
+
+def test_what_others_write_is_listed_changed_and_released(
+    corner: Corner, curl: Curl, nodes: list[str]
+) -> None:
+    spec = {"owners": [{"pod": {"name": "web-0"}}], "node": nodes[0], "resources": {"cpu": "1"}}
+    corner.write_object("mine", spec)
+    mine = f"{corner.name}/mine"
+    found = wait_for(lambda: _found(curl, mine), "the object is seen")
+    assert found["status"]["backed"]
+    spec["resources"] = {"cpu": "2"}
+    assert curl.call("ReservationService/Update", name=mine, spec=spec)
+    longer = curl.call("ReservationService/Extend", name=mine, ttl="7200s")["reservation"]
+    assert longer["spec"]["expires_at"] < found["spec"]["expires_at"]  # Two hours, not a day.
+    written = corner.object("mine")
+    assert written is not None
+    assert written["spec"]["resources"] == {"cpu": "2"}
+    foreign = spec | {"owners": [{"pod": {"name": "web-0", "namespace": "elsewhere"}}]}
+    words = refused(lambda: curl.call("ReservationService/Update", name=mine, spec=foreign))
+    assert "Code: InvalidArgument" in words
+    curl.call("ReservationService/Release", name=mine)
+    assert corner.object("mine") is None
+
+
+def _found(curl: Curl, name: str) -> Any:
+    try:
+        return curl.call("ReservationService/Get", name=name)["reservation"]
+    except Refused:
+        return None
+
+
+def test_lists_are_filtered_and_paged_and_a_watch_resumes(
+    corner: Corner, curl: Curl, nodes: list[str]
+) -> None:
+    names = [f"{corner.name}-{number}" for number in range(3)]
+    entries = [
+        {"name": name, "spec": wanted(corner, node, cpu="1", owner=name)}
+        for name, node in zip(names, (nodes[0], nodes[0], nodes[1]), strict=True)
+    ]
+    made = curl.call("ReservationService/CreateSet", reservations=entries)["reservations"]
+    assert [each["name"] for each in made] == names
+
+    def listed(**filter_: Any) -> list[str]:
+        answer = curl.call(
+            "ReservationService/List", filter={"owner_namespace": corner.name, **filter_}
+        )
+        return [each["name"] for each in answer.get("reservations", ())]
+
+    assert listed() == names
+    assert listed(node=nodes[1]) == names[2:]
+    assert listed(owner=f"{corner.name}/{names[1]}") == [names[1]]
+    assert listed(phases=["PHASE_PENDING"]) == []
+    mine = {"owner_namespace": corner.name}
+    page = curl.call("ReservationService/List", filter=mine, page_size=2)
+    rest = curl.call("ReservationService/List", filter=mine, page_token=page["next_page_token"])
+    assert [each["name"] for each in rest["reservations"]] == names[2:]
+
+    told = curl.stream("ReservationService/Watch", 2, filter=mine)
+    assert [each["kind"] for each in told[:4]] == ["KIND_ADDED"] * 3 + ["KIND_BOOKMARK"]
+    token = told[-1]["resume_token"]
+    for name in names:
+        curl.call("ReservationService/Release", name=name)
+    told = curl.stream("ReservationService/Watch", 2, filter=mine, resume_token=token)
+    gone = [each["reservation"]["name"] for each in told if each["kind"] == "KIND_DELETED"]
+    assert sorted(gone) == names
+
+
+def test_what_is_wrong_is_named(corner: Corner, curl: Curl, nodes: list[str]) -> None:
+    bad = wanted(corner, nodes[0], cpu="lots")
+    words = refused(lambda: curl.call("ReservationService/Create", name=corner.name, spec=bad))
+    assert "Code: InvalidArgument" in words
+    assert '"field": "spec.resources.cpu"' in words
+    assert "Code: NotFound" in refused(lambda: curl.call("ReservationService/Release", name="no"))
+
+
+def test_what_if_says_what_a_set_would_lack(corner: Corner, curl: Curl, nodes: list[str]) -> None:
+    fits = [wanted(corner, node) for node in nodes]
+    assert curl.call("CapacityService/WhatIf", reservations=fits) == {"fits": True}
+    lacks = curl.call("CapacityService/WhatIf", reservations=[*fits, fits[0]])
+    assert [shortage["index"] for shortage in lacks["shortages"]] == [2]
+    assert not curl.call("CapacityService/WhatIf", reservations=[wanted(corner, "no")]).get("fits")
+
+
+def test_explain_says_why_a_pod_waits(corner: Corner, curl: Curl, nodes: list[str]) -> None:
+    for node in nodes:
+        spec = wanted(corner, node)
+        curl.call("ReservationService/Create", name=f"{corner.name}-{node}", spec=spec)
+    corner.create_pod("stranger", {"cpu": "2"})
+    corner.wait_refused("stranger", "held by reservation")
+    asked = {"pod_namespace": corner.name, "pod_name": "stranger"}
+    said = curl.call("CapacityService/Explain", **asked)["explanation"]
+    assert said["pod"] == f"{corner.name}/stranger"
+    assert "held by reservation" in json.dumps(said)
+    words = refused(lambda: curl.call("CapacityService/Explain", **asked | {"pod_name": "no"}))
+    assert "NO_SUCH_POD" in words
+    for node in nodes:
+        curl.call("ReservationService/Release", name=f"{corner.name}-{node}")
+
+
+class Plugin:
+    """What a scheduler-framework plugin sends of a real pod."""
+
+    def __init__(self, corner: Corner, curl: Curl, name: str, cpu: str, **spec: Any) -> None:
+        corner.create_pod(name, {"cpu": cpu}, schedulerName=NOBODY, **spec)
+        api = corner.api.api_client
+        self._curl = curl
+        self.pod = api.sanitize_for_serialization(corner.pod(name))
+        self.uid = self.pod["metadata"]["uid"]
+        asked = {"pod_namespace": corner.name, "pod_name": name}
+        wait_for(lambda: _explained(curl, asked), f"reserver sees {name}")
+
+    def place(self, node: str) -> dict[str, str]:
+        metadata = self.pod["metadata"]
+        name = {"pod_namespace": metadata["namespace"], "pod_name": metadata["name"]}
+        return {**name, "pod_uid": self.uid, "node": node}
+
+    @property
+    def sent(self) -> str:
+        """The pod, as JSON has bytes."""
+        return base64.b64encode(json.dumps(self.pod).encode()).decode()
+
+    def filter(self, nodes: list[str]) -> Any:
+        return self._curl.call("SchedulerService/Filter", pod=self.sent, node_names=nodes)
+
+    def reserve(self, node: str) -> Any:
+        return self._curl.call("SchedulerService/Reserve", **self.place(node))
+
+    def unreserve(self) -> Any:
+        return self._curl.call("SchedulerService/Unreserve", pod_uid=self.uid)
+
+    def bind(self, node: str) -> Any:
+        return self._curl.call("SchedulerService/Bind", **self.place(node))
+
+    def preempt(self, victims: dict[str, list[str]]) -> list[str]:
+        """Return on which nodes it is of use to evict these, by UID."""
+        by_node = {node: {"pod_uids": uids} for node, uids in victims.items()}
+        answer = self._curl.call("SchedulerService/Preempt", pod=self.sent, victims=by_node)
+        return list(answer.get("node_names", ()))
+
+
+def _explained(curl: Curl, asked: dict[str, str]) -> bool:
+    try:
+        curl.call("CapacityService/Explain", **asked)
+    except Refused:
+        return False
+    return True
+
+
+def test_a_plugin_places_an_owner_on_its_seat_and_strangers_beside_it(
+    corner: Corner, curl: Curl, nodes: list[str], served: ReserverProcess
+) -> None:
+    seat, other = nodes
+    curl.call("ReservationService/Create", name=corner.name, spec=wanted(corner, seat))
+    owner = Plugin(corner, curl, "owner", "3")
+    stranger = Plugin(corner, curl, "stranger", "2")
+    assert owner.filter(nodes)["node_names"] == [seat]
+    assert stranger.filter(nodes)["node_names"] == [other]
+    assert "held by reservation" in stranger.filter([seat])["refused"][seat]
+    assert "NOT_BOUND" in refused(lambda: stranger.bind(seat))
+
+    (claim,) = owner.reserve(seat)["claims"]
+    assert corner.name in claim
+    assert owner.unreserve() == {}
+    assert owner.reserve(seat)["claims"] == [claim]
+    assert owner.bind(seat) == {}
+    assert owner.bind(seat) == {}  # Once more: it is bound.
+    assert corner.node_of("owner") == seat
+    assert claim in corner.pod("owner").metadata.annotations["reserver.io/claims"]
+    gone = f"there is no reservation '{corner.name}'"
+    wait_for(lambda: gone in _why_not(curl, corner.name), "the claimed reservation is gone")
+    assert audited(served, call="SchedulerService/Bind", what=f"{corner.name}/owner", code="OK")
+
+
+def _why_not(curl: Curl, name: str) -> str:
+    try:
+        curl.call("ReservationService/Get", name=name)
+    except Refused as exc:
+        return exc.words
+    return ""
+
+
+def test_a_plugin_is_told_where_it_is_of_use_to_evict(
+    corner: Corner, curl: Curl, nodes: list[str]
+) -> None:
+    held, free = nodes
+    curl.call("ReservationService/Create", name=corner.name, spec=wanted(corner, held))
+    small = [Plugin(corner, curl, f"small-{number}", "1") for number in range(2)]
+    for plugin, node in zip(small, nodes, strict=True):
+        plugin.bind(node)
+    large = Plugin(corner, curl, "large", "4")
+    victims = {node: [plugin.uid] for plugin, node in zip(small, nodes, strict=True)}
+    assert large.preempt(victims) == [free]
+    curl.call("ReservationService/Release", name=corner.name)
+    assert sorted(large.preempt(victims)) == sorted(nodes)
