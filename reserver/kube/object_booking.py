@@ -108,8 +108,8 @@ class ObjectBooking:
             InvalidInput: the API server does not take the spec.
             ApiError: the API server refused, or did not answer.
         """
-        known = self._store.known(edit.ref)
-        if known is None or known.text != edit.seen:
+        known = await self._store.as_seen(edit.ref, edit.seen)
+        if known is None:
             return False
         if edit.value is None:
             return await self._delete(edit.ref, known)

@@ -192,6 +192,18 @@ class ObjectStore:
             self._waiting.append((condition, seen))
             await seen
 
+    async def as_seen(self, ref: Ref, text: str) -> Known | None:
+        """Return an object if its spec is still the one that was seen, None if it is not.
+
+        One that no watch has shown yet is waited for; then it says the same in other words.
+        """
+        known, expected = self.known(ref), self._expected.get(ref)
+        if known is not None or expected is None or expected.text != text:
+            return known if known is not None and known.text == text else None
+        await self.until(lambda: ref not in self._expected)
+        known = self.known(ref)
+        return known if known is not None and known.entries == expected.entries else None
+
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
         """Return spec and meaning of an object, written or being written; None without one."""
         known = self.known(ref)

@@ -81,12 +81,11 @@ def _is_refused(api: Any) -> bool:
         "spec": {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": 1}, "node": "nowhere"},
     }
     objects: Any = kubernetes.CustomObjectsApi(api.api_client)
+    where = (*OBJECTS, HOME, "reservations")
     try:
-        objects.create_namespaced_custom_object(*OBJECTS, HOME, "reservations", body)
+        objects.create_namespaced_custom_object(*where, body, dry_run="All")
     except ApiException:
         return True
-    with suppress(ApiException):
-        objects.delete_namespaced_custom_object(*OBJECTS, HOME, "reservations", body["metadata"])
     return False
 
 
@@ -144,7 +143,7 @@ async def test_a_set_that_reserver_died_over_is_there_whole_or_not_at_all(
     nodes = await asyncio.to_thread(corner.add_nodes, 3, cpu="4")
     names = [f"m{number}" for number in range(300)]
     async with Client(process.grpc_address, deadline_s=60) as client:
-        specs = {}
+        specs: dict[str, Spec] = {}
         for number, node in enumerate(nodes):
             await sees(client, corner, node)
             specs |= wanted(corner, node, *names[number::3])

@@ -22,16 +22,16 @@ from reserver.client import (
     Selection,
     Spec,
 )
-from reserver.config import Settings
+from reserver.config import ReservationStore, Settings
 from tests.integration.world import World, serving
 
 EXAMPLE = Path(__file__).parents[2] / "examples/global_manager.py"
 SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with serving(tmp_path) as world:
+@pytest.fixture(params=ReservationStore)
+async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    async with serving(tmp_path, store=request.param) as world:
         yield world
 
 

@@ -321,6 +321,19 @@ async def test_a_change_names_what_it_was_made_for_and_waits_until_it_is_seen(de
     assert made.held == 3
 
 
+async def test_what_no_watch_has_shown_yet_is_changed_once_one_does(desk: Make) -> None:
+    made = desk(item("a", 7), {})
+    assert await made.insert("a") is None
+    latest = made.store.latest(ref("a"))
+    assert latest is not None
+    release = asyncio.create_task(made.booking.edit(Edit(ref("a"), latest[0], None, "released")))
+    await until(lambda: bool(made.store._waiting))
+    made.show(item("a", 7))
+    await until(lambda: len(made.client.requests) == 2 and bool(made.store._waiting))
+    made.gone("a")
+    assert await release
+
+
 @pytest.mark.parametrize("answer", [refused(422), refused(404)])
 async def test_a_change_of_what_somebody_else_changed_is_not_made(
     desk: Make, answer: ApiError
