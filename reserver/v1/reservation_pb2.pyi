@@ -239,16 +239,27 @@ class GetResponse(_message.Message):
     def __init__(self, reservation: _Optional[_Union[Reservation, _Mapping]] = ...) -> None: ...
 
 class ReservationFilter(_message.Message):
-    __slots__ = ("node", "owner", "owner_namespace", "phases")
+    __slots__ = ("node", "owner", "owner_namespace", "phases", "owner_controller", "owner_labels")
+    class OwnerLabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NODE_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
     OWNER_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     PHASES_FIELD_NUMBER: _ClassVar[int]
+    OWNER_CONTROLLER_FIELD_NUMBER: _ClassVar[int]
+    OWNER_LABELS_FIELD_NUMBER: _ClassVar[int]
     node: str
     owner: str
     owner_namespace: str
     phases: _containers.RepeatedScalarFieldContainer[Phase]
-    def __init__(self, node: _Optional[str] = ..., owner: _Optional[str] = ..., owner_namespace: _Optional[str] = ..., phases: _Optional[_Iterable[_Union[Phase, str]]] = ...) -> None: ...
+    owner_controller: ControllerOwner
+    owner_labels: _containers.ScalarMap[str, str]
+    def __init__(self, node: _Optional[str] = ..., owner: _Optional[str] = ..., owner_namespace: _Optional[str] = ..., phases: _Optional[_Iterable[_Union[Phase, str]]] = ..., owner_controller: _Optional[_Union[ControllerOwner, _Mapping]] = ..., owner_labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
     __slots__ = ("filter", "page_size", "page_token")

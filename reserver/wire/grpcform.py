@@ -14,8 +14,10 @@ from google.protobuf import json_format
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from reserver.cluster import quantity
-from reserver.cluster.pod import PodName
+from reserver.cluster.labels import Requirement, Selector, equals
+from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
+from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Status
 from reserver.v1 import reservation_pb2 as pb
@@ -145,6 +147,22 @@ def show(
             claims=[pb.Claim(pod=str(pod), uid=uid) for uid, pod in sorted(claims.items())],
         ),
         etag=reservation.digest,
+    )
+
+
+def owner_rule(owner: pb.Owner, home: str) -> OwnerRule:
+    """Return which pods an owner entry means; `home` is the namespace of its reservation."""
+    selector, controller = owner.selector, owner.controller
+    named = (each.namespace for each in (owner.pod, controller, selector) if each.namespace)
+    expressions = (
+        Requirement(each.key, each.operator, frozenset(each.values))
+        for each in selector.match_expressions
+    )
+    return OwnerRule(
+        namespace=next(named, home),
+        pod=owner.pod.name,
+        controller=Controller(controller.kind, controller.name),
+        selector=Selector((*equals(selector.match_labels).requirements, *expressions)),
     )
 
 

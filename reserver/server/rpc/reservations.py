@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import grpc
 
+from reserver.cluster.pod import Pod, PodName
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.changes import Changes
 from reserver.server.rpc.creation import Creation
@@ -23,8 +24,14 @@ class Reservations(ReservationServiceServicer):
     """ReservationService on a catalogue, a feed, and what creates and changes."""
 
     def __init__(
-        self, catalogue: Catalogue, feed: Feed, creation: Creation, changes: Changes
+        self,
+        catalogue: Catalogue,
+        feed: Feed,
+        creation: Creation,
+        changes: Changes,
+        pods: Mapping[PodName, Pod],
     ) -> None:
+        self._pods = pods
         self._catalogue = catalogue
         self._feed = feed
         self._creation = creation
@@ -45,7 +52,7 @@ class Reservations(ReservationServiceServicer):
 
     async def List(self, request: pb.ListRequest, context: Aio) -> pb.ListResponse:  # noqa: ARG002, N802
         """Return reservations, ordered by id, page by page."""
-        selection = Selection.of(request.filter)
+        selection = Selection.of(request.filter, self._pods)
         pages = Pages.of(request)
         await self._feed.catch_up()
         found = [each for each in self._feed.all() if selection.covers(each)]
@@ -58,7 +65,7 @@ class Reservations(ReservationServiceServicer):
         context: Aio,  # noqa: ARG002
     ) -> AsyncIterator[pb.WatchResponse]:
         """Follow changes."""
-        selection = Selection.of(request.filter)
+        selection = Selection.of(request.filter, self._pods)
         await self._feed.catch_up()
         with self._feed.watching() as watcher:
             if request.resume_token:

@@ -2,10 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reserver.cluster.labels import EVERYTHING
+from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
+from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
+from reserver.reservations.owner import OwnerRule
 from reserver.v1 import reservation_pb2 as pb
+from reserver.wire import grpcform
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerSelection:
+    """Which owner entries a client means; all that is said has to hold of an entry.
+
+    Attributes:
+        pod: who may claim; None for anybody.
+        known: the same with its labels and its controller; None if there is no such pod.
+        namespace: of the pods that the entry means; empty for any.
+        controller: that it names; `NO_CONTROLLER` for any.
+        labels: that its selector allows; empty for any.
+    """
+
+    pod: PodName | None
+    known: Pod | None
+    namespace: str
+    controller: Controller
+    labels: Mapping[str, str]
+
+    @property
+    def is_any(self) -> bool:
+        """Whether nothing is said."""
+        return not (self.pod or self.namespace or self.labels) and self.controller == NO_CONTROLLER
+
+    def covers(self, rule: OwnerRule) -> bool:
+        """Return whether an owner entry is meant."""
+        return (
+            self.namespace in {"", rule.namespace}
+            and self.controller in {NO_CONTROLLER, rule.controller}
+            and not (self.labels and rule.selector == EVERYTHING)
+            and (not self.labels or rule.selector.matches(self.labels))
+            and (self.pod is None or self._may_claim(self.pod, rule))
+        )
+
+    def _may_claim(self, pod: PodName, rule: OwnerRule) -> bool:
+        if self.known is not None:
+            return rule.matches(self.known)
+        return rule == OwnerRule(namespace=pod.namespace, pod=pod.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,32 +59,39 @@ class Selection:
 
     Attributes:
         node: on which they hold.
-        owner: namespace and name of a pod that they name.
-        namespace: of some owner.
+        owner: who may claim them: what some entry says.
         phases: that they are in.
     """
 
     node: str
-    owner: tuple[str, str] | None
-    namespace: str
+    owner: OwnerSelection
     phases: frozenset[int]
 
     @classmethod
-    def of(cls, wanted: pb.ReservationFilter) -> Selection:
-        """Return what a filter of the API means.
+    def of(cls, wanted: pb.ReservationFilter, pods: Mapping[PodName, Pod]) -> Selection:
+        """Return what a filter of the API means, of the pods that there are now.
 
         Raises:
-            InvalidInput: the owner is not of the form NAMESPACE/POD.
+            InvalidInput: an owner is not of the form NAMESPACE/POD, a controller lacks its kind or
+                name, or two namespaces are asked for.
         """
-        owner = None
-        if wanted.owner:
-            namespace, slash, name = wanted.owner.partition("/")
-            if not (namespace and slash and name):
-                problem = f"{wanted.owner!r} is not a pod"
-                raise InvalidInput("filter.owner", problem, "write NAMESPACE/POD")
-            owner = namespace, name
-        phases = frozenset(wanted.phases)
-        return cls(wanted.node, owner, wanted.owner_namespace, phases)
+        pod = _pod(wanted.owner)
+        controller = wanted.owner_controller
+        if wanted.HasField("owner_controller") and not (controller.kind and controller.name):
+            problem = "lacks kind or name"
+            raise InvalidInput("filter.ownerController", problem, "say both, e.g. ReplicaSet")
+        namespaces = {wanted.owner_namespace, controller.namespace} - {""}
+        if len(namespaces) > 1:
+            problem = f"{shorten(controller.namespace)!r} is not filter.ownerNamespace"
+            raise InvalidInput("filter.ownerController.namespace", problem, "say one of them")
+        owner = OwnerSelection(
+            pod=pod,
+            known=pods.get(pod) if pod else None,
+            namespace=next(iter(namespaces), ""),
+            controller=Controller(controller.kind, controller.name),
+            labels=dict(wanted.owner_labels),
+        )
+        return cls(wanted.node, owner, frozenset(wanted.phases))
 
     def covers(self, reservation: pb.Reservation) -> bool:
         """Return whether a reservation is meant."""
@@ -47,14 +99,16 @@ class Selection:
             return False
         if self.phases and reservation.status.phase not in self.phases:
             return False
-        if not (self.owner or self.namespace):
+        if self.owner.is_any:
             return True
         home = reservation.id.partition("/")[0]
-        owners = [(_namespace(owner) or home, owner.pod.name) for owner in reservation.spec.owners]
-        if self.owner and self.owner not in owners:
-            return False
-        return not self.namespace or any(namespace == self.namespace for namespace, _ in owners)
+        rules = (grpcform.owner_rule(owner, home) for owner in reservation.spec.owners)
+        return any(map(self.owner.covers, rules))
 
 
-def _namespace(owner: pb.Owner) -> str:
-    return owner.pod.namespace or owner.controller.namespace or owner.selector.namespace
+def _pod(text: str) -> PodName | None:
+    namespace, _, name = text.partition("/")
+    if text and not (namespace and name):
+        problem = f"{shorten(text)!r} is not a pod"
+        raise InvalidInput("filter.owner", problem, "write NAMESPACE/POD")
+    return PodName(namespace, name) if text else None

@@ -65,7 +65,7 @@ class Service:
         creation = Creation(state, clock, catalogue, booking)
         changes = Changes(state, clock, catalogue, booking)
         self._feed = Feed(catalogue)
-        self._reservations = Reservations(catalogue, self._feed, creation, changes)
+        self._reservations = Reservations(catalogue, self._feed, creation, changes, state.pods)
         self._capacity = Capacity(state, extender, clock, namespace)
         self._scheduler = Scheduler(extender)
         self.calls = Calls(access, obstacles, counted)
