@@ -11,7 +11,7 @@ INPUTS ?= 1000000
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
-.PHONY: help venv demo test check check-lint check-types check-tests e2e grpcurl cluster controlplane chaos differential fuzz bench image proto lock clean
+.PHONY: help venv demo test check check-lint check-types check-tests e2e grpcurl cluster controlplane chaos differential fuzz bench image proto proto-check lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,7 +51,7 @@ check-tests:
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 	$(BIN)/python -m hack.controlplane.build --version $(KUBERNETES)
 
-e2e: controlplane grpcurl ## Run the scenarios and the API contracts on the real control plane
+e2e: controlplane grpcurl proto-check ## Run the scenarios and the API contracts on the real control plane
 	$(BIN)/pytest tests/e2e tests/contract --controlplane $(ARGS)
 	$(BIN)/python -m hack.differential --pairs 300
 
@@ -77,8 +77,12 @@ bench: venv ## Print the tables of docs/performance.md
 image: ## Build the container image reserver:dev
 	docker build --tag reserver:dev .
 
-proto: venv ## Generate reserver/v1 from the contracts in proto/
+proto: venv ## Generate reserver/v1 and docs/grpc-reference.md from the contracts in proto/
 	@$(BIN)/python -m hack.proto.generate
+	@$(BIN)/python -m hack.proto.reference
+
+proto-check: venv ## Lint the contracts; compare them with the last release (builds buf once)
+	@$(BIN)/python -m hack.proto.check
 
 lock: venv ## Pin what pyproject.toml asks for, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

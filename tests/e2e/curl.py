@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-from hack.grpcurl.build import binary
+from hack.grpcurl.build import GRPCURL
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Curl:
         Raises:
             Refused: with what it says to that.
         """
-        command = [str(binary()), *self.flags, *flags]
+        command = [str(GRPCURL.binary), *self.flags, *flags]
         command += ["-d", json.dumps(data)] if data is not None else []
         done = subprocess.run(
             [*command, self.address, *arguments], capture_output=True, text=True, check=False

@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
 from hack.proto.generate import ROOT, contracts, generate
+from hack.proto.reference import PAGE, page
 from reserver.server.rpc.access import call_of
 from reserver.v1 import capacity_pb2, reservation_pb2, scheduler_pb2
 
@@ -39,6 +40,10 @@ def test_the_committed_code_is_what_the_contract_generates(tmp_path: Path) -> No
         path.name: path.read_text() for path in (ROOT / "reserver/v1").iterdir() if path.is_file()
     }
     assert made == committed, "run `make proto`"
+
+
+def test_the_committed_reference_is_what_the_contract_says() -> None:
+    assert page() == PAGE.read_text(), "run `make proto`"
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.full_name)

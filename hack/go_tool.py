@@ -1,0 +1,58 @@
+"""A program written in Go, built once from the module that a folder's go.mod and go.sum pin."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from hack.controlplane.build import HOME, BuildError, find_go
+
+
+@dataclass(frozen=True, slots=True)
+class GoTool:
+    """A program.
+
+    Attributes:
+        name: of the program.
+        package: what to build.
+        folder: where go.mod and go.sum are.
+        least_go: the version of Go that it takes.
+    """
+
+    name: str
+    package: str
+    folder: Path
+    least_go: str
+
+    @property
+    def binary(self) -> Path:
+        """Where the binary is, or would be: another pin has another place."""
+        pins = b"".join((self.folder / name).read_bytes() for name in ("go.mod", "go.sum"))
+        return HOME / f"{self.name}-{hashlib.sha256(pins).hexdigest()[:12]}"
+
+    def build(self) -> Path:
+        """Build what is missing, and return the binary.
+
+        Raises:
+            BuildError: no usable Go, a failed download, or a failed compilation.
+        """
+        target = self.binary
+        if target.is_file():
+            return target
+        HOME.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f".{target.name}.{os.getpid()}")
+        # `local`: a toolchain that Go would fetch for itself is not the one that was checked.
+        env = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+        go = str(find_go(self.least_go))
+        command = [go, "build", "-trimpath", "-o", str(partial), self.package]
+        print(f"building {self.name}", flush=True)
+        made = subprocess.run(
+            command, cwd=self.folder, env=env, capture_output=True, text=True, check=False
+        )
+        if made.returncode:
+            raise BuildError(f"{self.name} cannot be built: {made.stderr[-2000:]}")
+        partial.rename(target)
+        return target

@@ -1,0 +1,57 @@
+"""Lints the contract, and compares it with the one that was released last.
+
+    python -m hack.proto.check [--release]
+
+buf does both, built once from its Go module (two minutes). What was released last is
+proto/baseline.binpb; `--release` puts the contract as it is in its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from hack.controlplane.build import BuildError
+from hack.go_tool import GoTool
+from hack.proto.generate import PROTO
+
+BUF = GoTool(
+    name="buf",
+    package="github.com/bufbuild/buf/cmd/buf",
+    folder=Path(__file__).parents[1] / "buf",
+    least_go="1.25",
+)
+BASELINE = PROTO / "baseline.binpb"
+
+
+def check() -> int:
+    """Print what is wrong; return an exit status."""
+    lint = _buf("lint", str(PROTO))
+    breaking = _buf("breaking", str(PROTO), "--against", str(BASELINE))
+    return lint or breaking
+
+
+def release() -> int:
+    """Take the contract as it is for the one to compare with; return an exit status."""
+    return _buf("build", str(PROTO), "--exclude-source-info", "-o", str(BASELINE))
+
+
+def _buf(*arguments: str) -> int:
+    return subprocess.run([BUF.build(), *arguments], check=False).returncode
+
+
+def main() -> int:
+    """Parse the command line and run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--release", action="store_true", help="make it the one to compare with")
+    try:
+        return release() if parser.parse_args().release else check()
+    except BuildError as exc:
+        print(exc, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
