@@ -42,8 +42,8 @@ _VALUE = EnumDescriptorProto.DESCRIPTOR.fields_by_name["value"].number
 _HEAD = """\
 # The gRPC contract
 
-Made by `make proto` from the comments in [`proto/reserver/v1`](../proto/reserver/v1); what the calls
-are for is in [The gRPC API](grpc.md).
+Made by `make proto` from the comments in [`proto/reserver/v1`](../proto/reserver/v1); what the
+calls are for is in [The gRPC API](grpc.md).
 """
 
 
