@@ -13,16 +13,21 @@ does not answer. To create is one of them, because each request has an id.
 
 from __future__ import annotations
 
-from reserver.client.client import DEADLINE_S, Client
+from reserver.client.capacity import Amounts, Capacity, NodeCapacity, Shortage, Verdict
+from reserver.client.client import Client
+from reserver.client.connection import DEADLINE_S
 from reserver.client.values import (
     EVERYTHING,
     CallFailed,
     Change,
     ChangeKind,
     Claim,
+    Controller,
+    OwnerRule,
     Phase,
     PodOwner,
     Policy,
+    Requirement,
     Reservation,
     Selection,
     Spec,
@@ -31,15 +36,23 @@ from reserver.client.values import (
 __all__ = [
     "DEADLINE_S",
     "EVERYTHING",
+    "Amounts",
     "CallFailed",
+    "Capacity",
     "Change",
     "ChangeKind",
     "Claim",
     "Client",
+    "Controller",
+    "NodeCapacity",
+    "OwnerRule",
     "Phase",
     "PodOwner",
     "Policy",
+    "Requirement",
     "Reservation",
     "Selection",
+    "Shortage",
     "Spec",
+    "Verdict",
 ]

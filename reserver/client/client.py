@@ -1,19 +1,28 @@
-"""The client: calls, with deadlines and repetitions."""
+"""The client: reservations, and what comes with them."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from uuid import uuid4
 
 import grpc
 
 from reserver.client import messages
+from reserver.client.capacity import Capacity
+from reserver.client.connection import (
+    DEADLINE_S,
+    FIRST_PAUSE_S,
+    LAST_PAUSE_S,
+    REPEATED,
+    Connection,
+)
+from reserver.client.spec_message import write_spec
 from reserver.client.values import (
     EVERYTHING,
     CallFailed,
@@ -26,18 +35,13 @@ from reserver.client.values import (
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 
-DEADLINE_S = 10.0
-"""How long a call may take, its repetitions included, in seconds."""
-
-_FIRST_PAUSE_S = 0.1
-_LAST_PAUSE_S = 2.0
-_REPEATED = {grpc.StatusCode.UNAVAILABLE}
-
-Response = TypeVar("Response")
-
 
 class Client:
-    """A client of the gRPC API, as an asynchronous context manager."""
+    """A client of the gRPC API, as an asynchronous context manager.
+
+    Attributes:
+        capacity: the calls about capacity.
+    """
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class Client:
         token: str | Callable[[], str] = "",
         root_certificates: bytes | None = None,
         client_certificate: tuple[bytes, bytes] | None = None,
+        server_name: str = "",
         deadline_s: float = DEADLINE_S,
     ) -> None:
         """Prepare to connect.
@@ -56,24 +61,23 @@ class Client:
                 loopback. Needs TLS.
             root_certificates: PEM of the CAs to trust: turns TLS on.
             client_certificate: PEM of key and certificate, for mutual TLS.
+            server_name: to expect in the server's certificate; that of the address if empty.
             deadline_s: how long a call may take, its repetitions included, in seconds.
 
         Raises:
             ValueError: a token without TLS would be sent for all to read.
         """
-        if token and root_certificates is None:
-            raise ValueError("a token is sent over TLS only: give root_certificates")
-        self._deadline_s = deadline_s
-        self._token = token
-        options = [("grpc.keepalive_time_ms", 30_000), ("grpc.keepalive_timeout_ms", 10_000)]
-        if root_certificates is None:
-            self._channel = grpc.aio.insecure_channel(address, options)
-        else:
-            credentials = grpc.ssl_channel_credentials(
-                root_certificates, *(client_certificate or ())
-            )
-            self._channel = grpc.aio.secure_channel(address, credentials, options)
-        self._stub: Any = ReservationServiceStub(self._channel)
+        self._connection = Connection(
+            address,
+            token=token,
+            root_certificates=root_certificates,
+            client_certificate=client_certificate,
+            server_name=server_name,
+            deadline_s=deadline_s,
+        )
+        self._stub: Any = ReservationServiceStub(self._connection.channel)
+        self._call = self._connection.call
+        self.capacity = Capacity(self._connection)
 
     async def __aenter__(self) -> Self:
         """Return the client; it connects with its first call."""
@@ -86,7 +90,7 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         """Close the connection."""
-        await self._channel.close()
+        await self._connection.close()
 
     async def create(self, name: str, spec: Spec, *, request_id: str = "") -> Reservation:
         """Create a reservation and return once its hold is in force.
@@ -101,7 +105,7 @@ class Client:
                 `request_id` does no harm.
         """
         request = pb.CreateRequest(
-            name=name, spec=messages.write(spec), request_id=request_id or uuid4().hex
+            name=name, spec=write_spec(spec), request_id=request_id or uuid4().hex
         )
         return messages.read((await self._call(self._stub.Create, request)).reservation)
 
@@ -115,7 +119,7 @@ class Client:
                 ``FAILED_PRECONDITION`` if one can never fit.
         """
         entries = [
-            pb.CreateSetRequest.Entry(name=name, spec=messages.write(spec))
+            pb.CreateSetRequest.Entry(name=name, spec=write_spec(spec))
             for name, spec in specs.items()
         ]
         request = pb.CreateSetRequest(reservations=entries, request_id=request_id or uuid4().hex)
@@ -156,13 +160,15 @@ class Client:
             CallFailed: it may not be watched.
         """
         known: dict[str, Reservation] = {}
-        token, pause = "", _FIRST_PAUSE_S
+        token, pause = "", FIRST_PAUSE_S
         while True:
             request = pb.WatchRequest(filter=messages.select(selection), resume_token=token)
             there: set[str] = set()
             try:
-                async for message in self._stub.Watch(request, metadata=self._metadata()):
-                    pause = _FIRST_PAUSE_S
+                async for message in self._stub.Watch(
+                    request, metadata=self._connection.metadata()
+                ):
+                    pause = FIRST_PAUSE_S
                     token = message.resume_token or token
                     if message.kind == pb.WatchResponse.KIND_BOOKMARK:
                         for gone in [known.pop(each) for each in known.keys() - there]:
@@ -178,10 +184,10 @@ class Client:
             except grpc.aio.AioRpcError as exc:
                 if exc.code() is grpc.StatusCode.OUT_OF_RANGE:
                     token = ""
-                elif exc.code() not in {*_REPEATED, grpc.StatusCode.RESOURCE_EXHAUSTED}:
+                elif exc.code() not in {*REPEATED, grpc.StatusCode.RESOURCE_EXHAUSTED}:
                     raise messages.failure(exc) from exc
             await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
-            pause = min(2 * pause, _LAST_PAUSE_S)
+            pause = min(2 * pause, LAST_PAUSE_S)
 
     async def update(self, name: str, spec: Spec, *, etag: str = "") -> Reservation:
         """Replace the spec of a reservation.
@@ -190,7 +196,7 @@ class Client:
             CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag;
                 ``RESOURCE_EXHAUSTED`` if there is no room for more.
         """
-        request = pb.UpdateRequest(name=name, spec=messages.write(spec), etag=etag)
+        request = pb.UpdateRequest(name=name, spec=write_spec(spec), etag=etag)
         return messages.read((await self._call(self._stub.Update, request)).reservation)
 
     async def extend(self, name: str, until: datetime | timedelta) -> Reservation:
@@ -206,16 +212,21 @@ class Client:
             request.ttl.FromTimedelta(until)
         return messages.read((await self._call(self._stub.Extend, request)).reservation)
 
-    async def release(self, name: str) -> None:
-        """Remove a reservation; one that is gone, because it was claimed perhaps, is passed over.
+    async def release(self, name: str, *, etag: str = "", missing_ok: bool = True) -> None:
+        """Remove a reservation.
+
+        Args:
+            name: its name, or its id.
+            etag: only if this is its etag, if it is not empty.
+            missing_ok: pass over one that is gone, because it was claimed perhaps.
 
         Raises:
-            CallFailed: it may hold still.
+            CallFailed: it may hold still; ``ABORTED`` if `etag` is not its etag.
         """
         try:
-            await self._call(self._stub.Release, pb.ReleaseRequest(name=name))
+            await self._call(self._stub.Release, pb.ReleaseRequest(name=name, etag=etag))
         except CallFailed as exc:
-            if exc.code != grpc.StatusCode.NOT_FOUND.name:
+            if not missing_ok or exc.code != grpc.StatusCode.NOT_FOUND.name:
                 raise
 
     @asynccontextmanager
@@ -240,21 +251,3 @@ class Client:
                 await asyncio.shield(self.release(name))
             raise
         await self.release(name)
-
-    async def _call(self, method: Callable[..., Awaitable[Response]], request: object) -> Response:
-        """Call until there is an answer that counts, or the deadline has passed."""
-        loop = asyncio.get_running_loop()
-        ends, pause = loop.time() + self._deadline_s, _FIRST_PAUSE_S
-        while True:
-            left = max(ends - loop.time(), 0.0)
-            try:
-                return await method(request, timeout=left, metadata=self._metadata())
-            except grpc.aio.AioRpcError as exc:
-                pause = min(2 * pause, _LAST_PAUSE_S) * random.uniform(0.5, 1.0)  # noqa: S311
-                if exc.code() not in _REPEATED or loop.time() + pause >= ends:
-                    raise messages.failure(exc) from exc
-            await asyncio.sleep(pause)
-
-    def _metadata(self) -> tuple[tuple[str, str], ...]:
-        token = self._token() if callable(self._token) else self._token
-        return (("authorization", f"Bearer {token}"),) if token else ()

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC
 
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 
+from reserver.client.spec_message import read_spec
 from reserver.client.values import (
     CallFailed,
     Change,
     ChangeKind,
     Claim,
     Phase,
-    PodOwner,
-    Policy,
     Reservation,
     Selection,
-    Spec,
 )
 from reserver.v1 import reservation_pb2 as pb
 
@@ -37,49 +34,12 @@ def failure(error: grpc.aio.AioRpcError) -> CallFailed:
     return CallFailed(error.code().name, error.details() or "", info.reason, fields)
 
 
-def write(spec: Spec) -> pb.ReservationSpec:
-    """Return what a reservation asks for, as it is sent."""
-    owners = [
-        pb.Owner(pod=pb.PodOwner(name=owner.name, namespace=owner.namespace))
-        for owner in spec.owners
-    ]
-    written = pb.ReservationSpec(
-        owners=owners,
-        node=spec.node,
-        resources=dict(spec.resources),
-        slots=spec.slots,
-        policy=f"POLICY_{spec.policy}",
-    )
-    if spec.starts_at is not None:
-        written.starts_at.FromDatetime(spec.starts_at)
-    if spec.expires_at is not None:
-        written.expires_at.FromDatetime(spec.expires_at)
-    if spec.ttl is not None:
-        written.ttl.FromTimedelta(spec.ttl)
-    return written
-
-
 def read(found: pb.Reservation) -> Reservation:
     """Return a reservation that was received."""
-    spec = found.spec
-    policy = Policy.REQUIRE if spec.policy == pb.POLICY_REQUIRE else Policy.PREFER
     return Reservation(
         name=found.name,
         id=found.id,
-        spec=Spec(
-            owners=tuple(
-                PodOwner(owner.pod.namespace, owner.pod.name)
-                for owner in spec.owners
-                if owner.HasField("pod")
-            ),
-            node=spec.node,
-            resources=dict(spec.resources),
-            slots=spec.slots or 1,
-            starts_at=spec.starts_at.ToDatetime(UTC) if spec.HasField("starts_at") else None,
-            expires_at=spec.expires_at.ToDatetime(UTC) if spec.HasField("expires_at") else None,
-            ttl=spec.ttl.ToTimedelta() if spec.HasField("ttl") else None,
-            policy=policy,
-        ),
+        spec=read_spec(found.spec),
         etag=found.etag,
         phase=_phase(found.status.phase),
         is_backed=found.status.backed,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reserver.errors import ReserverError
 
@@ -36,29 +36,71 @@ class PodOwner(NamedTuple):
     name: str
 
 
+class Controller(NamedTuple):
+    """What makes pods, such as a ReplicaSet."""
+
+    kind: str
+    name: str
+
+
+class Requirement(NamedTuple):
+    """A condition on a label: ``In``, ``NotIn``, ``Exists`` or ``DoesNotExist``."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerRule:
+    """Pods that may claim a reservation: those to which all that is said applies.
+
+    Attributes:
+        namespace: of the pods.
+        pod: the name of a pod.
+        controller: what made them.
+        match_labels: labels that they have.
+        match_expressions: conditions on their labels.
+    """
+
+    namespace: str
+    pod: str = ""
+    controller: Controller | None = None
+    match_labels: Mapping[str, str] = field(default_factory=dict)
+    match_expressions: Sequence[Requirement] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """What a reservation asks for.
 
     Attributes:
-        owners: the pods that may claim it; never empty.
-        node: the node whose capacity to hold.
+        owners: who may claim it; never empty.
+        node: the node whose capacity to hold; without it `placement` says where it may be.
         resources: what one slot holds, as Kubernetes quantities.
         slots: how many pods may claim it.
         starts_at: holds from here on; None for at once. With an offset from UTC.
         expires_at: holds until here. With an offset from UTC.
         ttl: instead: how long it lives. Neither stands for 24 hours, zero for ever.
         policy: where owners may land when their seat cannot be had.
+        reusable: a slot comes back when its pod goes.
+        preemptible: pods of higher priority than `priority` may take the hold.
+        priority: as in a PriorityClass; for `preemptible` only.
+        placement: where it may be, as ``placement`` of docs/reservations.md in JSON.
     """
 
-    owners: Sequence[PodOwner]
-    node: str
+    owners: Sequence[PodOwner | OwnerRule]
+    node: str = ""
     resources: Mapping[str, str]
     slots: int = 1
     starts_at: datetime | None = None
     expires_at: datetime | None = None
     ttl: timedelta | None = None
     policy: Policy = Policy.PREFER
+    reusable: bool = False
+    preemptible: bool = False
+    priority: int | None = None
+    placement: Mapping[str, Any] | None = None
 
 
 class Claim(NamedTuple):
@@ -75,7 +117,7 @@ class Reservation:
     Attributes:
         name: its name.
         id: where it is written.
-        spec: what it asks for; owners that are no named pods are left out.
+        spec: what it asks for.
         etag: changes with the spec.
         phase: how far it has come.
         is_backed: it holds, and its node has the room.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,10 +18,14 @@ from reserver.client import (
     CallFailed,
     ChangeKind,
     Client,
+    Controller,
+    OwnerRule,
     Phase,
     PodOwner,
     Policy,
+    Requirement,
     Selection,
+    Shortage,
     Spec,
 )
 from reserver.config import ReservationStore, Settings
@@ -74,6 +80,72 @@ async def test_a_spec_comes_back_as_it_was_sent(client: Client) -> None:
     assert (forever.spec.expires_at, forever.spec.ttl) == (None, timedelta(0))
     assert (await client.extend("a", until)).spec == spec
     assert (await client.update("a", SPEC)).spec.resources == {"cpu": "2"}
+
+
+async def test_owners_that_are_no_named_pods_come_back_as_they_were_sent(client: Client) -> None:
+    spec = Spec(
+        owners=(
+            OwnerRule(namespace="shop", controller=Controller("ReplicaSet", "web-5d8f")),
+            OwnerRule(
+                namespace="shop",
+                pod="web-0",
+                match_labels={"app": "web"},
+                match_expressions=(Requirement("tier", "In", ("front", "edge")),),
+            ),
+        ),
+        node="worker-1",
+        resources={"cpu": "1"},
+        expires_at=datetime(2030, 1, 31, 10, tzinfo=UTC),
+        reusable=True,
+        preemptible=True,
+        priority=-5,
+    )
+    assert (await client.create("a", spec)).spec == spec
+
+
+async def test_a_release_can_insist_on_what_it_releases(client: Client) -> None:
+    made = await client.create("a", SPEC)
+    with pytest.raises(CallFailed, match="ABORTED"):
+        await client.release("a", etag="another")
+    await client.release("a", etag=made.etag)
+    await client.release("a")
+    with pytest.raises(CallFailed, match="NOT_FOUND"):
+        await client.release("a", missing_ok=False)
+
+
+async def test_capacity_is_told_as_quantities(client: Client) -> None:
+    await client.create("a", SPEC)
+    nodes = {each.node: each async for each in client.capacity.nodes(slot={"cpu": "1500m"})}
+    cpu = nodes["worker-1"].resources["cpu"]
+    assert (cpu.allocatable, cpu.requested, cpu.held, cpu.free) == ("4", "0", "2", "2")
+    assert (nodes["worker-1"].fits, nodes["worker-2"].fits) == (1, 2)
+    assert [each.node async for each in client.capacity.nodes(["worker-2", "ghost"])] == [
+        "worker-2"
+    ]
+
+
+async def test_what_would_fit_is_told_and_what_is_missing(client: Client) -> None:
+    assert (await client.capacity.what_if([SPEC, SPEC])).fits
+    verdict = await client.capacity.what_if([SPEC, SPEC, SPEC, replace(SPEC, slots=99)])
+    assert not verdict.fits
+    lacking = {each.index: each.never for each in verdict.shortages}
+    assert lacking[3] is True
+    assert all(isinstance(each, Shortage) and each.message for each in verdict.shortages)
+
+
+async def test_a_pod_is_explained(world: World, client: Client) -> None:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "9"}}}
+    body = {"metadata": {"name": "web-0"}, "spec": {"containers": [container]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", body)
+    async with asyncio.timeout(20):
+        while True:
+            with contextlib.suppress(CallFailed):
+                told = await client.capacity.explain("shop", "web-0")
+                break
+    assert told["summary"] == "0/2 nodes are available: 2 Insufficient cpu."
+    assert type(told["nodes"]) is int
+    with pytest.raises(CallFailed, match="no pod shop/ghost"):
+        await client.capacity.explain("shop", "ghost")
 
 
 async def test_a_refusal_names_the_field(client: Client) -> None:

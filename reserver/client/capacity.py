@@ -1,0 +1,128 @@
+"""The calls about capacity: what nodes have, what would fit, and why a pod waits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from google.protobuf import json_format
+
+from reserver.client.connection import Connection
+from reserver.client.spec_message import whole, write_spec
+from reserver.client.values import Spec
+from reserver.v1 import capacity_pb2 as pb
+from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
+
+
+class Amounts(NamedTuple):
+    """One resource of a node, as Kubernetes quantities.
+
+    Attributes:
+        allocatable: what the node offers to pods.
+        requested: what pods there take, those being bound included.
+        held: what reservations hold.
+        free: what is left; negative where holds lack room.
+    """
+
+    allocatable: str
+    requested: str
+    held: str
+    free: str
+
+
+class NodeCapacity(NamedTuple):
+    """The capacity of a node.
+
+    Attributes:
+        node: its name.
+        resources: by resource.
+        fits: for how many slots of those that were asked about there is room; 0 if none were.
+    """
+
+    node: str
+    resources: Mapping[str, Amounts]
+    fits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A reservation of a set that lacks room.
+
+    Attributes:
+        index: its place in the set.
+        message: what is missing.
+        never: it would not fit if the node were empty.
+    """
+
+    index: int
+    message: str
+    never: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a set would be created.
+
+    Attributes:
+        fits: all of it fits at this instant.
+        shortages: those that do not.
+    """
+
+    fits: bool
+    shortages: tuple[Shortage, ...]
+
+
+class Capacity:
+    """The calls about capacity; nothing is changed by any of them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._stub: Any = CapacityServiceStub(connection.channel)
+
+    async def nodes(
+        self, names: Sequence[str] = (), slot: Mapping[str, str] | None = None
+    ) -> AsyncIterator[NodeCapacity]:
+        """Yield the capacity of nodes, ordered by name.
+
+        Args:
+            names: only these; all if it is empty. Those that do not exist are passed over.
+            slot: what one slot takes, for `NodeCapacity.fits`.
+
+        Raises:
+            CallFailed: it cannot be read.
+        """
+        request = pb.ListNodesRequest(node_names=names, slot=slot or {})
+        while True:
+            answer = await self._connection.call(self._stub.ListNodes, request)
+            for node in answer.nodes:
+                resources = {
+                    name: Amounts(each.allocatable, each.requested, each.held, each.free)
+                    for name, each in node.resources.items()
+                }
+                yield NodeCapacity(node.node, resources, node.fits)
+            if not answer.next_page_token:
+                return
+            request.page_token = answer.next_page_token
+
+    async def what_if(self, specs: Sequence[Spec]) -> Verdict:
+        """Return whether `create_set` would create a set at this instant.
+
+        Raises:
+            CallFailed: it cannot be said, or a spec is not acceptable.
+        """
+        request = pb.WhatIfRequest(reservations=map(write_spec, specs))
+        answer = await self._connection.call(self._stub.WhatIf, request)
+        shortages = [Shortage(each.index, each.message, each.never) for each in answer.shortages]
+        return Verdict(answer.fits, tuple(shortages))
+
+    async def explain(self, namespace: str, pod: str) -> dict[str, Any]:
+        """Return why a pod is pending, or where it may go, as ``GET /explain`` answers.
+
+        Raises:
+            CallFailed: ``NOT_FOUND`` if there is no such pod.
+        """
+        request = pb.ExplainRequest(pod_namespace=namespace, pod_name=pod)
+        answer = await self._connection.call(self._stub.Explain, request)
+        explanation: dict[str, Any] = whole(json_format.MessageToDict(answer.explanation))
+        return explanation

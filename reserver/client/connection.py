@@ -1,0 +1,89 @@
+"""The connection: calls, with deadlines and repetitions."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import grpc
+
+from reserver.client import messages
+
+DEADLINE_S = 10.0
+"""How long a call may take, its repetitions included, in seconds."""
+
+FIRST_PAUSE_S = 0.1
+LAST_PAUSE_S = 2.0
+REPEATED = {grpc.StatusCode.UNAVAILABLE}
+
+Response = TypeVar("Response")
+
+
+class Connection:
+    """A channel to reserver, and who calls.
+
+    Attributes:
+        channel: what stubs are made of.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | Callable[[], str] = "",
+        root_certificates: bytes | None = None,
+        client_certificate: tuple[bytes, bytes] | None = None,
+        server_name: str = "",
+        deadline_s: float = DEADLINE_S,
+    ) -> None:
+        """Prepare to connect; `reserver.client.Client` says what the arguments are.
+
+        Raises:
+            ValueError: a token without TLS would be sent for all to read.
+        """
+        if token and root_certificates is None:
+            raise ValueError("a token is sent over TLS only: give root_certificates")
+        self._deadline_s = deadline_s
+        self._token = token
+        options: list[tuple[str, Any]] = [
+            ("grpc.keepalive_time_ms", 30_000),
+            ("grpc.keepalive_timeout_ms", 10_000),
+        ]
+        if server_name:
+            options.append(("grpc.ssl_target_name_override", server_name))
+        if root_certificates is None:
+            self.channel = grpc.aio.insecure_channel(address, options)
+        else:
+            credentials = grpc.ssl_channel_credentials(
+                root_certificates, *(client_certificate or ())
+            )
+            self.channel = grpc.aio.secure_channel(address, credentials, options)
+
+    async def close(self) -> None:
+        """Close it."""
+        await self.channel.close()
+
+    async def call(self, method: Callable[..., Awaitable[Response]], request: object) -> Response:
+        """Call until there is an answer that counts, or the deadline has passed.
+
+        Raises:
+            CallFailed: there was none, or it is a refusal.
+        """
+        loop = asyncio.get_running_loop()
+        ends, pause = loop.time() + self._deadline_s, FIRST_PAUSE_S
+        while True:
+            left = max(ends - loop.time(), 0.0)
+            try:
+                return await method(request, timeout=left, metadata=self.metadata())
+            except grpc.aio.AioRpcError as exc:
+                pause = min(2 * pause, LAST_PAUSE_S) * random.uniform(0.5, 1.0)  # noqa: S311
+                if exc.code() not in REPEATED or loop.time() + pause >= ends:
+                    raise messages.failure(exc) from exc
+            await asyncio.sleep(pause)
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """Return what says who calls."""
+        token = self._token() if callable(self._token) else self._token
+        return (("authorization", f"Bearer {token}"),) if token else ()
