@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from reserver.errors import ConfigurationError, InvalidInput
-from reserver.server.tls import TlsFiles
+from reserver.server.tls_files import TlsFiles
 from reserver.wire import names
 
 _LAST_PORT = 65535

@@ -6,8 +6,6 @@ import sys
 from typing import Annotated
 
 import typer
-import uvloop
-from rich.console import Console
 
 from reserver.cli import logs
 
@@ -18,7 +16,10 @@ def demo(
     ] = False,
 ) -> None:
     """See reservations protect capacity on an embedded cluster, then try it yourself."""
-    from reserver.cli.demo_run import run  # noqa: PLC0415 - as in `serve`
+    import uvloop
+    from rich.console import Console
+
+    from reserver.cli.demo_run import run
 
     logs.configure(logs.Level.ERROR)
     sys.exit(0 if uvloop.run(run(Console(), once=once)) else 1)

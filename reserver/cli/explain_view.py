@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from reserver.cli.words import duration
+
 _PLAIN_WIDTH = 200
 """Columns where there is no terminal to ask."""
 
@@ -16,7 +18,7 @@ _MOST_LINES = 20
 
 
 def show(explanation: dict[str, Any]) -> None:
-    """Print an explanation as `GET /explain/NAMESPACE/POD` gives it."""
+    """Print an explanation as `Explain` and `GET /explain/NAMESPACE/POD` give it."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_PLAIN_WIDTH)
@@ -30,19 +32,6 @@ def show(explanation: dict[str, Any]) -> None:
         console.print(_holds("in its way", explanation["in_the_way"], more))
     if explanation["owns"]:
         console.print(_holds("held for it", explanation["owns"], 0))
-
-
-def duration(seconds: float | None) -> str:
-    """Return a time span in the two largest of its units."""
-    if seconds is None:
-        return "no end"
-    left = max(0, int(seconds))
-    parts: list[str] = []
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
-        count, left = divmod(left, size)
-        if count or parts:
-            parts.append(f"{count}{unit}")
-    return " ".join(parts[:2]) or "0s"
 
 
 def _reasons(reasons: list[dict[str, Any]]) -> Table:

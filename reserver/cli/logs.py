@@ -6,8 +6,6 @@ import logging
 import sys
 from enum import StrEnum
 
-import structlog
-
 
 class Level(StrEnum):
     """From which level on log lines are written."""
@@ -20,6 +18,8 @@ class Level(StrEnum):
 
 def configure(level: Level) -> None:
     """Write logs from `level` on, those of libraries included."""
+    import structlog
+
     number = logging.getLevelNamesMapping()[level.upper()]
     terminal = sys.stderr.isatty()
     renderer = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import typer
 
-from reserver.cli import explain
+from reserver.cli import change, create, explain, get, top
 from reserver.cli.demo import demo
+from reserver.cli.kubectl import program_name
 from reserver.cli.migrate import migrate
 from reserver.cli.serve import serve
+from reserver.cli.validate import validate
+
+_RESERVE, _LOOK, _RUN = "Reserve", "Look", "Run"
 
 app = typer.Typer(
     name="reserver",
@@ -15,12 +21,24 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(serve)
-app.command()(demo)
-app.command()(migrate)
-app.add_typer(explain.app, name="explain")
+for command, panel in (
+    (create.create, _RESERVE),
+    (create.whatif, _RESERVE),
+    (validate, _RESERVE),
+    (change.extend, _RESERVE),
+    (change.release, _RESERVE),
+    (get.get, _LOOK),
+    (get.describe, _LOOK),
+    (get.watch, _LOOK),
+    (serve, _RUN),
+    (migrate, _RUN),
+    (demo, _RUN),
+):
+    app.command(rich_help_panel=panel)(command)
+app.add_typer(top.app, name="top", rich_help_panel=_LOOK)
+app.add_typer(explain.app, name="explain", rich_help_panel=_LOOK)
 
 
 def main() -> None:
     """Run the command line."""
-    app()
+    app(prog_name=program_name(sys.argv[0]))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import uvloop
 
 from reserver.cli import logs
 from reserver.config import ReservationStore, Settings, parse_address, parse_configmap, parse_tls
@@ -128,6 +127,8 @@ def serve(
     ] = logs.Level.INFO,
 ) -> None:
     """Serve the scheduler extender until SIGTERM or Ctrl-C."""
+    import uvloop
+
     logs.configure(log_level)
     try:
         settings = Settings(
@@ -160,7 +161,7 @@ def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
 
 
 async def _serve(settings: Settings) -> None:
-    from reserver import app  # noqa: PLC0415 - a second that --help and completion need not wait
+    from reserver import app
 
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

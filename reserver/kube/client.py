@@ -126,6 +126,34 @@ class ApiClient:
                     for line in lines:
                         yield bytes(line)
 
+    @contextlib.asynccontextmanager
+    async def web_socket(
+        self, path: str, params: Mapping[str, str], protocol: str
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """A WebSocket to a subresource that takes one, such as ``portforward``.
+
+        Raises:
+            ApiError: the API server refused, or the connection broke.
+        """
+        session, headers = await self._prepared()
+        with _as_api_error():
+            async with session.ws_connect(
+                self._credentials.server + path,
+                params=params,
+                protocols=(protocol,),
+                headers=headers,
+                proxy=self._credentials.proxy,
+                server_hostname=self._credentials.server_name,
+            ) as socket:
+                yield socket
+
+    async def _prepared(self) -> tuple[aiohttp.ClientSession, dict[str, str]]:
+        """Return the connection pool, and headers that say who asks."""
+        if self._session is None:
+            raise RuntimeError("the client is used outside its `async with`")
+        authorization = await self._credentials.authorization()
+        return self._session, {"Authorization": authorization} if authorization else {}
+
     async def _send(
         self,
         method: str,
@@ -153,12 +181,9 @@ class ApiClient:
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's, not a cancel scope of ours
         **kwargs: Any,  # noqa: ANN401 - passed on to aiohttp
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        if self._session is None:
-            raise RuntimeError("the client is used outside its `async with`")
-        headers = dict(kwargs.pop("headers", {}))
-        if authorization := await self._credentials.authorization():
-            headers["Authorization"] = authorization
-        async with self._session.request(
+        session, headers = await self._prepared()
+        headers |= kwargs.pop("headers", {})
+        async with session.request(
             method,
             self._credentials.server + path,
             params=params,
@@ -187,6 +212,8 @@ def _as_api_error() -> Any:  # noqa: ANN401 - a context manager
         yield
     except TimeoutError as exc:
         raise ApiError(0, "Timeout", "the API server did not answer in time") from exc
+    except aiohttp.WSServerHandshakeError as exc:
+        raise ApiError(exc.status, "", "the API server refused a WebSocket") from exc
     except aiohttp.ClientPayloadError as exc:
         raise ApiError(0, "Unreachable", "the API server broke off its answer") from exc
     except (aiohttp.ClientError, OSError) as exc:

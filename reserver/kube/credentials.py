@@ -31,6 +31,7 @@ class Credentials:
         tls: how to verify it and what certificate to show; None over plain HTTP.
         server_name: the name to expect in its certificate, None for that of the URL.
         proxy: URL of a proxy, or None.
+        namespace: of the kubeconfig's context; empty where it names none.
     """
 
     server: str
@@ -38,6 +39,7 @@ class Credentials:
     tls: ssl.SSLContext | None
     server_name: str | None
     proxy: str | None
+    namespace: str
     _configuration: Any
     _loader: Any
 
@@ -54,18 +56,20 @@ class Credentials:
             )
 
 
-async def load(kubeconfig: Path | None) -> Credentials:
+async def load(kubeconfig: Path | None, context: str = "") -> Credentials:
     """Return the credentials of a kubeconfig or, without one, those of the environment.
 
     Args:
         kubeconfig: the file; None for ``$KUBECONFIG``, then the service account of the pod that
             Reserver runs in, then ``~/.kube/config``.
+        context: of the kubeconfig; its current one if it is empty.
 
     Raises:
         ConfigurationError: there are none, or they cannot be read.
     """
     configuration = Configuration()
     in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ
+    in_cluster = in_cluster and not context
     source = "in-cluster service account" if kubeconfig is None and in_cluster else "kubeconfig"
     loader = None
     try:
@@ -76,7 +80,10 @@ async def load(kubeconfig: Path | None) -> Credentials:
             source = f"kubeconfig {path}"
             _check_readable(path)
             loader = await kubernetes_config.load_kube_config(
-                config_file=path, client_configuration=configuration, persist_config=False
+                config_file=path,
+                context=context or None,
+                client_configuration=configuration,
+                persist_config=False,
             )
         return Credentials(
             server=configuration.host.rstrip("/"),
@@ -84,6 +91,7 @@ async def load(kubeconfig: Path | None) -> Credentials:
             tls=_tls(configuration),
             server_name=configuration.tls_server_name,
             proxy=configuration.proxy,
+            namespace=_namespace(loader),
             _configuration=configuration,
             _loader=loader,
         )
@@ -100,6 +108,12 @@ def _check_readable(path: str) -> None:
     for part in path.split(os.pathsep):
         if part:
             Path(part).expanduser().open("rb").close()
+
+
+def _namespace(loader: Any) -> str:  # noqa: ANN401 - the kubernetes package has no types
+    if loader is None:
+        return ""
+    return str(loader.current_context["context"].get("namespace") or "")
 
 
 def _tls(configuration: Configuration) -> ssl.SSLContext | None:

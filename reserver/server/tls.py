@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
-from typing import NamedTuple
 
 import structlog
 
 from reserver.errors import ConfigurationError
+from reserver.server.tls_files import TlsFiles
 
 log = structlog.get_logger(__name__)
-
-
-class TlsFiles(NamedTuple):
-    """What mutual TLS needs, as PEM files; they may be replaced while Reserver runs."""
-
-    certificate: Path
-    private_key: Path
-    client_ca: Path
 
 
 _Stamp = tuple[tuple[int, int], ...]

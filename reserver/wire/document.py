@@ -28,8 +28,12 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _REMEDY = "write a reservation as JSON or YAML"
 
 
-def parse(text: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
+def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - whatever JSON can hold
     """Return the value that a text stands for: JSON if it begins like JSON, YAML otherwise.
+
+    Args:
+        text: what is written.
+        most_yaml: bound on YAML, in characters.
 
     Raises:
         InvalidInput: it is neither, too deep, too large for YAML, or a name stands twice.
@@ -38,7 +42,7 @@ def parse(text: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
     if not stripped:
         raise InvalidInput("", "the value is empty", "write a reservation, or remove the key")
     try:
-        value = _parse_json(stripped) if stripped[0] in "[{" else _parse_yaml(stripped)
+        value = _parse_json(stripped) if stripped[0] in "[{" else _parse_yaml(stripped, most_yaml)
         if "\\u" in stripped:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as exc:
@@ -98,10 +102,10 @@ def _parse_json(text: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
     )
 
 
-def _parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can hold
-    if len(text) > MAX_YAML_BYTES:
+def _parse_yaml(text: str, most: int) -> Any:  # noqa: ANN401 - whatever YAML can hold
+    if len(text) > most:
         problem = f"{len(text)} characters of YAML are too many"
-        raise InvalidInput("", problem, f"keep it under {MAX_YAML_BYTES}, or write JSON")
+        raise InvalidInput("", problem, f"keep it under {most}, or write JSON")
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):

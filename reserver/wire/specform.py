@@ -70,11 +70,7 @@ def read(
         InvalidInput: some field is not acceptable; the error carries its path.
     """
     names.check_subdomain(ref.key, "", "a reservation's name")
-    try:
-        spec = msgspec.convert(document, Spec, strict=True)
-    except msgspec.ValidationError as exc:
-        known = ", ".join(field.encode_name for field in msgspec.structs.fields(Spec))
-        raise from_msgspec(exc, f"the fields of a reservation are {known}") from exc
+    spec = convert(document)
     _refuse_unsupported(spec)
     names.check_subdomain(spec.node, "node", "a node's name")
     if not 1 <= spec.slots <= MAX_SLOTS:
@@ -102,6 +98,19 @@ def read(
         reusable=spec.reusable,
         origin=_origin(spec.origin),
     )
+
+
+def convert(document: Any) -> Spec:  # noqa: ANN401 - whatever YAML can hold
+    """Return a mapping as a spec, as it is written.
+
+    Raises:
+        InvalidInput: it is not of that shape; the error carries the path.
+    """
+    try:
+        return msgspec.convert(document, Spec, strict=True)
+    except msgspec.ValidationError as exc:
+        known = ", ".join(field.encode_name for field in msgspec.structs.fields(Spec))
+        raise from_msgspec(exc, f"the fields of a reservation are {known}") from exc
 
 
 def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold

@@ -14,7 +14,8 @@ from grpc_reflection.v1alpha import reflection
 
 from reserver.errors import ConfigurationError
 from reserver.server.rpc.service import Service
-from reserver.server.tls import TlsFiles, stamped
+from reserver.server.tls import stamped
+from reserver.server.tls_files import TlsFiles
 from reserver.v1 import capacity_pb2, reservation_pb2, scheduler_pb2
 
 log = structlog.get_logger(__name__)

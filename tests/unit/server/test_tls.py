@@ -10,7 +10,8 @@ from aiohttp import web
 
 from reserver.errors import ConfigurationError
 from reserver.server.listen import listening
-from reserver.server.tls import ServerTls, TlsFiles
+from reserver.server.tls import ServerTls
+from reserver.server.tls_files import TlsFiles
 
 
 class Pki:

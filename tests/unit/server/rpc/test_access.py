@@ -18,7 +18,7 @@ from reserver.errors import ApiError, ConfigurationError
 from reserver.server.rpc.access import Access
 from reserver.server.rpc.listen import server_credentials, serving
 from reserver.server.rpc.service import Service
-from reserver.server.tls import TlsFiles
+from reserver.server.tls_files import TlsFiles
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 from reserver.wire.reviews import User

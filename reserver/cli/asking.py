@@ -1,0 +1,180 @@
+"""What `create` and `whatif` do: from flags and files to reservations, or to why not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import typer
+
+from reserver.cli import documents, failure, output, spec_form, table, words
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import Output
+from reserver.cli.patience import patience
+from reserver.cli.spec_flags import SpecFlags, flag_of
+from reserver.cli.table import Cell
+from reserver.cli.wanted import Wanted, wanted
+from reserver.client import CallFailed, Client, Reservation, Shortage, Spec
+from reserver.errors import InvalidInput
+
+Specs = Mapping[str, Spec]
+"""What to hold, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody asks for, on the command line or in files.
+
+    Attributes:
+        name: given on the command line; may be empty.
+        wanted: what the files ask for; empty if flags do.
+        flags: that say what to hold.
+        namespace: of owners that do not say theirs; empty for that of the kubeconfig's context.
+    """
+
+    name: str
+    wanted: Sequence[Wanted]
+    flags: SpecFlags
+    namespace: str
+
+    @classmethod
+    def of(cls, name: str, files: Sequence[str], flags: SpecFlags, namespace: str) -> Asked:
+        """Read files; ends with what is wrong with them, all of it.
+
+        Raises:
+            Exit: neither files nor flags say what to hold, or both do, or a file is broken.
+        """
+        try:
+            if files and flags.are_given:
+                problem = "says what to hold, and so do flags"
+                raise Failed(Status.USAGE, f"--filename: {problem}; use one of them")
+            if not files and not name:
+                raise Failed(Status.USAGE, "NAME: is missing; give it, or a file: --filename")
+            found, problems = wanted(documents.read_files(files), name)
+            if problems:
+                lines = [f"{place}: {problem}" for place, problem in problems]
+                raise Failed(Status.REFUSED, "\n".join(lines))
+        except Failed as exc:
+            failure.end(exc)
+        return cls(name, found, flags, namespace)
+
+    def specs(self, default_namespace: str) -> Specs:
+        """Return what to hold.
+
+        Args:
+            default_namespace: where neither a document nor the command line names one.
+
+        Raises:
+            Failed: some of it cannot be held; all of that is named.
+        """
+        namespace = self.namespace or default_namespace
+        if not self.wanted:
+            try:
+                spec = spec_form.read(
+                    self.flags.document(namespace), self.name, namespace, time.time()
+                )
+            except InvalidInput as exc:
+                raise flag_of(exc) from exc
+            return {self.name: spec}
+        return _read(self.wanted, namespace)
+
+
+def _read(each: Sequence[Wanted], namespace: str) -> Specs:
+    specs: dict[str, Spec] = {}
+    problems = []
+    for one in each:
+        try:
+            if one.name in specs:
+                raise InvalidInput("name", f"{one.name} stands before", "use each name once")
+            spec = spec_form.read(one.spec, one.name, one.namespace or namespace, time.time())
+            specs[one.name] = spec
+        except InvalidInput as exc:
+            problems.append(f"{one.place}: {exc.under(one.path) if one.path else exc}")
+    if problems:
+        raise Failed(Status.REFUSED, "\n".join(problems))
+    return specs
+
+
+async def create_each(client: Client, specs: Specs, form: Output, request_id: str) -> None:
+    """Create reservations one after the other; one that is refused costs no other.
+
+    Raises:
+        Failed: some were refused.
+    """
+    made: list[Reservation] = []
+    refused: list[Failed] = []
+    async with patience(f"Creating {_count(specs)}"):
+        for name, spec in specs.items():
+            try:
+                made.append(await client.create(name, spec, request_id=request_id))
+            except CallFailed as exc:
+                if failure.is_without_answer(exc):
+                    _tell(made, form, alone=False)
+                    raise
+                refused.append(failure.of(exc, name))
+    _tell(made, form, alone=len(specs) == 1)
+    failure.raise_all(refused)
+
+
+async def create_set(client: Client, specs: Specs, form: Output, request_id: str) -> None:
+    """Create reservations that are all backed, or none.
+
+    Raises:
+        CallFailed: none was created.
+    """
+    async with patience(f"Creating {_count(specs)}"):
+        made = await client.create_set(specs, request_id=request_id)
+    _tell(made, form, alone=False)
+
+
+async def weigh(client: Client, specs: Specs, form: Output) -> None:
+    """Say whether reservations would all be backed.
+
+    Raises:
+        Failed: some lack room.
+    """
+    async with patience(f"Weighing {_count(specs)}"):
+        verdict = await client.capacity.what_if(list(specs.values()))
+    lacking = {each.index: each for each in verdict.shortages}
+    if form is Output.NAME:
+        output.names([name for at, name in enumerate(specs) if at not in lacking])
+    elif output.is_for_programs(form):
+        shortages = [
+            {"name": name, "message": lacking[at].message, "never": lacking[at].never}
+            for at, name in enumerate(specs)
+            if at in lacking
+        ]
+        output.document({"fits": verdict.fits, "shortages": shortages}, form)
+    else:
+        rows = [
+            (name, spec.node or words.NOTHING, *_verdict(lacking.get(at)))
+            for at, (name, spec) in enumerate(specs.items())
+        ]
+        table.show(("NAME", "NODE", "FITS", "MISSING"), rows)
+    if not verdict.fits:
+        raise typer.Exit(Status.NO_ROOM)
+
+
+def _verdict(shortage: Shortage | None) -> tuple[Cell, str]:
+    if shortage is None:
+        return Cell("yes", "green"), ""
+    return Cell("never" if shortage.never else "not now", "red"), shortage.message
+
+
+def _tell(made: Sequence[Reservation], form: Output, *, alone: bool) -> None:
+    if output.is_for_programs(form):
+        if made:
+            output.reservations(made, form, alone=alone)
+    else:
+        now = datetime.now(UTC)
+        for each in made:
+            typer.echo(f"{each.name} created: {words.one_line(each, now)}")
+    for each in made:
+        if not each.is_backed:
+            failure.tell(f"{each.name}: {each.message}")
+
+
+def _count(specs: Specs) -> str:
+    return f"{len(specs)} reservations" if len(specs) > 1 else f"reservation {next(iter(specs))}"

@@ -1,0 +1,124 @@
+"""`reserver extend` and `reserver release`: let reservations live longer, or no more."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reserver.cli import completion, failure
+from reserver.cli.connect import Target
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import Output, OutputOption, connecting
+from reserver.cli.selecting import (
+    NamesArgument,
+    NodeOption,
+    OwnerNamespaceOption,
+    OwnerOption,
+    PhaseOption,
+    selection,
+)
+from reserver.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from reserver.cli.connect import Session
+    from reserver.client import Selection
+
+
+@connecting
+def extend(
+    target: Target,
+    name: Annotated[
+        str, typer.Argument(help="Its name or id.", autocompletion=completion.reservations)
+    ],
+    ttl: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION", help="How long from now on, such as 2h or 30m; 0: for ever."
+        ),
+    ] = "",
+    expires_at: Annotated[str, typer.Option(metavar="TIME", help="Until when, RFC 3339.")] = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Let a reservation expire at another moment, later or earlier.
+
+    Exit status: 0 done; 1 refused, or not there; 2 wrong usage; 3 reserver cannot be reached.
+    """
+    try:
+        until = _until(ttl, expires_at)
+    except Failed as exc:
+        failure.end(exc)
+
+    async def change(session: Session) -> None:
+        from reserver.cli import output as outputs
+        from reserver.cli import words
+
+        changed = await session.client.extend(name, until)
+        if outputs.is_for_programs(output):
+            outputs.reservations([changed], output, alone=True)
+        else:
+            typer.echo(f"{name} extended: {words.one_line(changed, datetime.now(UTC))}")
+
+    target.run(change)
+
+
+def _until(ttl: str, expires_at: str) -> datetime | timedelta:
+    from reserver.wire.times import parse_duration, parse_moment
+
+    if bool(ttl) == bool(expires_at):
+        raise Failed(Status.USAGE, "--ttl, --expires-at: give one of them")
+    flag = "--ttl" if ttl else "--expires-at"
+    try:
+        if ttl:
+            return timedelta(seconds=parse_duration(ttl))
+        return datetime.fromtimestamp(parse_moment(expires_at), UTC)
+    except InvalidInput as exc:
+        raise Failed(Status.USAGE, f"{flag}: {exc}") from exc
+    except OverflowError as exc:
+        raise Failed(Status.USAGE, f"{flag}: is too long; write 0 to hold for ever") from exc
+
+
+@connecting
+def release(
+    target: Target,
+    names: NamesArgument = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All that the options mean; asks before it does so.")
+    ] = False,
+    node: NodeOption = "",
+    owner: OwnerOption = "",
+    owner_namespace: OwnerNamespaceOption = "",
+    phase: PhaseOption = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove reservations, and return once nothing is held by them any more.
+
+    Exit status: 0 released; 1 some are not there or refused, or the answer was no; 2 wrong usage;
+    3 reserver cannot be reached.
+    """
+    try:
+        chosen = selection(node, owner, owner_namespace, phase)
+        _check(names or [], every=every, narrowed=bool(node or owner or owner_namespace or phase))
+        if every and not yes and not sys.stdin.isatty():
+            raise Failed(Status.USAGE, "--all: nobody is there to be asked; give --yes")
+    except Failed as exc:
+        failure.end(exc)
+    target.run(lambda session: _release(session, names or [], chosen, yes=yes))
+
+
+def _check(names: list[str], *, every: bool, narrowed: bool) -> None:
+    if not names and not every:
+        raise Failed(Status.USAGE, "NAME: is missing; give names, or --all")
+    if names and (every or narrowed):
+        raise Failed(Status.USAGE, "NAME: names say all; leave out --all and what goes with it")
+
+
+async def _release(session: Session, names: list[str], chosen: Selection, *, yes: bool) -> None:
+    from reserver.cli import releasing
+
+    if names:
+        await releasing.release_named(session.client, names)
+    else:
+        await releasing.release_chosen(session.client, chosen, ask=not yes)

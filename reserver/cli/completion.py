@@ -1,0 +1,72 @@
+"""What Tab offers: reservations and nodes, as reserver knows them.
+
+A shell waits for it, so it is quick or silent: whatever goes wrong offers nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from reserver.cli.options import target_of
+
+if TYPE_CHECKING:
+    from reserver.cli.connect import Session
+
+_DEADLINE_S = 2.0
+_MOST = 200
+
+
+def reservations(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return names of reservations that begin so; ids, once something like one is begun."""
+
+    async def names(session: Session) -> list[str]:
+        found = [each async for each in session.client.list()]
+        return [each.id if "/" in incomplete else each.name for each in found]
+
+    return _offer(ctx, incomplete, names)
+
+
+def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return names of nodes that begin so."""
+
+    async def names(session: Session) -> list[str]:
+        return [each.node async for each in session.client.capacity.nodes()]
+
+    return _offer(ctx, incomplete, names)
+
+
+def files(incomplete: str) -> list[str]:
+    """Return files and folders that begin so."""
+    folder, _, start = incomplete.rpartition("/")
+    base = Path(f"{folder}/" if "/" in incomplete else ".")
+    with suppress(OSError):
+        return sorted(
+            f"{incomplete[: len(incomplete) - len(start)]}{each.name}{'/' if each.is_dir() else ''}"
+            for each in os.scandir(base)
+            if each.name.startswith(start)
+        )[:_MOST]
+    return []
+
+
+def _offer(
+    ctx: typer.Context, incomplete: str, ask: Callable[[Session], Awaitable[list[str]]]
+) -> list[str]:
+    with suppress(Exception):
+        found = asyncio.run(_ask(ctx, ask))
+        return sorted({each for each in found if each.startswith(incomplete)})[:_MOST]
+    return []
+
+
+async def _ask(ctx: typer.Context, ask: Callable[[Session], Awaitable[list[str]]]) -> list[str]:
+    from reserver.cli.connect import connected
+
+    target = target_of(dict(ctx.params))
+    async with asyncio.timeout(_DEADLINE_S), connected(target, _DEADLINE_S) as session:
+        return await ask(session)

@@ -1,0 +1,204 @@
+"""`reserver create` and `reserver whatif`: ask for reservations, or ask what would come of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reserver.cli import completion
+from reserver.cli.connect import Target
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import NamespaceOption, Output, OutputOption, connecting
+
+if TYPE_CHECKING:
+    from reserver.cli.asking import Asked
+    from reserver.cli.connect import Session
+
+_SHAPE = "Reservation"
+
+
+class PolicyName(StrEnum):
+    """Where owners may land when their seat cannot be had."""
+
+    PREFER = "Prefer"
+    REQUIRE = "Require"
+
+
+FilesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="File, folder, or - for standard input. May be given more than once.",
+        autocompletion=completion.files,
+    ),
+]
+
+
+@connecting
+def create(
+    target: Target,
+    name: Annotated[
+        str, typer.Argument(help="Of the reservation.", metavar="NAME", show_default=False)
+    ] = "",
+    filename: FilesOption = None,
+    namespace: NamespaceOption = "",
+    node: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose capacity to hold.",
+            autocompletion=completion.nodes,
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
+    owner: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OWNER",
+            help="Who may claim it: pod/NAME, replicaset/NAME, or labels as app=web. "
+            "May be given more than once.",
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
+    cpu: Annotated[
+        str | None, typer.Option(metavar="QUANTITY", help="Of one slot.", rich_help_panel=_SHAPE)
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="QUANTITY", help="Of one slot.", rich_help_panel=_SHAPE)
+    ] = None,
+    resource: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=QUANTITY",
+            help="Any other resource of one slot, such as nvidia.com/gpu=1.",
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
+    slots: Annotated[
+        int | None, typer.Option(help="How many pods may claim it.", rich_help_panel=_SHAPE)
+    ] = None,
+    ttl: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="How long it lives, such as 2h or 30m; 0: for ever. Default: 24h.",
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
+    expires_at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Instead of --ttl: until when, RFC 3339.", rich_help_panel=_SHAPE
+        ),
+    ] = None,
+    starts_at: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="From when, RFC 3339.", rich_help_panel=_SHAPE),
+    ] = None,
+    policy: Annotated[
+        PolicyName | None,
+        typer.Option(
+            help="Require: owners may land nowhere else. Default: Prefer.",
+            case_sensitive=False,
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
+    reusable: Annotated[
+        bool,
+        typer.Option(
+            "--reusable", help="A slot comes back when its pod goes.", rich_help_panel=_SHAPE
+        ),
+    ] = False,
+    preemptible: Annotated[
+        bool,
+        typer.Option(
+            "--preemptible",
+            help="Pods of higher priority than --priority may take it.",
+            rich_help_panel=_SHAPE,
+        ),
+    ] = False,
+    priority: Annotated[
+        int | None, typer.Option(help="Of a preemptible one.", rich_help_panel=_SHAPE)
+    ] = None,
+    whole_set: Annotated[
+        bool, typer.Option("--set", help="All or none, and only if there is room for all now.")
+    ] = False,
+    request_id: Annotated[
+        str, typer.Option(metavar="ID", help="Makes it safe to run the same command again.")
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check, say whether it would fit, create nothing.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Hold capacity, and return once the hold is in force.
+
+    What to hold is said by flags, or by files: Reservation objects (docs/crd.md), documents with
+    `name` and `spec` as `reserver get -o yaml` prints them, or specs alone (docs/reservations.md).
+
+    Exit status: 0 created; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room.
+    """
+    from reserver.cli.asking import Asked
+    from reserver.cli.spec_flags import SpecFlags
+
+    flags = SpecFlags(
+        node=node,
+        owners=tuple(owner or ()),
+        cpu=cpu,
+        memory=memory,
+        resources=tuple(resource or ()),
+        slots=slots,
+        starts_at=starts_at,
+        expires_at=expires_at,
+        ttl=ttl,
+        policy=policy.value if policy else None,
+        reusable=reusable,
+        preemptible=preemptible,
+        priority=priority,
+    )
+    asked = Asked.of(name, filename or (), flags, namespace)
+    target.run(lambda session: _create(session, asked, output, request_id, whole_set, dry_run))
+
+
+async def _create(
+    session: Session, asked: Asked, output: Output, request_id: str, whole_set: bool, dry_run: bool
+) -> None:
+    from reserver.cli import asking
+
+    specs = asked.specs(session.namespace)
+    if request_id and len(specs) > 1 and not whole_set:
+        problem = "names one request, and these are several"
+        raise Failed(Status.USAGE, f"--request-id: {problem}; give --set, too")
+    if dry_run:
+        await asking.weigh(session.client, specs, output)
+    elif whole_set:
+        await asking.create_set(session.client, specs, output, request_id)
+    else:
+        await asking.create_each(session.client, specs, output, request_id)
+
+
+@connecting
+def whatif(
+    target: Target,
+    filename: FilesOption = None,
+    namespace: NamespaceOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say whether reservations would all fit beside each other, where, and what is missing.
+
+    They are read as `reserver create -f` reads them, and nothing is changed.
+
+    Exit status: 0 they fit; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room.
+    """
+    from reserver.cli import asking
+    from reserver.cli.spec_flags import SpecFlags
+
+    asked = asking.Asked.of("", filename or (), SpecFlags(), namespace)
+
+    async def ask(session: Session) -> None:
+        await asking.weigh(session.client, asked.specs(session.namespace), output)
+
+    target.run(ask)

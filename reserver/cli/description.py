@@ -1,0 +1,80 @@
+"""A reservation as `reserver describe` tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import typer
+
+from reserver.cli import failure, listing, spec_form, words
+from reserver.client import Client, Phase, Policy, Reservation
+
+_WIDTH = 14
+
+
+async def show(client: Client, names: Sequence[str]) -> None:
+    """Tell all about the reservations of some names or ids.
+
+    Raises:
+        Failed: some are not there.
+    """
+    found, missing = await listing.fetch(client, names)
+    now = datetime.now(UTC)
+    for number, each in enumerate(found):
+        if number:
+            typer.echo()
+        for label, text in _lines(each, now):
+            title = f"{label}:" if label else ""
+            typer.echo(f"{typer.style(title.ljust(_WIDTH), bold=True)}{text}")
+    failure.raise_all(missing)
+
+
+def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]:
+    spec = reservation.spec
+    yield "Name", reservation.name
+    yield "Id", reservation.id
+    yield "Phase", words.phase(reservation).text
+    if reservation.message:
+        yield "Because", reservation.message
+    yield "Node", words.node(reservation)
+    if spec.placement:
+        yield "Placement", ", ".join(f"{key} {value}" for key, value in spec.placement.items())
+    yield "One slot holds", ""
+    for resource, amount in sorted(spec.resources.items()):
+        yield "", f"  {resource} {amount}"
+    yield "Slots", _slots(reservation)
+    yield "Owners", ""
+    for owner in spec.owners:
+        yield "", f"  {words.owner(owner)}"
+    yield from _times(reservation, now)
+    yield "Policy", _policy(spec.policy)
+    if spec.preemptible:
+        yield "Preemptible", f"by pods of a higher priority than {spec.priority or 0}"
+    yield "Claims", "" if reservation.claims else "none"
+    for claim in reservation.claims:
+        yield "", f"  {claim.pod} ({claim.uid})"
+
+
+def _slots(reservation: Reservation) -> str:
+    taken = len(reservation.claims)
+    again = "; they come back when their pods go" if reservation.spec.reusable else ""
+    return f"{reservation.spec.slots}, {taken} of them claimed{again}"
+
+
+def _times(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]:
+    spec = reservation.spec
+    if spec.starts_at is not None:
+        yield "Starts", spec_form.show_moment(spec.starts_at)
+    if spec.expires_at is None:
+        yield "Ends", words.ends_in(reservation, now)
+    else:
+        left = words.ends_in(reservation, now)
+        when = left if reservation.phase is Phase.EXPIRED or left == "over" else f"in {left}"
+        yield "Ends", f"{spec_form.show_moment(spec.expires_at)} ({when})"
+
+
+def _policy(policy: Policy) -> str:
+    if policy is Policy.REQUIRE:
+        return "Require: owners may land nowhere else"
+    return "Prefer: owners land elsewhere if their seat cannot be had"

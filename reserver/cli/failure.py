@@ -1,0 +1,118 @@
+"""How a command ends that cannot do what it was asked: a sentence and an exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from reserver.errors import ApiError, ConfigurationError, InvalidInput, ReserverError
+
+if TYPE_CHECKING:
+    from reserver.client import CallFailed
+
+_NO_ROOM = {"NO_ROOM", "CAN_NEVER_FIT"}
+_NO_ANSWER = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
+_INTERRUPTED = 130
+"""As shells have it: 128 and SIGINT."""
+
+
+class Status(IntEnum):
+    """Exit statuses."""
+
+    DONE = 0
+    REFUSED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    NO_ROOM = 4
+
+
+class Failed(ReserverError):
+    """A command cannot do what it was asked.
+
+    Attributes:
+        status: the exit status.
+        message: what is wrong and what to do; a line for each thing.
+    """
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(status, message)
+        self.status = status
+        self.message = message
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return self.message
+
+
+def of(error: ReserverError, subject: str = "") -> Failed:
+    """Return any error of ours as the end of a command.
+
+    Args:
+        error: what went wrong.
+        subject: what it happened to, such as the name of a reservation; may be empty.
+    """
+    if isinstance(error, Failed):
+        return error
+    before = f"{subject}: " if subject else ""
+    if isinstance(error, InvalidInput):
+        return Failed(Status.REFUSED, f"{before}{error}")
+    if isinstance(error, ConfigurationError):
+        return Failed(Status.USAGE, f"{before}{error}")
+    if isinstance(error, ApiError):
+        is_refusal = error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+        status = Status.REFUSED if is_refusal else Status.UNREACHABLE
+        return Failed(status, f"{before}{error}")
+    from reserver.client import CallFailed
+
+    if isinstance(error, CallFailed):
+        return _of_call(error, before)
+    return Failed(Status.UNREACHABLE, f"{before}{error}")
+
+
+def _of_call(error: CallFailed, before: str) -> Failed:
+    if error.reason in _NO_ROOM:
+        status = Status.NO_ROOM
+    elif is_without_answer(error):
+        status = Status.UNREACHABLE
+    else:
+        status = Status.REFUSED
+    lines = [f"{before}{field}: {text}" for field, text in error.fields.items()]
+    return Failed(status, "\n".join(lines) or f"{before}{error.message or error.code}")
+
+
+def is_without_answer(error: CallFailed) -> bool:
+    """Return whether reserver could not be reached, or cannot answer at the moment."""
+    return error.code in _NO_ANSWER
+
+
+def raise_all(failed: Sequence[Failed]) -> None:
+    """Raise several as one, if there are any; its status is the highest of theirs.
+
+    Raises:
+        Failed: there are some.
+    """
+    if failed:
+        status = max(each.status for each in failed)
+        raise Failed(status, "\n".join(each.message for each in failed))
+
+
+def tell(message: str) -> None:
+    """Say on standard error what is wrong."""
+    for line in message.splitlines():
+        typer.echo(f"reserver: {line}", err=True)
+
+
+def end(error: ReserverError) -> NoReturn:
+    """Say what went wrong and end."""
+    failed = of(error)
+    tell(failed.message)
+    raise typer.Exit(failed.status) from error
+
+
+def interrupt() -> NoReturn:
+    """End as Ctrl-C asks, without a word."""
+    raise typer.Exit(_INTERRUPTED)

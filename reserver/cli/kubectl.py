@@ -1,0 +1,39 @@
+"""`kubectl reserver`: the same command as a plug-in of kubectl.
+
+kubectl runs `kubectl-reserver` for `kubectl reserver`. For completion it runs
+`kubectl_complete-reserver` with the words so far, and reads one completion a line, then a directive
+of Cobra (kubectl, pkg/cmd/plugin/plugin_completion.go).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+_PLUGIN = "kubectl-reserver"
+_NO_FILES = 4
+"""ShellCompDirectiveNoFileComp: the shell is not to offer files of its own."""
+
+
+def program_name(path: str) -> str:
+    """Return what a user calls the program that was started as `path`."""
+    return "kubectl reserver" if Path(path).name == _PLUGIN else "reserver"
+
+
+def complete() -> None:
+    """Print what may stand for the last of the arguments, in the form that fish has in common."""
+    import typer
+
+    from reserver.cli.main import app
+
+    *words, incomplete = sys.argv[1:] or [""]
+    line = shlex.join(["reserver", *words])
+    os.environ["_RESERVER_COMPLETE"] = "complete_fish"
+    os.environ["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
+    os.environ["_TYPER_COMPLETE_ARGS"] = f"{line} {shlex.quote(incomplete) if incomplete else ''}"
+    try:
+        app(prog_name="reserver")
+    except SystemExit:
+        typer.echo(f":{_NO_FILES}")

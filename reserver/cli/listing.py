@@ -1,0 +1,140 @@
+"""Reservations as rows: once, or as they change."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import typer
+
+from reserver.cli import failure, output, spec_form, table, words
+from reserver.cli.failure import Failed
+from reserver.cli.options import Output
+from reserver.cli.patience import patience
+from reserver.cli.table import Cell, Row
+from reserver.client import CallFailed, Change, ChangeKind, Client, Reservation, Selection
+
+COLUMNS = ("NAME", "PHASE", "NODE", "SLOTS", "CLAIMED", "ENDS IN")
+WIDE = (*COLUMNS, "ONE SLOT HOLDS", "OWNERS", "ID")
+
+_NUMBERS = ("SLOTS", "CLAIMED")
+_KINDS = {
+    ChangeKind.ADDED: Cell("added", "green"),
+    ChangeKind.MODIFIED: Cell("modified", "yellow"),
+    ChangeKind.DELETED: Cell("deleted", "red"),
+}
+_WIDTHS = (8, 32, 16, 24, 5, 7)
+"""Of a stream's columns, where the widest text is not known beforehand."""
+
+
+async def show_named(client: Client, names: Sequence[str], form: Output) -> None:
+    """Print the reservations of some names or ids.
+
+    Raises:
+        Failed: some are not there.
+    """
+    found, missing = await fetch(client, names)
+    if found or form in {Output.TABLE, Output.WIDE}:
+        show(found, form, alone=len(names) == 1)
+    failure.raise_all(missing)
+
+
+async def show_all(client: Client, selection: Selection, form: Output) -> None:
+    """Print the reservations that are meant."""
+    async with patience("Listing reservations"):
+        found = [each async for each in client.list(selection)]
+    show(found, form)
+
+
+async def follow(client: Client, selection: Selection, form: Output) -> None:
+    """Keep a table up to date on a terminal; print each change elsewhere."""
+    if not sys.stdout.isatty() or output.is_for_programs(form):
+        await stream(client, selection, form)
+        return
+    from rich.live import Live
+
+    known: dict[str, Reservation] = {}
+    with Live(table.drawn(_columns(form), (), right=_NUMBERS), auto_refresh=False) as live:
+        async for change in client.watch(selection):
+            if change.kind is ChangeKind.DELETED:
+                known.pop(change.reservation.id, None)
+            else:
+                known[change.reservation.id] = change.reservation
+            rows = _rows([known[each] for each in sorted(known)], form)
+            live.update(table.drawn(_columns(form), rows, right=_NUMBERS), refresh=True)
+
+
+async def stream(client: Client, selection: Selection, form: Output) -> None:
+    """Print each change, for ever."""
+    if form in {Output.TABLE, Output.WIDE}:
+        typer.echo(_padded(("CHANGE", *_columns(form))))
+    async for change in client.watch(selection):
+        _print_change(change, form)
+
+
+async def fetch(client: Client, names: Sequence[str]) -> tuple[list[Reservation], list[Failed]]:
+    """Return the reservations of some names or ids, and why not the others.
+
+    Raises:
+        CallFailed: there is no answer.
+    """
+    found, missing = [], []
+    async with patience("Asking for reservations"):
+        for name in names:
+            try:
+                found.append(await client.get(name))
+            except CallFailed as exc:
+                if failure.is_without_answer(exc):
+                    raise
+                missing.append(failure.of(exc))
+    return found, missing
+
+
+def show(found: Sequence[Reservation], form: Output, *, alone: bool = False) -> None:
+    """Print reservations; `alone` says that it is one which was asked for by its name."""
+    if output.is_for_programs(form):
+        output.reservations(found, form, alone=alone)
+    elif found:
+        table.show(_columns(form), _rows(found, form), right=_NUMBERS)
+    else:
+        failure.tell("no reservations")
+
+
+def _columns(form: Output) -> Sequence[str]:
+    return WIDE if form is Output.WIDE else COLUMNS
+
+
+def _rows(found: Iterable[Reservation], form: Output) -> list[Row]:
+    now = datetime.now(UTC)
+    return [_row(each, form, now) for each in found]
+
+
+def _row(reservation: Reservation, form: Output, now: datetime) -> Row:
+    row: Row = (
+        words.short_name(reservation),
+        words.phase(reservation),
+        words.node(reservation),
+        str(reservation.spec.slots),
+        str(len(reservation.claims)),
+        words.ends_in(reservation, now),
+    )
+    if form is Output.WIDE:
+        row = (*row, words.holds(reservation), words.owners(reservation), reservation.id)
+    return row
+
+
+def _print_change(change: Change, form: Output) -> None:
+    kind, reservation = change
+    if form is Output.NAME:
+        typer.echo(reservation.id)
+    elif output.is_for_programs(form):
+        shown = {"change": kind.lower(), "reservation": spec_form.show(reservation)}
+        output.item(shown, form)
+    else:
+        row = (_KINDS[kind], *_row(reservation, form, datetime.now(UTC)))
+        typer.echo(_padded(row))
+
+
+def _padded(row: Row) -> str:
+    return table.line(row, [*_WIDTHS, *[0] * (len(row) - len(_WIDTHS))])

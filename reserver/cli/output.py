@@ -1,0 +1,58 @@
+"""Results for programs: JSON, YAML and names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from reserver.cli import spec_form
+from reserver.cli.options import Output, Report
+from reserver.client import Reservation
+
+
+def is_for_programs(output: Output) -> bool:
+    """Return whether a program reads it, not a person."""
+    return output in {Output.JSON, Output.YAML, Output.NAME}
+
+
+def reservations(found: Sequence[Reservation], output: Output, *, alone: bool = False) -> None:
+    """Print reservations for a program.
+
+    Args:
+        found: the reservations.
+        output: in which form.
+        alone: it is one that was asked for by its name: not in a list.
+    """
+    if output is Output.NAME:
+        names([each.id for each in found])
+        return
+    shown = [spec_form.show(each) for each in found]
+    document(shown[0] if alone and len(shown) == 1 else {"reservations": shown}, output)
+
+
+def document(value: Any, output: Output | Report) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Print a value as JSON or YAML."""
+    if output.value == Report.YAML.value:
+        import yaml
+
+        typer.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+    else:
+        typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def item(value: Any, output: Output) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Print a value of a stream, at once: a line of JSON, or a document of YAML."""
+    if output is Output.YAML:
+        typer.echo("---")
+        document(value, output)
+    else:
+        typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def names(each: Sequence[str]) -> None:
+    """Print names, one a line."""
+    if each:
+        typer.echo("\n".join(each))

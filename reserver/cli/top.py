@@ -1,0 +1,89 @@
+"""`reserver top`: what is used, held and free, by node and by reservation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reserver.cli import completion, failure
+from reserver.cli.connect import Target
+from reserver.cli.failure import Failed
+from reserver.cli.options import Report, ReportOption, connecting
+
+if TYPE_CHECKING:
+    from reserver.cli.connect import Session
+
+app = typer.Typer(no_args_is_help=True)
+
+_RESOURCES = ("cpu", "memory")
+
+
+@app.callback()
+def _top() -> None:
+    """Show what is used, held and free."""
+
+
+@app.command()
+@connecting
+def nodes(
+    target: Target,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NODE",
+            help="Only these.",
+            autocompletion=completion.nodes,
+            show_default=False,
+        ),
+    ] = None,
+    resource: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Instead of cpu and memory. May be given more than once."
+        ),
+    ] = None,
+    slot: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=QUANTITY",
+            help="Say for how many slots of this there is room. May be given more than once.",
+        ),
+    ] = None,
+    output: ReportOption = Report.TABLE,
+) -> None:
+    """Show each node's resources: used by pods, held by reservations, free.
+
+    Exit status: 0 shown; 1 some node is not there, or refused; 2 wrong usage; 3 reserver cannot be
+    reached.
+    """
+    from reserver.cli.spec_flags import pair
+
+    try:
+        wanted = dict(pair("--slot", text, "cpu=2") for text in slot or ())
+    except Failed as exc:
+        failure.end(exc)
+
+    async def ask(session: Session) -> None:
+        from reserver.cli import top_nodes
+
+        shown = tuple(resource or _RESOURCES)
+        await top_nodes.show(session.client, names or [], shown, wanted, output)
+
+    target.run(ask)
+
+
+@app.command()
+@connecting
+def reservations(target: Target, output: ReportOption = Report.TABLE) -> None:
+    """Show what each reservation holds now, those first that hold most of their node.
+
+    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
+    """
+
+    async def ask(session: Session) -> None:
+        from reserver.cli import top_reservations
+
+        await top_reservations.show(session.client, output)
+
+    target.run(ask)

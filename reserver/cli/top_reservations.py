@@ -1,0 +1,87 @@
+"""Reservations as `reserver top reservations` shows them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from reserver.cli import failure, output, table, words
+from reserver.cli.bar import bar
+from reserver.cli.options import Report
+from reserver.cli.patience import patience
+from reserver.cli.table import AnyCell, Row
+from reserver.client import Client, NodeCapacity, Phase, Reservation, Selection
+from reserver.cluster import quantity
+
+_PERCENT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding:
+    """What a reservation holds now.
+
+    Attributes:
+        reservation: which one.
+        held: by resource, in the unit of `quantity.to_unit`.
+        percent: of its node, of the resource of which it holds most; 0 if it has no node.
+    """
+
+    reservation: Reservation
+    held: Mapping[str, int]
+    percent: int
+
+
+async def show(client: Client, form: Report) -> None:
+    """Print what each reservation holds now, those first that hold most of their node."""
+    async with patience("Asking what is held"):
+        active = [each async for each in client.list(Selection(phases=[Phase.ACTIVE]))]
+        names = sorted({each.spec.node for each in active if each.spec.node})
+        nodes = {each.node: each async for each in client.capacity.nodes(names)} if names else {}
+    holdings = [_holding(each, nodes.get(each.spec.node)) for each in active]
+    holdings.sort(key=lambda each: (-each.percent, each.reservation.id))
+    if form is not Report.TABLE:
+        output.document({"reservations": [_shown(each) for each in holdings]}, form)
+    elif holdings:
+        table.show(("NAME", "NODE", "OF ITS NODE", "HOLDS", "ENDS IN"), map(_row, holdings))
+    else:
+        failure.tell("nothing is held")
+
+
+def _holding(reservation: Reservation, node: NodeCapacity | None) -> _Holding:
+    left = reservation.spec.slots - len(reservation.claims)
+    held = {
+        name: left * quantity.amount(name, text)
+        for name, text in sorted(reservation.spec.resources.items())
+    }
+    shares = [0]
+    for name, amount in held.items():
+        if node is not None and name in node.resources:
+            total = quantity.amount(name, node.resources[name].allocatable)
+            shares.append(_PERCENT * amount // total if total else 0)
+    return _Holding(reservation, held, max(shares))
+
+
+def _row(holding: _Holding) -> Row:
+    share: AnyCell = f"{holding.percent}%"
+    if sys.stdout.isatty():
+        share = [*bar(_PERCENT, 0, holding.percent), table.Cell(f" {holding.percent}%")]
+    reservation = holding.reservation
+    return (
+        words.short_name(reservation),
+        words.node(reservation),
+        share,
+        ", ".join(f"{name} {quantity.show(name, each)}" for name, each in holding.held.items()),
+        words.ends_in(reservation, datetime.now(UTC)),
+    )
+
+
+def _shown(holding: _Holding) -> dict[str, object]:
+    return {
+        "name": holding.reservation.name,
+        "id": holding.reservation.id,
+        "node": holding.reservation.spec.node,
+        "percentOfNode": holding.percent,
+        "held": {name: quantity.show(name, each) for name, each in holding.held.items()},
+    }

@@ -1,0 +1,51 @@
+"""`reserver validate`: says what is wrong with files, without a cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from reserver.cli import completion, failure
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import Report, ReportOption
+
+
+def validate(
+    filename: Annotated[
+        list[str],
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="File, folder, or - for standard input. May be given more than once.",
+            autocompletion=completion.files,
+        ),
+    ],
+    reserver_namespace: Annotated[
+        str,
+        typer.Option(
+            envvar="RESERVER_NAMESPACE",
+            metavar="NAME",
+            help="Reserver's own, where Reservations may have owners of any namespace.",
+        ),
+    ] = "reserver-system",
+    output: ReportOption = Report.TABLE,
+) -> None:
+    """Read files as reserver would, and name each field that is wrong; no cluster is asked.
+
+    Files hold store ConfigMaps in any of their three forms, Reservation objects, documents with
+    `name` and `spec`, or specs alone. What only a cluster can know is not looked at: whether there
+    is such a node, and room on it.
+
+    Exit status: 0 all of it is valid; 1 some is not, and why is said; 2 wrong usage.
+    """
+    from reserver.cli import documents, validity
+
+    try:
+        found = validity.judge(documents.read_files(filename), reserver_namespace)
+    except Failed as exc:
+        failure.end(exc)
+    validity.show(found, output)
+    if found.problems:
+        raise typer.Exit(Status.REFUSED)

@@ -1,0 +1,94 @@
+"""The reservations that documents ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from reserver.cli.documents import Document
+from reserver.errors import InvalidInput
+from reserver.wire.reservation import API_VERSION, KIND
+
+_OUR_FIELDS = {"name", "spec", "id", "etag", "status"}
+_FORMS = "write a Reservation, or name and spec"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A reservation that somebody asks for.
+
+    Attributes:
+        place: where it is asked for.
+        name: its name.
+        namespace: of owners that do not say theirs; empty where the document names none.
+        spec: in the form of docs/reservations.md, not yet checked.
+        path: where the spec stands in the document.
+    """
+
+    place: str
+    name: str
+    namespace: str
+    spec: Any
+    path: str = ""
+
+
+def wanted(
+    documents: Iterable[Document], name: str = ""
+) -> tuple[list[Wanted], list[tuple[str, InvalidInput]]]:
+    """Return what documents ask for, and what is wrong with all others, each with its place.
+
+    Args:
+        documents: Reservations, ``{name, spec}`` or specs.
+        name: of a spec without one.
+    """
+    found: list[Wanted] = []
+    problems: list[tuple[str, InvalidInput]] = []
+    for document in documents:
+        try:
+            if document.problem is not None:
+                raise document.problem
+            found.append(_read(document, name))
+        except InvalidInput as exc:
+            problems.append((document.place, exc))
+    return found, problems
+
+
+def _read(document: Document, name: str) -> Wanted:
+    value = document.value
+    if not isinstance(value, dict):
+        raise InvalidInput("", f"a {type(value).__name__} is no reservation", _FORMS)
+    if "kind" in value or "apiVersion" in value:
+        return _of_object(document.place, value)
+    if "spec" in value:
+        if unknown := value.keys() - _OUR_FIELDS:
+            raise InvalidInput(str(min(unknown)), "is not known beside spec", _FORMS)
+        own = _text(value.get("name"), "name")
+        return Wanted(document.place, own, "", value["spec"], "spec")
+    if not name:
+        problem = "a spec alone has no name"
+        raise InvalidInput("", problem, "give NAME on the command line, or write name and spec")
+    return Wanted(document.place, name, "", value)
+
+
+def _of_object(place: str, value: dict[str, Any]) -> Wanted:
+    kind, version = value.get("kind"), value.get("apiVersion")
+    if (version, kind) != (API_VERSION, KIND):
+        problem = f"{version} {kind} is no reservation"
+        raise InvalidInput("kind", problem, f"write {API_VERSION} {KIND}, or use kubectl apply")
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict):
+        raise InvalidInput("metadata", "is missing", "write at least its name")
+    own = _text(metadata.get("name"), "metadata.name")
+    namespace = metadata.get("namespace")
+    namespace = _text(namespace, "metadata.namespace") if namespace is not None else ""
+    if "spec" not in value:
+        raise InvalidInput("spec", "is missing", "say what to hold, for whom")
+    return Wanted(place, own, namespace, value["spec"], "spec")
+
+
+def _text(value: Any, path: str) -> str:  # noqa: ANN401 - whatever YAML can hold
+    if not isinstance(value, str) or not value:
+        problem = "is missing" if value is None else f"{value!r:.60} is not a name"
+        raise InvalidInput(path, problem, "write a name")
+    return value

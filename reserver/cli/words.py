@@ -1,0 +1,93 @@
+"""Reservations in words and cells."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from math import ceil
+
+from reserver.cli.table import Cell
+from reserver.client import OwnerRule, Phase, PodOwner, Reservation
+
+NOTHING = "-"
+
+_STYLES = {
+    Phase.ACTIVE: "green",
+    Phase.CLAIMED: "cyan",
+    Phase.PENDING: "yellow",
+    Phase.FAILED: "red",
+    Phase.EXPIRED: "dim",
+}
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time span in the two largest of its units; None has no end."""
+    if seconds is None:
+        return "no end"
+    left = max(0, int(seconds))
+    parts: list[str] = []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count or parts:
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:2]) or "0s"
+
+
+def short_name(reservation: Reservation) -> str:
+    """Return what tells a reservation from its neighbours: an item of a list has its pod's name."""
+    name, bracket, item = reservation.id.partition("[")
+    return f"{name.rpartition('/')[2]}[{item}" if bracket else reservation.name
+
+
+def phase(reservation: Reservation) -> Cell:
+    """Return how far it has come, and whether there is room for it."""
+    word, style = reservation.phase.capitalize(), _STYLES.get(reservation.phase, "")
+    if reservation.phase is Phase.ACTIVE and not reservation.is_backed:
+        return Cell(f"{word}, no room", "yellow")
+    return Cell(word, style)
+
+
+def node(reservation: Reservation) -> str:
+    """Return where it holds."""
+    return reservation.spec.node or NOTHING
+
+
+def ends_in(reservation: Reservation, now: datetime) -> str:
+    """Return how long it goes on to hold."""
+    spec = reservation.spec
+    if spec.expires_at is None:
+        return "never" if spec.ttl == timedelta(0) else NOTHING
+    left = ceil((spec.expires_at - now).total_seconds())
+    return duration(left) if left > 0 else "over"
+
+
+def holds(reservation: Reservation) -> str:
+    """Return what one slot of it holds."""
+    return ", ".join(f"{name} {text}" for name, text in sorted(reservation.spec.resources.items()))
+
+
+def owner(who: PodOwner | OwnerRule) -> str:
+    """Return who may claim, in the words of `create --owner`, with the namespace in front."""
+    if isinstance(who, PodOwner):
+        return f"{who.namespace}/pod/{who.name}"
+    parts = [f"pod/{who.pod}"] if who.pod else []
+    if who.controller is not None:
+        parts.append(f"{who.controller.kind.lower()}/{who.controller.name}")
+    labels = [f"{key}={value}" for key, value in who.match_labels.items()]
+    for key, operator, values in who.match_expressions:
+        labels.append(f"{key} {operator}" + (f" ({', '.join(values)})" if values else ""))
+    if labels:
+        parts.append(",".join(labels))
+    return f"{who.namespace}/{' and '.join(parts)}"
+
+
+def owners(reservation: Reservation) -> str:
+    """Return who may claim it."""
+    return "; ".join(map(owner, reservation.spec.owners))
+
+
+def one_line(reservation: Reservation, now: datetime) -> str:
+    """Return a reservation in a line."""
+    said = f"{phase(reservation).text} on {node(reservation)}"
+    end = ends_in(reservation, now)
+    until = "for ever" if end in {"never", NOTHING} else f"for {end}"
+    return f"{said}, {until}"

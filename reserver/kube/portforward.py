@@ -1,0 +1,102 @@
+"""A way to a port of a pod, through the API server, as `kubectl port-forward` makes it.
+
+A WebSocket carries one connection: channel 0 is its data, channel 1 says why it failed, and each
+begins with the port (cri-streaming, pkg/streaming/portforward/websocket.go). The kubernetes
+package's own port-forward is synchronous, keeps a thread for each, and takes no proxy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import aiohttp
+
+from reserver.errors import ApiError
+from reserver.kube.client import ApiClient
+
+_PROTOCOL = "v4.channel.k8s.io"
+_DATA, _ERROR = 0, 1
+_PORT_BYTES = 2
+_CHUNK = 64 * 1024
+
+
+class Tunnel:
+    """A socket whose connections end at a port of a pod.
+
+    Attributes:
+        address: of the socket, as gRPC takes it. Nobody else on this machine reaches it.
+        problem: why the last connection could not be made; empty if it could.
+    """
+
+    def __init__(self, client: ApiClient, pod: str, port: int) -> None:
+        """Prepare a tunnel.
+
+        Args:
+            client: of the API server.
+            pod: as ``NAMESPACE/NAME``.
+            port: that something in the pod listens on, on its loopback interface perhaps.
+        """
+        namespace, name = pod.split("/")
+        self._client = client
+        self._path = f"/api/v1/namespaces/{namespace}/pods/{name}/portforward"
+        self._port = port
+        self.address = ""
+        self.problem = ""
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Tunnel]:
+        """Listen until the block ends."""
+        with tempfile.TemporaryDirectory(prefix="reserver-") as folder:
+            path = Path(folder) / "pod"
+            server = await asyncio.start_unix_server(self._carry, path)
+            self.address = f"unix:{path}"
+            try:
+                yield self
+            finally:
+                server.close()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carry one connection until either side ends it."""
+        try:
+            params = {"ports": str(self._port)}
+            async with self._client.web_socket(self._path, params, _PROTOCOL) as socket:
+                self.problem = ""
+                sending = asyncio.create_task(_send(reader, socket))
+                try:
+                    await self._receive(socket, writer)
+                finally:
+                    sending.cancel()
+        except ApiError as exc:
+            self.problem = str(exc)
+        finally:
+            with suppress(OSError):
+                writer.close()
+
+    async def _receive(
+        self, socket: aiohttp.ClientWebSocketResponse, writer: asyncio.StreamWriter
+    ) -> None:
+        begun = set()
+        async for message in socket:
+            if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
+                continue
+            channel, data = message.data[0], message.data[1:]
+            if channel not in begun:
+                begun.add(channel)
+                data = data[_PORT_BYTES:]
+            if channel == _ERROR and data:
+                self.problem = data.decode(errors="replace")
+                return
+            if channel == _DATA and data:
+                writer.write(data)
+                await writer.drain()
+
+
+async def _send(reader: asyncio.StreamReader, socket: aiohttp.ClientWebSocketResponse) -> None:
+    prefix = bytes((_DATA,))
+    while data := await reader.read(_CHUNK):
+        await socket.send_bytes(prefix + data)
+    await socket.close()
