@@ -77,6 +77,7 @@ def apiserver(files: Files, etcd_port: int, port: int, *, controllers: bool) -> 
         f"--token-auth-file={files.tokens}",
         "--authorization-mode=RBAC",
         "--service-cluster-ip-range=10.0.0.0/24",
+        "--kubelet-preferred-address-types=InternalIP",  # the names of our nodes resolve nowhere
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={key}",
         f"--service-account-signing-key-file={key}",

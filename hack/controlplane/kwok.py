@@ -14,7 +14,13 @@ LEASE_SECONDS = 40
 
 
 def kwok_command(
-    kubeconfig: Path, *, version: str | None = None, leases: bool = True
+    kubeconfig: Path,
+    *,
+    version: str | None = None,
+    leases: bool = True,
+    nodes: str = FAKE,
+    port: int = 0,
+    config: Path | None = None,
 ) -> list[str | Path]:
     """The command that runs kwok against a cluster.
 
@@ -22,14 +28,22 @@ def kwok_command(
         kubeconfig: of a user who may do all that a kubelet may.
         version: the pins to take the binary of; the newest by default.
         leases: renew node leases every 10 s. Only a controller manager reads them.
+        nodes: the annotation of the nodes whose kubelet it plays.
+        port: on loopback, where it serves what a kubelet serves; 0 for nowhere.
+        config: further objects of KWOK, such as what a port-forward leads to.
     """
+    serving = [f"--server-address=127.0.0.1:{port}", f"--node-port={port}"] if port else []
+    more = [f"--config={config}"] if config else []
     return [
         bin_dir(version) / "kwok",
         f"--kubeconfig={kubeconfig}",
         f"--config={HERE / 'kwok-stages.yaml'}",
         "--manage-all-nodes=false",
-        f"--manage-nodes-with-annotation-selector={FAKE}",
+        f"--manage-nodes-with-annotation-selector={nodes}",
+        "--node-ip=127.0.0.1",
         f"--node-lease-duration-seconds={LEASE_SECONDS if leases else 0}",
+        *serving,
+        *more,
     ]
 
 

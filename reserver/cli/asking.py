@@ -56,6 +56,8 @@ class Asked:
             if problems:
                 lines = [f"{place}: {problem}" for place, problem in problems]
                 raise Failed(Status.REFUSED, "\n".join(lines))
+            if files and not found:
+                raise Failed(Status.REFUSED, f"{', '.join(files)}: has no reservation; write one")
         except Failed as exc:
             failure.end(exc)
         return cls(name, found, flags, namespace)

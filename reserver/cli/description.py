@@ -10,7 +10,7 @@ import typer
 from reserver.cli import failure, listing, spec_form, words
 from reserver.client import Client, Phase, Policy, Reservation
 
-_WIDTH = 14
+_WIDTH = 16
 
 
 async def show(client: Client, names: Sequence[str]) -> None:

@@ -106,7 +106,8 @@ def _items(place: str, value: Any) -> Iterator[Document]:  # noqa: ANN401 - what
     items = value
     if isinstance(value, dict):
         is_list = str(value.get("kind", "")).endswith("List")
-        items = value.get("items") if is_list else value.get("reservations")
+        is_ours = value.keys() == {"reservations"}
+        items = value.get("items") if is_list else value["reservations"] if is_ours else None
     if not isinstance(items, list):
         yield Document(place, value)
         return

@@ -126,26 +126,24 @@ class ApiClient:
                     for line in lines:
                         yield bytes(line)
 
-    @contextlib.asynccontextmanager
     async def web_socket(
         self, path: str, params: Mapping[str, str], protocol: str
-    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-        """A WebSocket to a subresource that takes one, such as ``portforward``.
+    ) -> aiohttp.ClientWebSocketResponse:
+        """Return a WebSocket to a subresource that takes one, such as ``portforward``.
 
         Raises:
-            ApiError: the API server refused, or the connection broke.
+            ApiError: the API server refused, or did not answer.
         """
         session, headers = await self._prepared()
         with _as_api_error():
-            async with session.ws_connect(
+            return await session.ws_connect(
                 self._credentials.server + path,
                 params=params,
                 protocols=(protocol,),
-                headers=headers,
+                headers={**headers, "Accept": "*/*"},  # A kubelet has no JSON to send.
                 proxy=self._credentials.proxy,
                 server_hostname=self._credentials.server_name,
-            ) as socket:
-                yield socket
+            )
 
     async def _prepared(self) -> tuple[aiohttp.ClientSession, dict[str, str]]:
         """Return the connection pool, and headers that say who asks."""

@@ -44,12 +44,19 @@ class Tunnel:
         self._client = client
         self._path = f"/api/v1/namespaces/{namespace}/pods/{name}/portforward"
         self._port = port
+        self._spare: aiohttp.ClientWebSocketResponse | None = None
         self.address = ""
         self.problem = ""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Tunnel]:
-        """Listen until the block ends."""
+        """Listen until the block ends.
+
+        Raises:
+            ApiError: the API server does not forward to that pod.
+        """
+        # The first connection is made beforehand: a refusal is told at once, and by its name.
+        self._spare = await self._dial()
         with tempfile.TemporaryDirectory(prefix="reserver-") as folder:
             path = Path(folder) / "pod"
             server = await asyncio.start_unix_server(self._carry, path)
@@ -58,23 +65,30 @@ class Tunnel:
                 yield self
             finally:
                 server.close()
+                if self._spare is not None:
+                    await self._spare.close()
+
+    async def _dial(self) -> aiohttp.ClientWebSocketResponse:
+        return await self._client.web_socket(self._path, {"ports": str(self._port)}, _PROTOCOL)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection until either side ends it."""
+        spare, self._spare = self._spare, None
         try:
-            params = {"ports": str(self._port)}
-            async with self._client.web_socket(self._path, params, _PROTOCOL) as socket:
+            async with spare or await self._dial() as socket:
                 self.problem = ""
                 sending = asyncio.create_task(_send(reader, socket))
                 try:
                     await self._receive(socket, writer)
                 finally:
                     sending.cancel()
+                    await asyncio.wait({sending})
         except ApiError as exc:
             self.problem = str(exc)
+        except (OSError, aiohttp.ClientError):
+            pass  # Whoever called has gone: there is nobody to tell.
         finally:
-            with suppress(OSError):
-                writer.close()
+            writer.close()
 
     async def _receive(
         self, socket: aiohttp.ClientWebSocketResponse, writer: asyncio.StreamWriter
@@ -97,6 +111,7 @@ class Tunnel:
 
 async def _send(reader: asyncio.StreamReader, socket: aiohttp.ClientWebSocketResponse) -> None:
     prefix = bytes((_DATA,))
-    while data := await reader.read(_CHUNK):
-        await socket.send_bytes(prefix + data)
-    await socket.close()
+    with suppress(OSError, aiohttp.ClientError):  # The other side may have closed by now.
+        while data := await reader.read(_CHUNK):
+            await socket.send_bytes(prefix + data)
+        await socket.close()

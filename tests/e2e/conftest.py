@@ -104,7 +104,7 @@ def reserver(
 ) -> Iterator[ReserverProcess]:
     """Reserver beside a stock kube-scheduler, configured by the file that we ship."""
     log = tmp_path_factory.mktemp("reserver-log") / "reserver.log"
-    flags = ("--configmap", "/".join(NAMED_STORE))
+    flags = ("--configmap", "/".join(NAMED_STORE), "--grpc-address", "127.0.0.1:0")
     with ReserverProcess(reserver_kubeconfig, log, *flags) as process:
         rendered = control_plane.folder / "scheduler.yaml"
         rendered.write_text(

@@ -16,7 +16,15 @@ TAINT = {"spec": {"taints": [{"key": "e2e", "value": "closed", "effect": "NoSche
 
 
 def _explain(reserver: ReserverProcess, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "reserver", "explain", "pod", "--address", reserver.url]
+    command = [
+        sys.executable,
+        "-m",
+        "reserver",
+        "explain",
+        "pod",
+        "--address",
+        reserver.grpc_address,
+    ]
     return subprocess.run(
         [*command, *arguments], capture_output=True, text=True, timeout=60, check=False
     )

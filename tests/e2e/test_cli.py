@@ -1,0 +1,228 @@
+"""The command line as docs/cli.md shows it, through the kubeconfig and a port-forward."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from hack.controlplane.build import bin_dir
+from hack.controlplane.cluster import ControlPlane, create_nodes
+from hack.reserver_process import ReserverProcess, wait_for
+from tests.e2e.forwarding import reserver_pod
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
+
+PAGE = Path(__file__).parents[2] / "docs/cli.md"
+SCRIPTS = Path(sys.executable).parent
+
+_BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_VARYING = (
+    (re.compile(r"\b\d+[dhms]( \d+[hms])?\b(?= *$|\)$)", re.MULTILINE), "SPAN"),
+    (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
+    (re.compile(r'"etag": "[0-9a-f]+"'), '"etag": ""'),
+    (re.compile(r"[ \t]+"), " "),
+    (re.compile(r" $", re.MULTILINE), ""),
+)
+
+
+class Shell:
+    """A shell of a user who has a kubeconfig, kubectl and reserver."""
+
+    def __init__(self, folder: Path, kubeconfig: Path) -> None:
+        self.folder = folder
+        self.environment = {
+            "PATH": f"{SCRIPTS}:{bin_dir()}:{os.environ['PATH']}",
+            "KUBECONFIG": str(kubeconfig),
+            "HOME": str(folder),
+        }
+
+    def run(self, line: str) -> str:
+        """Run a line; return all that it printed, standard output first."""
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+
+def normal(text: str) -> list[str]:
+    """Return lines without what differs from run to run; a command's two outputs are unordered."""
+    for pattern, word in _VARYING:
+        text = pattern.sub(word, text)
+    return sorted(text.strip().splitlines())
+
+
+@pytest.fixture(scope="module")
+def served(
+    control_plane: ControlPlane,
+    api: Any,
+    reserver_kubeconfig: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ReserverProcess]:
+    """Reserver with its gRPC API, three nodes, and two pods that wait in the namespace shop."""
+    folder = tmp_path_factory.mktemp("cli-reserver")
+    extended = {"nvidia.com/gpu": "2"}
+    nodes = create_nodes(
+        control_plane.kubeconfig, 3, cpu="4", memory="16Gi", extended=extended, prefix="worker"
+    )
+    with suppress(ApiException):
+        api.create_namespace({"metadata": {"name": "shop"}})
+    wait_for(partial(_takes_pods, api), "the namespace takes pods")
+    api.create_namespaced_pod("shop", _waiting("stranger"))
+    flags = ("--grpc-address", "127.0.0.1:0")
+    with ReserverProcess(reserver_kubeconfig, folder / "log", *flags) as process:
+        yield process
+    for node in nodes:
+        api.delete_node(node)
+    api.delete_namespace("shop")
+
+
+def _takes_pods(api: Any) -> bool:
+    with suppress(ApiException):
+        api.read_namespaced_service_account("default", "shop")
+        return True
+    return False
+
+
+def _waiting(name: str) -> dict[str, Any]:
+    """Return a pod that no scheduler takes."""
+    resources = {"requests": {"cpu": "2"}}
+    container = {"name": "main", "image": "none", "resources": resources}
+    spec = {
+        "schedulerName": "nobody",
+        "containers": [container],
+        "nodeSelector": {"kubernetes.io/hostname": "worker-3"},
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture(scope="module")
+def forwarded(
+    control_plane: ControlPlane,
+    api: Any,
+    served: ReserverProcess,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
+    """A pod that reserver seems to run in."""
+    folder = tmp_path_factory.mktemp("cli-kubelet")
+    with reserver_pod(api, control_plane.kubeconfig, folder, served.grpc_address) as name:
+        yield name
+
+
+@pytest.fixture
+def shell(control_plane: ControlPlane, served: ReserverProcess, tmp_path: Path) -> Shell:
+    """A shell whose commands go to reserver's address."""
+    shell = Shell(tmp_path, control_plane.kubeconfig)
+    shell.environment["RESERVER_ADDRESS"] = served.grpc_address
+    shell.run("reserver release --all --yes")
+    return shell
+
+
+def test_the_page_shows_what_happens(shell: Shell, forwarded: str) -> None:
+    """Every command of docs/cli.md does what the page says, through the kubeconfig."""
+    assert forwarded
+    del shell.environment["RESERVER_ADDRESS"]
+    for kind, block in _BLOCK.findall(PAGE.read_text()):
+        if kind == "yaml":
+            name = block.partition("\n")[0].removeprefix("# ")
+            (shell.folder / name).write_text(block)
+            continue
+        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, expected = step.partition("\n")
+            said = shell.run(line)
+            assert normal(said) == normal(expected), f"{line}\n{said}"
+
+
+def test_every_command_is_on_the_page() -> None:
+    text = PAGE.read_text()
+    for command in ("create", "whatif", "validate", "extend", "release", "get", "describe"):
+        assert f"$ reserver {command} " in text or f"$ reserver {command}\n" in text
+    for command in ("top nodes", "top reservations", "explain pod"):
+        assert f"$ reserver {command}" in text
+
+
+def test_kubectl_completes_names_of_reservations(shell: Shell, forwarded: str) -> None:
+    assert forwarded
+    shell.run("reserver create seat-1 --node worker-1 --owner pod/a --cpu 1")
+    told = shell.run("kubectl __complete reserver describe se").splitlines()
+    assert told[0] == "seat-1"
+    assert ":4" in told
+    assert "worker-1" in shell.run("kubectl __complete reserver top nodes worker-")
+    assert "--owner-namespace" in shell.run("kubectl __complete reserver get --own")
+
+
+def test_a_watch_tells_each_change_and_ends_with_ctrl_c(shell: Shell) -> None:
+    watching = subprocess.Popen(
+        ["reserver", "watch", "-o", "json", "--owner", "shop/watched"],
+        env=shell.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert watching.stdout is not None
+    flags = "--node worker-1 --owner pod/watched -n shop --cpu 1"
+    shell.run(f"reserver create watched {flags}")
+    first = json.loads(watching.stdout.readline())
+    assert (first["change"], first["reservation"]["name"]) == ("added", "watched")
+    shell.run("reserver release watched")
+    last = first
+    while last["change"] != "deleted":
+        last = json.loads(watching.stdout.readline())
+    watching.send_signal(signal.SIGINT)
+    output, errors = watching.communicate(timeout=30)
+    assert (watching.returncode, output, errors) == (130, "", "")
+
+
+def test_what_is_printed_can_be_created_again(shell: Shell) -> None:
+    flags = "--node worker-1 --owner app=web --owner job/batch -n shop --cpu 250m --slots 3"
+    shell.run(f"reserver create again {flags} --reusable --preemptible --priority 7 --ttl 0")
+    before = json.loads(shell.run("reserver get again -o json"))
+    assert shell.run("reserver get again -o yaml > again.yaml; reserver release again") == (
+        "again released\n"
+    )
+    assert shell.run("reserver create -f again.yaml") == (
+        "again created: Active on worker-1, for ever\n"
+    )
+    after = json.loads(shell.run("reserver get again -o json"))
+    assert after["spec"] == before["spec"]
+    assert after["spec"]["ttl"] == "0"
+
+
+def test_a_user_without_the_right_to_forward_is_told_so(
+    shell: Shell, forwarded: str, kubeconfig: Path
+) -> None:
+    assert forwarded
+    del shell.environment["RESERVER_ADDRESS"]
+    (shell.folder / "nobody").write_text(kubeconfig.read_text())
+    shell.run("kubectl create serviceaccount nobody -n shop")
+    shell.run(
+        "kubectl config set-credentials user --kubeconfig nobody "
+        "--token $(kubectl create token nobody -n shop)"
+    )
+    told = shell.run("reserver get --kubeconfig nobody; echo $?")
+    assert "403 Forbidden: pods is forbidden" in told
+    assert told.startswith("1\n")
+
+
+def test_without_a_ready_pod_it_says_where_it_looked(shell: Shell) -> None:
+    del shell.environment["RESERVER_ADDRESS"]
+    told = shell.run("reserver get --reserver-namespace shop; echo $?")
+    assert "3" in told.splitlines()
+    assert "namespace shop has no ready pod labelled app.kubernetes.io/name=reserver" in told

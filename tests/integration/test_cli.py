@@ -1,0 +1,208 @@
+"""The command line on the embedded cluster: what it prints, refuses and ends with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+from typer.testing import CliRunner, Result
+
+from reserver.cli.main import app
+from reserver.cli.patience import patience
+from tests.integration.world import World, serving
+
+Run = Callable[..., Awaitable[Result]]
+FLAGS = ("--owner", "pod/web-0", "-n", "shop")
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    with capture_logs():  # They would stand among what a command prints.
+        async with serving(tmp_path, "worker-1", "worker-2") as world:
+            yield world
+
+
+@pytest.fixture
+def run(world: World) -> Run:
+    """Run a command beside reserver, on a loop of its own as in a process of its own."""
+
+    async def run(*arguments: str, text: str | None = None) -> Result:
+        invoke = CliRunner().invoke
+        environment = {"RESERVER_ADDRESS": world.running.grpc_address}
+        return await asyncio.to_thread(invoke, app, arguments, input=text, env=environment)
+
+    return run
+
+
+async def test_what_is_created_can_be_seen_extended_and_released(run: Run, world: World) -> None:
+    made = await run("create", "a", "--node", "worker-1", "--cpu", "1", "--ttl", "1h", *FLAGS)
+    assert (made.exit_code, made.stdout) == (0, "a created: Active on worker-1, for 1h 0m\n")
+    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 1000
+    table = (await run("get")).stdout.splitlines()
+    assert table[0].split() == ["NAME", "PHASE", "NODE", "SLOTS", "CLAIMED", "ENDS", "IN"]
+    assert table[1].split()[:5] == ["a", "Active", "worker-1", "1", "0"]
+    assert "for ever" in (await run("extend", "a", "--ttl", "0")).stdout
+    assert "Ends:           never" in (await run("describe", "a")).stdout
+    assert (await run("release", "a")).stdout == "a released\n"
+    assert not world.running.watched.ledger.held_on("worker-1")
+    nothing = await run("get")
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert json.loads((await run("get", "-o", "json")).stdout) == {"reservations": []}
+
+
+async def test_every_flag_reaches_the_spec(run: Run) -> None:
+    flags = (
+        "--node=worker-1 --owner=replicaset/web-5d8f --owner=app=web,tier=front --owner=pod/x "
+        "--owner=Workflow/w --namespace=shop --cpu=500m --memory=1Gi --resource=pods=2 --slots=3 "
+        "--starts-at=2030-01-31T09:00:00Z --expires-at=2030-01-31T10:00:00Z --policy=require "
+        "--reusable --preemptible --priority=-7"
+    )
+    made = await run("create", "a", *flags.split(), "-o", "json")
+    assert made.exit_code == 0, made.stderr
+    assert json.loads(made.stdout)["spec"] == {
+        "owners": [
+            {"controller": {"kind": "ReplicaSet", "name": "web-5d8f", "namespace": "shop"}},
+            {"selector": {"matchLabels": {"app": "web", "tier": "front"}, "namespace": "shop"}},
+            {"pod": {"name": "x", "namespace": "shop"}},
+            {"controller": {"kind": "Workflow", "name": "w", "namespace": "shop"}},
+        ],
+        "node": "worker-1",
+        "resources": {"cpu": "500m", "memory": "1Gi", "pods": "2"},
+        "slots": 3,
+        "startsAt": "2030-01-31T09:00:00Z",
+        "expiresAt": "2030-01-31T10:00:00Z",
+        "policy": "Require",
+        "reusable": True,
+        "preemptible": True,
+        "priority": -7,
+    }
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ("", "NAME: is missing; give it, or a file: --filename"),
+        ("a --cpu 1 --node worker-1", "--owner: is missing"),
+        ("a --owner pod/x --node worker-1 --cpu lots", "--cpu: 'lots' is not a quantity"),
+        ("a --owner pod/x --node worker-1 --memory -1", "--memory: -1 is negative"),
+        ("a --owner pod/x --node worker-1", "--resource: holds nothing"),
+        ("a --owner pod/x --node worker-1 --resource gpu", "--resource: 'gpu' is not of the form"),
+        ("a --owner pod/x --node worker-1 --resource gpu=1", "--resource: is not a resource"),
+        ("a --owner pod/x --node W --cpu 1", "--node: 'W' is not a node's name"),
+        ("a --owner web-0 --node w --cpu 1", "--owner: 'web-0' is not an owner"),
+        ("a --owner deployment/x --node w --cpu 1", "--owner: a Deployment owns no pods"),
+        ("a --owner pod/X_ --node w --cpu 1", "--owner: 'X_' is not a pod's name"),
+        ("a --owner app= --node w --cpu 1", "--owner: 'app=' is not of the form"),
+        ("a --owner pod/x --node w --cpu 1 --ttl 1d", "--ttl: '1d' is not a duration"),
+        ("a --owner pod/x --node w --cpu 1 --expires-at now", "--expires-at: 'now' is not a time"),
+        ("a --owner pod/x --node w --cpu 1 --slots 0", "--slots: 0 is out of range"),
+        ("a --owner pod/x --node w --cpu 1 --priority 1", "--priority: means nothing without"),
+        ("A_ --owner pod/x --node w --cpu 1", "NAME: 'A_' is not a reservation's name"),
+        ("a -f x.yaml --cpu 1", "--filename: says what to hold, and so do flags"),
+        ("-f /no/such/file", "--filename: /no/such/file cannot be read: No such file"),
+    ],
+)
+async def test_a_flag_that_is_wrong_is_named(run: Run, flags: str, line: str) -> None:
+    result = await run("create", *flags.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"reserver: {line}" in result.stderr
+
+
+def document(name: str, node: str, cpu: str) -> str:
+    owners = [{"pod": {"name": "web-0"}}]
+    spec = {"owners": owners, "node": node, "resources": {"cpu": cpu}}
+    return json.dumps({"name": name, "spec": spec})
+
+
+async def test_of_several_one_that_is_refused_costs_no_other(run: Run) -> None:
+    await run("create", "a", "--node", "worker-1", "--cpu", "1", *FLAGS)
+    text = f"[{document('a', 'worker-1', '2')}, {document('b', 'worker-2', '1')}]"
+    result = await run("create", "-f", "-", "-n", "shop", text=text)
+    assert result.exit_code == 1
+    assert result.stdout == "b created: Active on worker-2, for 1d 0h\n"
+    assert result.stderr == "reserver: a: name: is taken\n"
+    owner = json.loads((await run("get", "b", "-o", "json")).stdout)["spec"]["owners"][0]
+    assert owner == {"pod": {"name": "web-0", "namespace": "shop"}}
+
+
+async def test_a_file_that_is_broken_creates_nothing(run: Run) -> None:
+    text = f"[{document('a', 'worker-1', '1')}, {document('b', 'worker-2', '-1')}]"
+    result = await run("create", "-f", "-", text=text)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "reserver: -[1]: spec.resources.cpu: -1 is negative; write the amount to hold\n"
+    )
+    twice = f"[{document('a', 'worker-1', '1')}, {document('a', 'worker-1', '1')}]"
+    assert "stands before" in (await run("create", "-f", "-", text=twice)).stderr
+    assert (await run("get", "-o", "name")).stdout == ""
+
+
+async def test_a_set_is_created_whole_or_not_at_all(run: Run) -> None:
+    text = f"[{document('a', 'worker-1', '3')}, {document('b', 'worker-1', '3')}]"
+    for dry in ("--dry-run", "--set"):
+        result = await run("create", "-f", "-", dry, text=text)
+        assert result.exit_code == 4
+        assert "worker-1" in result.output
+    assert (await run("whatif", "-f", "-", text=text)).exit_code == 4
+    assert (await run("get", "-o", "name")).stdout == ""
+    text = text.replace("worker-1", "worker-2", 1)
+    told = json.loads((await run("whatif", "-f", "-", "-o", "json", text=text)).stdout)
+    assert told["fits"] is True
+    once = await run("create", "-f", "-", "--set", "--request-id", "r", text=text)
+    assert once.exit_code == 0
+    again = await run("create", "-f", "-", "--set", "--request-id", "r", text=text)
+    assert (again.exit_code, again.stdout) == (0, once.stdout)
+
+
+async def test_what_options_mean_is_released_after_a_yes(run: Run) -> None:
+    for name, node in (("a", "worker-1"), ("b", "worker-2"), ("c", "worker-2")):
+        await run("create", name, "--node", node, "--cpu", "1", *FLAGS)
+    asked = await run("release", "--all", "--node", "worker-2")
+    assert asked.exit_code == 2
+    assert "give --yes" in asked.stderr
+    done = await run("release", "--all", "--node", "worker-2", "--yes")
+    assert done.exit_code == 0
+    names = (await run("get", "-o", "name")).stdout.split()
+    assert names == ["reserver-system/reservations/a"]
+    assert (await run("release", "a", "--all")).exit_code == 2
+    assert (await run("release")).exit_code == 2
+
+
+async def test_top_shows_used_held_and_free(run: Run) -> None:
+    await run("create", "a", "--node", "worker-1", "--cpu", "3", *FLAGS)
+    lines = (await run("top", "nodes", "--slot", "cpu=1")).stdout.splitlines()
+    assert [line.split() for line in lines if "cpu" in line] == [
+        ["worker-1", "cpu", "4", "0", "3", "1", "1"],
+        ["worker-2", "cpu", "4", "0", "0", "4", "4"],
+    ]
+    told = json.loads((await run("top", "reservations", "-o", "json")).stdout)
+    assert [(each["name"], each["percentOfNode"]) for each in told["reservations"]] == [("a", 75)]
+    ghost = await run("top", "nodes", "worker-2", "ghost")
+    assert (ghost.exit_code, ghost.stderr) == (1, "reserver: there is no node ghost\n")
+    wrong = await run("top", "nodes", "--slot", "cpu=lots")
+    assert wrong.exit_code == 1
+    assert "slot.cpu: 'lots' is not a quantity" in wrong.stderr
+
+
+async def test_a_pod_is_explained(run: Run, world: World) -> None:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "9"}}}
+    body = {"metadata": {"name": "web-0"}, "spec": {"containers": [container]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", body)
+    told = await run("explain", "pod", "web-0", "-n", "shop")
+    while told.exit_code:  # It has not been seen yet.
+        told = await run("explain", "pod", "shop/web-0")
+    assert "0/2 nodes are available: 2 Insufficient cpu." in told.stdout
+    whole = json.loads((await run("explain", "pod", "shop/web-0", "-o", "json")).stdout)
+    assert (whole["nodes"], whole["pod"]) == (2, "shop/web-0")
+    ghost = await run("explain", "pod", "shop/ghost")
+    assert (ghost.exit_code, ghost.stderr) == (1, "reserver: there is no pod shop/ghost\n")
+
+
+async def test_patience_says_nothing_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    async with patience("Waiting"):
+        pass
+    assert capsys.readouterr() == ("", "")

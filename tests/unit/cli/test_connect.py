@@ -1,0 +1,56 @@
+"""Where a command looks for reserver, and what it says when there is none."""
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from reserver.cli.main import app
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["get", "x", *arguments], env={"KUBECONFIG": "/no/such/file"})
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1", "is not an address; write ADDRESS:PORT"),
+        ("http://127.0.0.1:9440", "is a URL"),
+        (":9443", "is not HOST:PORT"),
+        ("127.0.0.1:0", "is not HOST:PORT"),
+        ("127.0.0.1:99999", "is not an address"),
+        ("127.0.0.1:x", "is not an address"),
+    ],
+)
+def test_what_is_no_address_is_refused(address: str, words: str) -> None:
+    result = run("--address", address)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("reserver: --address: ")
+    assert words in result.stderr
+
+
+def test_beyond_loopback_it_wants_a_ca_and_a_token() -> None:
+    result = run("--address", "reserver.example:9443")
+    assert result.exit_code == 2
+    assert "--ca-file: is missing" in result.stderr
+    result = run("--address", "127.0.0.1:1", "--token", "t")
+    assert result.exit_code == 2
+    assert "--token: is sent over TLS only" in result.stderr
+    result = run("--address", "reserver.example:9443", "--ca-file", "/none", "--token", "t")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "reserver: --ca-file: /none cannot be read: No such file or directory\n",
+    )
+
+
+def test_where_nobody_answers_the_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reserver.client.DEADLINE_S", 0.3)
+    result = run("--address", "127.0.0.1:1")
+    assert result.exit_code == 3
+    assert "cannot reach reserver at 127.0.0.1:1" in result.stderr
+    assert "--address" in result.stderr
+
+
+def test_without_a_kubeconfig_it_names_the_file() -> None:
+    result = run()
+    assert result.exit_code == 2
+    assert "kubeconfig /no/such/file cannot be used: " in result.stderr

@@ -1,0 +1,231 @@
+"""What files hold: documents, reservations, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from reserver.cli import documents, spec_form
+from reserver.cli.failure import Failed
+from reserver.cli.main import app
+from reserver.cli.wanted import wanted
+from reserver.client import Claim, Phase, Reservation
+from tests.builders import NOW
+
+SPEC = (
+    '{"owners": [{"pod": {"name": "web-0", "namespace": "shop"}}], '
+    '"node": "w1", "resources": {"cpu": 2}}'
+)
+OBJECT = f"""
+apiVersion: reserver.io/v1alpha1
+kind: Reservation
+metadata: {{name: a, namespace: shop}}
+spec: {SPEC}
+"""
+NAMED = f"name: b\nspec: {SPEC}\n"
+
+
+def places(tmp_path: Path, text: str) -> list[str]:
+    (tmp_path / "f").write_text(text)
+    return [
+        each.place.removeprefix(f"{tmp_path}/") for each in documents.read_files([f"{tmp_path}/f"])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (NAMED, ["f"]),
+        (f"# a comment\n---\n{NAMED}---\n{OBJECT}\n---\n# nothing\n", ["f:1", "f:2"]),
+        (f"%YAML 1.2\n---\n{NAMED}", ["f:1", "f:2"]),
+        ('[{"name": "a"}, {"name": "b"}]', ["f[0]", "f[1]"]),
+        ('{"reservations": [{"name": "a"}]}', ["f[0]"]),
+        ('{"kind": "List", "items": [{"name": "a"}, {}]}', ["f[0]", "f[1]"]),
+        ("\ufeffname: a\nspec: {}\n", ["f"]),
+    ],
+)
+def test_documents_are_told_apart_by_their_place(
+    tmp_path: Path, text: str, expected: list[str]
+) -> None:
+    assert places(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n---\n", "\n \n"])
+def test_a_file_without_a_document_is_an_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(Failed, match="has no document"):
+        places(tmp_path, text)
+
+
+def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(NAMED)
+    (tmp_path / "a.json").write_text('{"name": "x", "spec": {}}')
+    (tmp_path / "notes.txt").write_text("none of ours")
+    found = documents.read_files([str(tmp_path)])
+    assert [Path(each.place).name for each in found] == ["a.json", "b.yaml"]
+
+
+def test_a_file_that_is_not_text_or_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Failed, match="is not UTF-8"):
+        documents.read_files([str(tmp_path / "f")])
+    with pytest.raises(Failed, match="ghost cannot be read: No such file"):
+        documents.read_files([str(tmp_path / "ghost")])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("just words", "a str is no reservation"),
+        ("- 1", "a int is no reservation"),
+        (SPEC, "a spec alone has no name"),
+        ("name: 5\nspec: {}", "name: 5 is not a name"),
+        ("spec: {}", "name: is missing"),
+        ("name: a\nspec: {}\nspecs: {}", "specs: is not known beside spec"),
+        ("apiVersion: reserver.io/v1\nkind: Reservation", "kind: reserver.io/v1 Reservation is no"),
+        ("apiVersion: v1\nkind: Pod", "kind: v1 Pod is no reservation"),
+        (OBJECT.replace("metadata", "meta"), "metadata: is missing"),
+        (OBJECT.replace("spec", "specs"), "spec: is missing"),
+        ("name: [unclosed", "invalid YAML"),
+    ],
+)
+def test_what_asks_for_no_reservation_says_what_is_wrong(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    (tmp_path / "f").write_text(text)
+    found, problems = wanted(documents.read_files([str(tmp_path / "f")]))
+    assert not found
+    assert problem in str(problems[0][1])
+
+
+def test_a_spec_comes_back_as_it_was_written() -> None:
+    document = yaml.safe_load("""
+        owners:
+        - pod: {name: web-0, namespace: shop}
+        - controller: {kind: ReplicaSet, name: web-5d8f, namespace: shop}
+        - pod: {name: web-1, namespace: shop}
+          selector:
+            matchLabels: {app: web}
+            matchExpressions:
+            - {key: tier, operator: In, values: [front, edge]}
+            - {key: canary, operator: DoesNotExist}
+            namespace: shop
+        node: w1
+        resources: {cpu: 500m, nvidia.com/gpu: "1"}
+        slots: 3
+        startsAt: "2030-01-31T09:00:00Z"
+        expiresAt: "2030-01-31T10:00:00.500000Z"
+        policy: Require
+        reusable: true
+        preemptible: true
+        priority: -5
+    """)
+    spec = spec_form.read(document, "a", "other", NOW)
+    assert spec_form.show_spec(spec) == document
+    again = {**document, "ttl": "0"}
+    del again["expiresAt"]
+    assert spec_form.show_spec(spec_form.read(again, "a", "other", NOW)) == again
+
+
+def test_what_is_printed_is_what_files_hold(tmp_path: Path) -> None:
+    spec = spec_form.read(yaml.safe_load(SPEC), "a", "shop", NOW)
+    reservation = Reservation(
+        name="a",
+        id="reserver-system/reservations/a",
+        spec=spec,
+        etag="1",
+        phase=Phase.ACTIVE,
+        is_backed=True,
+        message="",
+        claims=(Claim("shop/web-0", "u"),),
+    )
+    (tmp_path / "f.json").write_text(json.dumps({"reservations": [spec_form.show(reservation)]}))
+    (found,), problems = wanted(documents.read_files([str(tmp_path)]))
+    assert not problems
+    assert spec_form.read(found.spec, found.name, "other", NOW) == spec
+
+
+def validate(tmp_path: Path, text: str, *more: str) -> Result:
+    (tmp_path / "f").write_text(text)
+    return CliRunner().invoke(app, ["validate", "-f", str(tmp_path / "f"), *more])
+
+
+def configmap(**data: str) -> str:
+    metadata = {"name": "s", "namespace": "reserver-system"}
+    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+
+ITEM = '{"pod": "web-0", "namespace": "shop", "cpu": 1, "mem": 0, "expire": 1896084000}'
+LONG = (
+    '{"reservingPod": "web-1", "reservingPodNamespace": "shop", "cpuMilli": 1, "memMilli": 0, '
+    '"expireAt": "2030-01-31T10:00:00Z"}'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (OBJECT, 1),
+        (OBJECT.replace(", namespace: shop", ""), 1),
+        (NAMED, 1),
+        (SPEC, 1),
+        (configmap(a=SPEC, w1=f"[{ITEM}]", w2=f"[{LONG}, {ITEM}]"), 4),
+        (configmap(), 0),
+        (f"{OBJECT}---\n{NAMED}", 2),
+        ('{"apiVersion": "v1", "kind": "Pod"}', 0),
+    ],
+)
+def test_every_form_is_read(tmp_path: Path, text: str, count: int) -> None:
+    result = validate(tmp_path, text)
+    assert (result.exit_code, result.stdout) == (0, f"{count} valid, 0 problems\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (configmap(a=SPEC.replace("2", '"two"')), ": a: resources.cpu: 'two' is not a qu"),
+        (configmap(w1=f"[{ITEM.replace('1,', '-1,')}]"), ": w1: [0].cpu: -1 is negative; write"),
+        (configmap(w1=f"[{ITEM}, {ITEM}]"), ": w1: [1]: pod shop/web-0 stands in the list before"),
+        (OBJECT.replace("w1", "W_1"), ": spec.node: 'W_1' is not a node's name; use lower"),
+        (
+            OBJECT.replace('"shop"', '"x"'),
+            ": spec.owners[0]: namespace 'x' is",
+        ),
+        (NAMED.replace("w1", ""), ": spec.node: is missing"),
+        (f"{NAMED}---\n{NAMED.replace('2', '-2')}", ":2: spec.resources.cpu: -2 is neg"),
+        ('{"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": 5}}', ": data[...]: Expected"),
+        ("a: [", "invalid YAML"),
+        ("a: &x 1\nb: *x", "YAML aliases are not read"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"name": "a", "spec": {"slots": ' + "9" * 90 + "}}", "slots"),
+        (OBJECT.replace('"cpu": 2', '"cpu": 2, "cpu": 3'), "stands twice"),
+        (OBJECT.replace("name: a,", ""), ": metadata.name: is missing"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, line: str) -> None:
+    result = validate(tmp_path, text)
+    assert result.exit_code == 1
+    assert line in result.stderr
+    assert result.stderr.startswith(f"reserver: {tmp_path}/f")
+
+
+def test_one_broken_entry_costs_no_other(tmp_path: Path) -> None:
+    text = f"{configmap(a=SPEC, b='x: 1')}\n"
+    result = validate(tmp_path, text, "-o", "json")
+    assert result.exit_code == 1
+    told = json.loads(result.stdout)
+    assert (told["valid"], told["reservations"]) == (False, 1)
+    (problem,) = told["problems"]
+    assert (problem["key"], problem["place"]) == ("b", f"{tmp_path}/f")
+    assert problem["problem"]
+    assert problem["remedy"]
+
+
+def test_a_megabyte_of_yaml_is_read(tmp_path: Path) -> None:
+    items = ", ".join(ITEM.replace("web-0", f"web-{number}") for number in range(12_000))
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: s}}\ndata:\n  w1: '[{items}]'\n"
+    result = validate(tmp_path, text)
+    assert (result.exit_code, result.stdout) == (0, "12000 valid, 0 problems\n")
