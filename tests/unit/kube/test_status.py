@@ -468,8 +468,12 @@ async def test_a_flood_of_one_reason_does_not_drown_events_of_another() -> None:
 
 
 async def test_ten_thousand_entries_are_a_handful_of_writes_and_keep_nobody_waiting() -> None:
-    world = World(things=(node("worker-1", cpu="64", pods="20000"),))
-    world.put(**{f"r{number}": spec(resources={"cpu": "1m"}) for number in range(10_000)})
+    workers = [f"worker-{number}" for number in range(100)]
+    world = World(things=tuple(node(worker, cpu="64", pods="200") for worker in workers))
+    entries = (
+        (f"r{n}", spec(resources={"cpu": "1m"}, node=workers[n % 100])) for n in range(10_000)
+    )
+    world.put(**dict(entries))
     turns = 0
 
     async def other_work() -> None:
@@ -483,7 +487,8 @@ async def test_ten_thousand_entries_are_a_handful_of_writes_and_keep_nobody_wait
     task.cancel()
     assert [request.verb for request in requests] == ["get", "create", "patch"]
     assert turns >= 100
-    world.state.pod_seen(pod("taker", node="worker-1", cpu="63"))
+    for worker in workers:
+        world.state.pod_seen(pod(f"taker-of-{worker}", node=worker, cpu="64"))
     (patch,) = await world.write(answer(3))  # One, because there is no room for messages.
     assert patch.body["metadata"]["resourceVersion"] == "2"
     assert len(patch.body["data"]) == 10_000
