@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -150,16 +151,17 @@ def _invitation(demo_: Demo, kubeconfig: Path) -> tuple[str, ...]:
     pods = f"{demo_.cluster.url}/api/v1/namespaces/default/pods"
     return (
         "It stays up. From this folder, in another terminal:",
-        f"  export KUBECONFIG={kubeconfig}",
-        "  kubectl create -f examples/reservations.yaml   # 1 CPU of worker-3 for web-0",
+        f"  export KUBECONFIG={kubeconfig} RESERVER_ADDRESS={demo_.reserver.grpc_address}",
+        f"  export PATH={Path(sys.executable).parent}:$PATH",
+        "  reserver create web --node worker-3 --owner pod/web-0 -n default --cpu 1",
+        "  reserver top nodes; reserver explain pod default/normal-pod",
+        "  python examples/global_manager.py --address $RESERVER_ADDRESS \\",
+        "    --kubeconfig $KUBECONFIG --node worker-2",
+        "with kubectl:",
+        f"  kubectl edit configmap -n {NAMESPACE} {STORE}",
         "  kubectl create -f examples/stranger.json       # lands on worker-2; try a second one",
         "  kubectl create -f examples/web-0.yaml          # lands on its seat",
-        f"  kubectl edit configmap -n {NAMESPACE} {STORE}",
-        "or without kubectl:",
+        "or without:",
         f"  curl --json @examples/stranger.json {pods}",
-        f"  curl {demo_.reserver.url}/explain/default/normal-pod",
-        "or over gRPC, with the typed client:",
-        f"  python examples/global_manager.py --address {demo_.reserver.grpc_address} \\",
-        f"    --kubeconfig {kubeconfig} --node worker-2",
         "Ctrl-C ends it.",
     )
