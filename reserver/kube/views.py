@@ -44,6 +44,7 @@ class ObjectView(Generic[T]):
         seen: Callable[[T, bool], None],
         gone: Callable[[Key], None],
         known: Callable[[], Iterable[Key]],
+        has_successor: Callable[[Key, str], bool] = lambda *_: False,
     ) -> None:
         """Tell somebody of a collection's objects.
 
@@ -53,11 +54,13 @@ class ObjectView(Generic[T]):
                 list shows it: then it may have changed more than once.
             gone: is told of each object that does not exist any more.
             known: the objects that somebody believes to exist.
+            has_successor: whether one of the same name is known, but of another UID than this.
         """
         self._read = read
         self._seen = seen
         self._gone = gone
         self._known = known
+        self._has_successor = has_successor
         self._unlisted: set[Key] = set()
         self.unreadable = 0
 
@@ -82,7 +85,9 @@ class ObjectView(Generic[T]):
 
     def deleted(self, item: msgspec.Raw) -> None:
         """Drop an object, after taking its last state: a pod may have been bound in between."""
-        self._gone(self._take(item, listed=False))
+        key = self._take(item, listed=False)
+        if not self._has_successor(key, decode(PartialObject, item).metadata.uid):
+            self._gone(key)
 
     def _take(self, item: msgspec.Raw, *, listed: bool) -> Key:
         metadata = decode(PartialObject, item).metadata
@@ -102,6 +107,9 @@ def pod_view(state: State) -> ObjectView[PodObject]:
         seen=lambda pod, listed: state.pod_seen(pod.value(), listed=listed),
         gone=lambda key: state.pod_gone(PodName(*key)),
         known=lambda: state.pods,
+        has_successor=lambda key, uid: (
+            (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
+        ),
     )
 
 

@@ -101,6 +101,8 @@ class State:
         """Take a pod as the watch shows it, or as a list shows it after changes were missed."""
         before = self._pods.get(pod.name)
         if before is not None and before.uid != pod.uid:
+            if before.revision > pod.revision:
+                return  # Its successor was read before the watch came to its end.
             self.pod_gone(before.name)
             before = None
         self._pods[pod.name] = pod

@@ -16,17 +16,23 @@ from reserver.kube.views import (
     store_view,
     volume_view,
 )
+from reserver.reservations.reservation import Phase, Written
 from reserver.scheduling.state import State
-from tests.builders import name, requested
+from reserver.wire.objects import decode
+from reserver.wire.pods import PodObject
+from tests.builders import name, ref, requested, reservation
 
 
 def raw(document: object) -> msgspec.Raw:
     return msgspec.Raw(json.dumps(document).encode())
 
 
-def pod(pod_name: str, node: str = "", cpu: str = "1", uid: str = "") -> msgspec.Raw:
+def pod(
+    pod_name: str, node: str = "", cpu: str = "1", uid: str = "", revision: int = 1
+) -> msgspec.Raw:
     containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
     metadata = {"name": pod_name, "namespace": "shop", "uid": uid or f"uid-{pod_name}"}
+    metadata["resourceVersion"] = str(revision)
     return raw({"metadata": metadata, "spec": {"nodeName": node, "containers": containers}})
 
 
@@ -90,6 +96,23 @@ def test_a_replaced_pod_is_counted_as_it_is_now(state: State) -> None:
     listed(view, [pod("a", "worker-1", cpu="3")])
     listed(view, [pod("a", "worker-1", cpu="1", uid="new")])
     assert requested(state, "worker-1") == 1000
+
+
+def test_late_events_of_a_pod_whose_successor_was_read_already_change_nothing(
+    state: State,
+) -> None:
+    """A hold for the successor is not ended by its predecessor's last moments."""
+    view = pod_view(state)
+    view.changed(pod("web", node="worker-1", uid="old", revision=2))
+    state.ledger.put(reservation("a", owners=("web",), cpu="1"), Written(5, 5))
+    successor = decode(PodObject, pod("web", uid="new", revision=9)).value()
+    state.pod_seen(successor)
+    view.changed(pod("web", node="worker-1", uid="old", revision=7))
+    view.deleted(pod("web", node="worker-1", uid="old", revision=8))
+    assert state.pods == {name("web"): successor}
+    assert state.ledger.phase(ref("a")) is Phase.ACTIVE
+    view.deleted(pod("web", uid="new", revision=10))
+    assert state.pods == {}
 
 
 def test_nodes_come_and_go(state: State) -> None:
