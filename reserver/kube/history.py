@@ -11,7 +11,7 @@ What is not known holds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Protocol
@@ -32,6 +32,7 @@ _FARTHEST = 50_000
 
 _NEAREST = 50
 _ROUNDS = 20
+_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
 _TIMEOUT_S = 3
 """After so long the API server ends the watch, in seconds; 2 s before, a bookmark says that all has
 been told (`nextBookmarkTime` in its cache_watcher.go), or how far it has come."""
@@ -84,7 +85,7 @@ class History:
         What cannot be read stays unknown, and a line in the log says so.
         """
         bindings = PodPast()
-        reached = await self._read(self._pods, bindings)
+        reached = await _patiently(self._pods, lambda: self._read(self._pods, bindings))
         recall = self._ledger.recall_binding
         unsure = [
             (pod, exact) for pod, exact in bindings.bindings() if not recall(pod, exact=exact)
@@ -98,30 +99,43 @@ class History:
         log.info("history read", resource_versions_back=reached, unsure=len(unsure))
 
     async def _date_entries(self, store: Collection, since: int) -> None:
-        """Let the ledger know which entries stood at a resourceVersion, and when others came."""
+        """Let the ledger know when entries were written, if after a resourceVersion."""
         past = StorePast(self._home)
+        if await _patiently(store, lambda: self._read_entries(store, since, past)):
+            for ref, identity, when in past.entries():
+                self._ledger.narrow(ref, identity, when)
+
+    async def _read_entries(self, store: Collection, since: int, past: StorePast) -> int:
+        """Read what stood in a store at a resourceVersion, and what was written after it.
+
+        If etcd has forgotten how all stood then (it is compacted every five minutes), the events
+        before tell of some of it.
+        """
         at = {"resourceVersion": str(since), "resourceVersionMatch": "Exact"}
         try:
             listed = await self._client.get(store.path, {**store.selector, **at})
-            for item in decode(ObjectList, listed).items or ():
-                past.take(WatchEvent("ADDED", item))
-            if await self._reach(store, since, await self._revision(store), past):
-                for ref, identity, when in past.entries():
-                    self._ledger.narrow(ref, identity, when)
-        except (ApiError, InvalidInput) as exc:
-            log.warning("history not known", collection=store.path, why=str(exc))
+        except ApiError as exc:
+            if exc.status != HTTPStatus.GONE:
+                raise
+            return await self._read(store, past)
+        for item in decode(ObjectList, listed).items or ():
+            past.take(WatchEvent("ADDED", item))
+        now = await self._revision(store)
+        return now - since if await self._reach(store, since, now, past) else 0
 
     async def _read(self, collection: Collection, past: Past) -> int:
-        """Read the past of a collection; return how many resourceVersions it reaches back."""
-        try:
-            now = await self._revision(collection)
-            back = min(_FARTHEST, now - 1)
-            while back >= _NEAREST:
-                if await self._reach(collection, now - back, now, past):
-                    return back
-                back = back * 3 // 4
-        except (ApiError, InvalidInput) as exc:
-            log.warning("history not known", collection=collection.path, why=str(exc))
+        """Read the past of a collection; return how many resourceVersions it reaches back.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+            InvalidInput: it answered with something else.
+        """
+        now = await self._revision(collection)
+        back = min(_FARTHEST, now - 1)
+        while back >= _NEAREST:
+            if await self._reach(collection, now - back, now, past):
+                return back
+            back = back * 3 // 4
         return 0
 
     async def _revision(self, collection: Collection) -> int:
@@ -156,6 +170,20 @@ class History:
                     return False
                 raise
         raise ApiError(0, "Timeout", "the API server does not come to an end of it")
+
+
+async def _patiently(collection: Collection, read: Callable[[], Awaitable[int]]) -> int:
+    """Return what reading gives, begun anew while the API server is away; 0 if it fails."""
+    for pause in _PAUSES_S:
+        try:
+            return await read()
+        except (ApiError, InvalidInput) as exc:
+            why = str(exc)
+            if not isinstance(exc, ApiError) or exc.is_definite:
+                break
+        await asyncio.sleep(pause)
+    log.warning("history not known", collection=collection.path, why=why)
+    return 0
 
 
 def _take(line: bytes, until: int, past: Past) -> int:

@@ -80,9 +80,18 @@ async def test_a_watch_that_ends_early_goes_on() -> None:
     assert ledger.phase(NAMED.ref) is Phase.CLAIMED
 
 
+async def test_it_is_read_anew_when_the_api_server_was_away(pauses: list[float]) -> None:
+    _, ledger = await read(
+        NO_ANSWER, now(1000), [NO_ANSWER], now(1001), [shown("DELETED", 950, NAMED), bookmark(1001)]
+    )
+    assert ledger.phase(NAMED.ref) is Phase.CLAIMED
+    assert [pause for pause in pauses if pause] == [0.2, 0.5]
+
+
+@pytest.mark.usefixtures("pauses")
 async def test_one_that_never_comes_to_an_end_is_given_up() -> None:
     with capture_logs() as logs:
-        await read(now(1000), *[[]] * 20)
+        await read(*[now(1000), *[[]] * 20] * 7)
     assert "does not come to an end" in logs[0]["why"]
 
 
@@ -100,14 +109,15 @@ async def test_an_object_that_cannot_be_read_costs_no_other() -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        (NO_ANSWER,),
-        (now(1000), NO_ANSWER),
+        (NO_ANSWER,) * 7,
+        (now(1000), NO_ANSWER) * 7,
         (now(1000), [b"not json"]),
         (now(1000), *[refused(410)] * 11),
         ({"metadata": {"resourceVersion": "opaque"}},),
     ],
     ids=["no answer", "no watch", "nonsense", "remembers nothing", "no number"],
 )
+@pytest.mark.usefixtures("pauses")
 async def test_without_history_everything_holds(script: tuple[Any, ...]) -> None:
     _, ledger = await read(*script)
     assert ledger.phase(NAMED.ref) is Phase.ACTIVE
@@ -137,18 +147,18 @@ TEXT = json.dumps({**SPEC, "ttl": "0"})
         (store(700, named=TEXT), [edited(980, named=TEXT, more="{}")], Phase.CLAIMED),
         (store(700, named=TEXT), [edited(960), edited(980, named=TEXT)], Phase.ACTIVE),
         (store(700), [edited(980, named=TEXT)], Phase.ACTIVE),
-        (refused(410), None, Phase.ACTIVE),
+        (refused(410), [edited(940, named=TEXT), edited(980, named=TEXT)], Phase.CLAIMED),
+        (refused(410), [edited(980, named=TEXT)], Phase.ACTIVE),
         (store(700, named=TEXT), [EXPIRED], Phase.ACTIVE),
     ],
-    ids=["older", "written again since", "younger", "nobody knows", "not remembered"],
+    ids=["older", "anew since", "younger", "seen before", "perhaps younger", "not remembered"],
 )
 async def test_an_entry_that_may_be_younger_is_looked_up(
-    listed: Any, edits: list[Any] | None, phase: Phase
+    listed: Any, edits: list[Any], phase: Phase
 ) -> None:
     items = {"items": [listed]} if isinstance(listed, dict) else listed
     script: list[Any] = [now(1000), [shown("DELETED", 950, NAMED), bookmark(1000)], items]
-    if edits is not None:
-        script += [now(1000), [*edits, bookmark(1000)]]
+    script += [now(1000), [*edits, bookmark(1000)]]
     client, ledger = await read(*script, stores=(Watched("/stores"),), listed_at=990)
     assert ledger.phase(NAMED.ref) is phase
     assert client.requests[2].params == {
