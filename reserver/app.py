@@ -30,6 +30,7 @@ from reserver.kube.lease import Lease
 from reserver.kube.object_booking import ObjectBooking
 from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.objects import ObjectStore
+from reserver.kube.placer import Notice, Placer
 from reserver.kube.reflector import Reflector
 from reserver.kube.reviewer import Reviewer
 from reserver.kube.status import StatusWriter
@@ -241,21 +242,29 @@ def _wire(
     apply = Apply(client, clock)
     waker = Waker(apply, clock)
     recorder = Recorder(client, clock)
+    placer = Placer(clock, waker.freed, lambda notice: _tell_placed(recorder, stores, notice))
     statuses = StatusWriter(client, recorder.warn, clock, tell)
-    object_statuses = ObjectStatusWriter(client, partial(recorder.warn, kind=KIND), clock)
+    object_statuses = ObjectStatusWriter(
+        client, partial(recorder.warn, kind=KIND), clock, placer.refused
+    )
 
     def touched(ref: Ref) -> None:
         (statuses if ref.configmap else object_statuses).touched(ref)
         cleaner.touched(ref)
+        placer.touched(ref)
         tell(ref)
 
-    state = State(waker.freed, touched)
+    def freed(node: str) -> None:
+        waker.freed(node)
+        placer.eased(node)
+
+    state = State(freed, touched, placer.eased)
     report = partial(recorder.report, kind=KIND)
     stores = Stores(
         Store(state.ledger, clock, recorder.report, touched),
         ObjectStore(state.ledger, clock, report, touched, settings.namespace),
     )
-    cleaner = Cleaner(apply, clock, partial(_tell_over, recorder))
+    cleaner = Cleaner(apply, clock, partial(_tell_over, recorder), placer.refused)
     cluster = tuple(_cluster_reflectors(client, state))
     written = (
         *_store_reflectors(settings, client, stores.configmaps),
@@ -265,7 +274,9 @@ def _wire(
     pods = next(reflector for reflector in cluster if reflector.path == PODS)
     history = History(client, state.ledger, pods, written, settings.namespace)
     writers = (statuses, object_statuses)
-    watched = Watched(state, stores, recorder, cleaner, waker, writers, reflectors, clock, lease)
+    watched = Watched(
+        state, stores, recorder, cleaner, waker, placer, writers, reflectors, clock, lease
+    )
     return watched, apply, history
 
 
@@ -273,6 +284,18 @@ def _tell_over(recorder: Recorder, edit: Edit | Deletion) -> None:
     """Leave an event behind for a Reservation that was deleted: nothing else tells of it then."""
     if isinstance(edit, Deletion):
         recorder.over(edit)
+
+
+def _tell_placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
+    """Leave an event behind where a reservation is written."""
+    metadata = stores.metadata(notice.ref)
+    if metadata is None:
+        return  # It has just been removed.
+    write = recorder.warn if notice.is_warning else recorder.note
+    if notice.ref.configmap:
+        write(metadata, notice.reason, f"{notice.ref.key}: {notice.message}")
+    else:
+        write(metadata, notice.reason, notice.message, KIND)
 
 
 def _cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
@@ -327,3 +350,4 @@ async def _complete(watched: Watched, history: History) -> None:
             pods=len(watched.state.pods),
             reservations=len(watched.state.ledger),
         )
+        tasks.create_task(watched.placer.run(watched.state))

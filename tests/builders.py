@@ -8,6 +8,7 @@ from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.reservations.owner import OwnerRule
+from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
 from reserver.reservations.reservation import Policy, Ref, Reservation
 from reserver.scheduling.state import State
 from reserver.wire.identity import identified
@@ -88,6 +89,8 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
     yields_above: int | None = None,
     rules: Iterable[OwnerRule] = (),
     reusable: bool = False,
+    placement: Placement = ANYWHERE,
+    placed: Mapping[str, int] | None = None,
     **resources: str,
 ) -> Reservation:
     """Return a reservation; one slot holds the resources and one of the node's pods."""
@@ -103,7 +106,14 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
         yields_above=yields_above,
         rules=tuple(rules),
         reusable=reusable,
+        placement=placement,
+        placed=parts(placed or {}),
     )
+
+
+def parts(slots: Mapping[str, int]) -> Parts:
+    """Return so many slots on each node."""
+    return tuple(Part(node, number) for node, number in slots.items())
 
 
 def rule(pod: str = "", controller: Controller = NO_CONTROLLER, **labels: str) -> OwnerRule:

@@ -167,7 +167,7 @@ def read_entry(raw: bytes) -> object:
             first = entries.reservations[0]
             _check_edit(edits.remove(ref, text, lambda each, over=first: each.ref == over.ref))  # type: ignore[misc]
         elif entries.unstamped:
-            _check_edit(edits.stamp(ref, text, entries.reservations[0]))
+            _check_edit(edits.complete(ref, text, entries.reservations[0], ()))
     return None
 
 

@@ -177,15 +177,30 @@ class Case:
 
     def _holds(self, life: Life, node: str, span: Span, for_pod: Pod) -> Amounts:
         """Return what an entry holds for others than a pod, at the least."""
-        if life.entry.node != node or life.entry.starts > span.since:
+        slots, _ = life.least_on(node, span.since, span.revision)
+        if not self.is_placed(life, node, span) or life.entry.starts > span.since:
             return {}
         if life.expires is not None and life.expires <= span.until:
             return {}
-        claimants = self._claimants(life, span)
+        claimants = self._claimants(life, span) - self._claimed_elsewhere(life, node)
         if for_pod.name in life.entry.owners:
             claimants.add(for_pod.uid)
-        left = max(0, life.entry.slots - len(claimants))
+        left = max(0, slots - len(claimants))
         return {name: left * value for name, value in life.entry.resources.items()}
+
+    def is_placed(self, life: Life, node: str, span: Span) -> bool:
+        """Return whether an entry certainly was on a node all the time."""
+        slots, since = life.least_on(node, span.since, span.revision)
+        # Where its node went it may have been moved, which is written a moment later.
+        return slots > 0 and (bool(life.entry.node) or self.world.stood(node, since))
+
+    def _claimed_elsewhere(self, life: Life, node: str) -> set[str]:
+        """Return the pods that took a slot on another node where an entry was placed."""
+        return {
+            claim.pod.uid
+            for claim in self.claims.get(life, ())
+            if claim.pod.binding and claim.pod.binding.node in life.nodes - {node}
+        }
 
     def _claimants(self, life: Life, span: Span) -> set[str]:
         """Return the pods that may have taken a slot, or may be about to."""

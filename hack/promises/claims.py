@@ -67,7 +67,7 @@ def _about(
         kind=kind,
         revision=moment.revision,
         at=moment.at,
-        node=life.entry.node,
+        node=life.node,
         pod=claim.pod.name if claim else "",
         entry=str(life.place),
         sums=sums or {},

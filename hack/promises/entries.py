@@ -16,7 +16,10 @@ DEFAULT_TTL_S = 24 * 3600.0
 _SHORT = ("pod", "namespace", "cpu", "mem", "expire")
 _LONG = ("reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli", "expireAt")
 _SPEC_FIELDS = frozenset(
-    ("owners", "resources", "slots", "node", "startsAt", "expiresAt", "ttl", "policy", "reusable")
+    (
+        *("owners", "resources", "slots", "node", "startsAt", "expiresAt", "ttl", "policy"),
+        *("reusable", "placement", "placements"),
+    )
 )
 
 
@@ -49,12 +52,17 @@ class Place(NamedTuple):
         return f"{self.configmap}/{self.key}{item}"
 
 
+Parts = tuple[tuple[str, int], ...]
+"""Slots by node."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """What an entry says; equal ones are the same reservation.
 
     Attributes:
-        node: whose capacity it holds; empty for an entry that cannot be read and holds nothing.
+        node: whose capacity it holds; empty for an entry that cannot be read and holds nothing, and
+            for one that Reserver places.
         owners: as ``namespace/name``.
         resources: what one slot holds.
         slots: how many pods may claim it.
@@ -62,6 +70,8 @@ class Entry:
         expires: unix seconds, None if it does not say.
         ttl_s: how long it lives from when it is seen; None for ever, or if it says `expires`.
         require: owners may land nowhere else.
+        placement: where Reserver may put it, as JSON.
+        placements: where it has: slots by node. Not part of what the entry says.
         broken: what is written there, if it cannot be read.
     """
 
@@ -73,6 +83,8 @@ class Entry:
     expires: float | None = None
     ttl_s: float | None = None
     require: bool = False
+    placement: str = ""
+    placements: Parts = field(default=(), compare=False)
     broken: str = ""
 
 
@@ -92,6 +104,11 @@ def read_key(configmap: str, key: str, text: str) -> dict[Place, Entry]:
         return {place: _spec(document, configmap.partition("/")[0])}
     except (ValueError, TypeError, KeyError, AttributeError):
         return {place: Entry(broken=text)}
+
+
+def read_parts(written: Any) -> Parts:  # noqa: ANN401 - whatever YAML can hold
+    """Return where an entry says that it was placed."""
+    return tuple((str(part["node"]), int(part["slots"])) for part in written or ())
 
 
 def _parse(text: str) -> Any:  # noqa: ANN401 - whatever YAML can hold
@@ -143,10 +160,13 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
     if "ttl" in document:
         ttl_s = duration(str(document["ttl"]))
     resources = {"pods": 1, **amounts(document["resources"])}
-    if not owners or not document["node"] or min(resources.values()) < 0:
-        raise ValueError("names no owner or no node, or holds less than nothing")
+    node, placement = document.get("node") or "", document.get("placement")
+    if not owners or min(resources.values()) < 0 or (node and placement is not None):
+        raise ValueError("names no owner, or a node and a placement, or holds less than nothing")
     return Entry(
-        node=document["node"],
+        node=node,
+        placement=json.dumps(placement, sort_keys=True) if placement else "",
+        placements=() if node else read_parts(document.get("placements")),
         owners=frozenset(f"{o.get('namespace') or namespace}/{o['name']}" for o in owners),
         resources=resources,
         slots=int(document.get("slots", 1)),

@@ -27,7 +27,7 @@ def _taken_by(case: Case, pod: Pod, binding: Binding) -> Iterator[Violation]:
     if not held or offered is None:
         return
     taken = case.taken(binding.node, span, pod)
-    seats = [seat for seat in case.seats(pod, span) if seat.entry.node == binding.node]
+    seats = [seat for seat in case.seats(pod, span) if binding.node in seat.nodes]
     slot = total(seat.entry.resources for seat in seats)
     for resource, wanted in state.requests.items():
         # On its seat an owner stands before what was written onto the node after it.
@@ -60,8 +60,13 @@ def _later(case: Case, places: Iterable[str], seats: Iterable[Life]) -> set[str]
     return {
         place
         for place in places
-        if lives_at[place][-1].written.revision > first or lives_at[place][-1].entry.starts > 0
+        if _turn(lives_at[place][-1]) > first or lives_at[place][-1].entry.starts > 0
     }
+
+
+def _turn(life: Life) -> int:
+    """Return the revision at which an entry took its turn where it holds."""
+    return life.moves[-1][0].revision if life.moves else life.written.revision
 
 
 def off_seat(case: Case) -> Iterator[tuple[bool, Violation]]:
@@ -69,15 +74,19 @@ def off_seat(case: Case) -> Iterator[tuple[bool, Violation]]:
     for pod in case.world.pods:
         if pod.binding is None or not case.is_judged(pod):
             continue
-        seats = case.seats(pod, case.span(pod.binding))
-        if len(seats) == 1 and seats[0].entry.node != pod.binding.node:
-            yield from _judge_seat(case, pod, pod.binding, seats[0])
+        span = case.span(pod.binding)
+        seats = case.seats(pod, span)
+        if len(seats) != 1 or pod.binding.node in seats[0].nodes:
+            continue
+        nodes = sorted(n for n in seats[0].nodes if case.is_placed(seats[0], n, span))
+        if nodes:
+            yield from _judge_seat(case, pod, pod.binding, seats[0], nodes[0])
 
 
 def _judge_seat(
-    case: Case, pod: Pod, binding: Binding, seat: Life
+    case: Case, pod: Pod, binding: Binding, seat: Life, node: str
 ) -> Iterator[tuple[bool, Violation]]:
-    node, forbidden = seat.entry.node, seat.entry.require
+    forbidden = seat.entry.require
     before = Moment(binding.moment.revision - 1, binding.moment.at)
     if not forbidden and not fits(case, pod, node, before):
         return

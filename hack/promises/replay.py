@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from hack.promises.amounts import amounts, pod_requests
-from hack.promises.entries import DEFAULT_TTL_S, Entry, Place, read_key
+from hack.promises.entries import DEFAULT_TTL_S, Entry, Place, read_key, read_parts
 from hack.promises.history import Gap, History, Line, Moment
 from hack.promises.world import Binding, Life, Node, NodeState, Pod, PodState, World
 
@@ -217,9 +217,10 @@ class _Store:
                 yield replace(living.pop(place), gone=gone, deleted=deleted, in_gap=gap is not None)
             for place, entry in now.items():
                 if place in living:
-                    living[place] = replace(living[place], entry=entry)
+                    living[place] = living[place].placed(entry, line.moment)
                 else:
-                    living[place] = Life(place, entry, entry, line.moment)
+                    life = Life(place, entry, entry, line.moment)
+                    living[place] = life.placed(entry, line.moment)
         end = _gone(lines, self.gaps)
         yield from (replace(life, gone=end, in_gap=end is not None) for life in living.values())
 
@@ -239,7 +240,12 @@ class _Object(_Store):
     holds_many = False
 
     def _entries(self, item: Mapping[str, Any]) -> dict[Place, Entry]:
-        return read_key(self.configmap, item["metadata"]["name"], json.dumps(item.get("spec")))
+        entries = read_key(self.configmap, item["metadata"]["name"], json.dumps(item.get("spec")))
+        parts = read_parts((item.get("status") or {}).get("placements"))
+        return {
+            place: entry if entry.node else replace(entry, placements=parts)
+            for place, entry in entries.items()
+        }
 
 
 def _goes_on(life: Life, now: Mapping[Place, Entry]) -> bool:

@@ -39,7 +39,7 @@ def _holds(case: Case, pod: Pod, node: str, moment: Moment) -> Iterator[Amounts]
     """Yield what entries may hold for others; also one that was written a moment ago."""
     for life in case.world.lives_on.get(node, ()):
         if life.stands(moment.revision) and ended(case, life) > moment.at:
-            slots = life.entry.slots - (pod.name in life.entry.owners)
+            slots = life.most_on(node) - (pod.name in life.entry.owners)
             yield {name: amount * slots for name, amount in life.entry.resources.items()}
 
 

@@ -31,7 +31,7 @@ def reservation_lost(case: Case) -> Iterator[Violation]:
             kind=Kind.EDIT_VANISHED if broken else Kind.RESERVATION_LOST,
             revision=life.gone.revision,
             at=life.gone.at,
-            node=life.entry.node,
+            node=life.node,
             entry=str(life.place),
             sums={"owners": " ".join(sorted(life.entry.owners)), "expires": life.expires or ""},
             text="gone from the store, not expired, claimed or removed by the manager",

@@ -75,7 +75,7 @@ def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
         if over < case.earliest(moment.at) - case.rules.grace_s:
             late = {"seconds": round(moment.at - over, 1)}
             text = "refused because of a reservation that was over"
-            yield _stale(wait, moment, lives[-1].entry.node, late, text)
+            yield _stale(wait, moment, lives[-1].node, late, text)
 
 
 def _waited_too_long(case: Case, wait: Wait) -> Iterator[Violation]:
@@ -85,7 +85,7 @@ def _waited_too_long(case: Case, wait: Wait) -> Iterator[Violation]:
         return
     outages = [o.until for o in case.world.history.outages if o.since <= wait.end]
     start = max([wait.said[0].at, *outages, *(ended(case, life) for life in lives)])
-    node = lives[-1].entry.node
+    node = lives[-1].node
     if wait.end - start > case.rules.patience_s and _fits(case, wait.pod, node, start, wait.end):
         waited = {"seconds": round(wait.end - start, 1)}
         text = "kept waiting though the hold was over and there was room"

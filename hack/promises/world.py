@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from hack.promises.amounts import Amounts
-from hack.promises.entries import Entry, Place
+from hack.promises.entries import Entry, Parts, Place
 from hack.promises.history import History, Moment
 
 ENDLESS = 2**63
@@ -126,6 +126,7 @@ class Life:
         gone: when it may have gone at the earliest; None while it stands.
         in_gap: it went while nobody showed us.
         deleted: the whole ConfigMap went.
+        moves: where Reserver has placed it, if it names no node, and since when each time.
     """
 
     place: Place
@@ -135,6 +136,50 @@ class Life:
     gone: Moment | None = None
     in_gap: bool = False
     deleted: bool = False
+    moves: tuple[tuple[Moment, Parts], ...] = ()
+
+    def placed(self, now: Entry, moment: Moment) -> Life:
+        """Return it as it is written at a moment, perhaps as placed elsewhere."""
+        before = self.moves[-1][1] if self.moves else ()
+        if now.placements == before:
+            return replace(self, entry=now)
+        return replace(self, entry=now, moves=(*self.moves, (moment, now.placements)))
+
+    @property
+    def node(self) -> str:
+        """Return its node, or the first where it was placed last; empty if there is none."""
+        last = self.moves[-1][1] if self.moves else ()
+        return self.entry.node or (last[0][0] if last else "")
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """Return all nodes where it ever was."""
+        if self.entry.node:
+            return frozenset({self.entry.node})
+        return frozenset(node for _, parts in self.moves for node, _ in parts)
+
+    def most_on(self, node: str) -> int:
+        """Return the most slots that it ever had on a node."""
+        if self.entry.node:
+            return self.entry.slots if node == self.entry.node else 0
+        return max((dict(parts).get(node, 0) for _, parts in self.moves), default=0)
+
+    def least_on(self, node: str, since: float, revision: int) -> tuple[int, float]:
+        """Return the fewest slots that it had on a node from a time to a revision, and since when.
+
+        Args:
+            node: the node.
+            since: unix seconds.
+            revision: the last one.
+        """
+        if self.entry.node:
+            return (self.entry.slots if node == self.entry.node else 0), self.written.at
+        before = [move for move in self.moves if move[0].at <= since]
+        after = [m for m in self.moves if m[0].at > since and m[0].revision <= revision]
+        if not before:
+            return 0, since
+        slots = (dict(parts).get(node, 0) for _, parts in (before[-1], *after))
+        return min(slots), before[-1][0].at
 
     @property
     def expires(self) -> float | None:
@@ -189,7 +234,7 @@ class World:
     @cached_property
     def lives_on(self) -> Mapping[str, tuple[Life, ...]]:
         """Return the lives that held something on a node, by its name."""
-        return _grouped((life.entry.node, life) for life in self.lives)
+        return _grouped((node, life) for life in self.lives for node in life.nodes)
 
     @cached_property
     def naming(self) -> Mapping[str, tuple[Life, ...]]:
@@ -203,6 +248,10 @@ class World:
             return None
         names = {name for state in states for name in state.allocatable}
         return {name: max(s.allocatable.get(name, 0) for s in states) for name in names}
+
+    def stood(self, node: str, since: float) -> bool:
+        """Return whether a node has not been deleted since a time (unix seconds)."""
+        return not any(life.gone and life.gone.at >= since for life in self.nodes.get(node, ()))
 
     def node_states(self, node: str, since: float, revision: int) -> Iterator[NodeState]:
         """Yield what a node was from a time (unix seconds) to a revision."""

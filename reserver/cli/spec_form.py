@@ -39,7 +39,7 @@ def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa:
         InvalidInput: a field is not acceptable; the error carries its path.
     """
     specform.read(document, Ref(namespace, "", name), now)
-    written = specform.convert(document)
+    written = specform.convert(document, specform.EntrySpec)
     for attribute, refusal in _NOT_SENT.items():
         if getattr(written, attribute):
             raise InvalidInput(*refusal)

@@ -76,7 +76,7 @@ class Spec:
 
     Attributes:
         owners: who may claim it; never empty.
-        node: the node whose capacity to hold; without it `placement` says where it may be.
+        node: the node whose capacity to hold; without it the server chooses one.
         resources: what one slot holds, as Kubernetes quantities.
         slots: how many pods may claim it.
         starts_at: holds from here on; None for at once. With an offset from UTC.
@@ -86,7 +86,7 @@ class Spec:
         reusable: a slot comes back when its pod goes.
         preemptible: pods of higher priority than `priority` may take the hold.
         priority: as in a PriorityClass; for `preemptible` only.
-        placement: where it may be, as ``placement`` of docs/reservations.md in JSON.
+        placement: where the server may put it, as ``placement`` of docs/reservations.md in JSON.
     """
 
     owners: Sequence[PodOwner | OwnerRule]
@@ -101,6 +101,13 @@ class Spec:
     preemptible: bool = False
     priority: int | None = None
     placement: Mapping[str, Any] | None = None
+
+
+class PlacedSlots(NamedTuple):
+    """So many slots on a node, claimed ones included."""
+
+    node: str
+    slots: int
 
 
 class Claim(NamedTuple):
@@ -123,6 +130,7 @@ class Reservation:
         is_backed: it holds, and its node has the room.
         message: why it is not backed; empty when it is.
         claims: the slots that are taken.
+        placements: where it holds; empty while it has no place.
     """
 
     name: str
@@ -133,6 +141,7 @@ class Reservation:
     is_backed: bool
     message: str
     claims: tuple[Claim, ...]
+    placements: tuple[PlacedSlots, ...] = ()
 
 
 class ChangeKind(StrEnum):

@@ -42,8 +42,17 @@ class Cleaner:
         apply: Apply,
         clock: Callable[[], float],
         done: Callable[[Edit | Deletion], None] = lambda _: None,
+        refused: Callable[[Ref, ApiError], None] = lambda *_: None,
     ) -> None:
-        """Edit through `apply`; `clock` gives unix seconds; `done` is told of each edit made."""
+        """Edit what is due.
+
+        Args:
+            apply: to edit through.
+            clock: unix seconds.
+            done: is told of each edit made.
+            refused: is told of each key that the API server did not let us write, and why.
+        """
+        self._refused = refused
         self._apply = apply
         self._clock = clock
         self._done = done
@@ -82,6 +91,9 @@ class Cleaner:
                     where = str(batch[0].ref)
                     log.warning("store cannot be tidied, retrying", key=where, why=str(exc))
                     failed |= dict.fromkeys(edit.ref for edit in batch)
+                    if exc.is_definite:
+                        for edit in batch:
+                            self._refused(edit.ref, exc)
                     if not exc.is_definite:  # Else other places may be allowed.
                         left = (edit.ref for later in batches for edit in later)
                         self._touched |= failed | dict.fromkeys(left)

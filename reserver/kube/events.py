@@ -134,6 +134,14 @@ class Recorder:
             own = (store.namespace, store.name, store.uid, store.resource_version)
             self._put(_Subject(kind, *own), reason, message, more)
 
+    def note(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
+        """Have a Normal event written on a store, unless there are too many; returns at once."""
+        count = self._counts.get((store.uid, reason), 0) + 1
+        self._counts[store.uid, reason] = count
+        if count <= _BURST and not self._queue.full():
+            about = _Subject(kind, store.namespace, store.name, store.uid, store.resource_version)
+            self._queue.put_nowait(_Event(about, reason, message[:_MAX_MESSAGE], is_warning=False))
+
     def over(self, deletion: Deletion) -> None:
         """Have an event written on a Reservation that was deleted because it is over."""
         namespace, _, name, _ = deletion.ref

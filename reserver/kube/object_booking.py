@@ -117,7 +117,9 @@ class ObjectBooking:
 
     async def _insert_one(self, specs: Mapping[Ref, str]) -> Outcome:
         ((ref, text),) = specs.items()
-        return await self._create(ref, manifest(ref, text))
+        outcome = await self._create(ref, manifest(ref, text))
+        await self._store.placed(ref)
+        return outcome
 
     async def _insert_set(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
         first, *others = specs
@@ -136,6 +138,8 @@ class ObjectBooking:
         if outcome is not None:
             log.warning("set of reservations taken back", first=str(first), why=str(outcome))
             await self._store.take_back(set_id)
+        for ref in specs:
+            await self._store.placed(ref)
         return outcome
 
     async def _create(self, ref: Ref, body: object) -> Outcome:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
 from time import perf_counter
@@ -66,8 +67,22 @@ class ObjectStatusWriter:
         writes: how many writes were made.
     """
 
-    def __init__(self, client: ApiClient, warn: Warn, clock: Callable[[], float]) -> None:
-        """Write through a client; `clock` gives unix seconds."""
+    def __init__(
+        self,
+        client: ApiClient,
+        warn: Warn,
+        clock: Callable[[], float],
+        refused: Callable[[Ref, ApiError], None] = lambda *_: None,
+    ) -> None:
+        """Write the status of objects.
+
+        Args:
+            client: to write through.
+            warn: has a Warning event written.
+            clock: unix seconds.
+            refused: is told of each object that the API server did not let us write, and why.
+        """
+        self._refused = refused
         self._client = client
         self._warn = warn
         self._clock = clock
@@ -134,6 +149,8 @@ class ObjectStatusWriter:
         reservation = known.reservation
         if reservation is None:
             return invalid(known.entries.problems[0], known.said, generation, now)
+        # Where it is placed is written with all else, and so it need not be written before.
+        reservation = replace(reservation, placed=state.ledger.placed(reservation))
         status = shortages.status(reservation, state.ledger)
         claims = _claims(state.ledger.claimants(ref), state, show_moment(now))
         return valid(reservation, status, claims, known.said, generation, now)
@@ -162,6 +179,8 @@ class ObjectStatusWriter:
         self._failed[ref] = None
         if error.status == HTTPStatus.CONFLICT:
             return
+        if error.is_definite:
+            self._refused(ref, error)
         fault = advice(error)
         if fault != self._fault:  # One line for one fault, however often it is retried.
             log.warning("status cannot be written, retrying", reservation=str(ref), why=fault)

@@ -18,6 +18,7 @@ from reserver.wire.reservation import (
     ReservationObject,
     ReservationStatus,
     read_object,
+    with_placements,
 )
 from reserver.wire.store import Entries, Problem
 
@@ -31,6 +32,10 @@ class Known:
     spec: bytes
     entries: Entries
     said: ReservationStatus | None
+
+    def is_of(self, item: ReservationObject) -> bool:
+        """Return whether an object as it is now says the same in its spec."""
+        return self.metadata.uid == item.metadata.uid and self.spec == bytes(item.spec)
 
     @property
     def reservation(self) -> Reservation | None:
@@ -93,12 +98,8 @@ class ObjectStore:
         self._ledger.advance(self._clock())
         name = (item.metadata.namespace, item.metadata.name)
         before = self._known.get(name)
-        if (
-            before is not None
-            and before.metadata.uid == item.metadata.uid
-            and before.spec == bytes(item.spec)
-        ):
-            before.metadata, before.said = item.metadata, item.said()
+        if before is not None and before.is_of(item):
+            self._update(before, item, listed=listed)
             self._sets.put(item.ref, item.metadata)
             if self.due_edit(item.ref, self._clock()):
                 self._touched(item.ref)  # A deletion may have failed because of this write.
@@ -152,7 +153,7 @@ class ObjectStore:
         if expected.uid:
             return expected.uid == item.metadata.uid
         found = read_object(item, self._clock(), self._home)
-        return found.reservations == expected.entries.reservations
+        return found.says_what(expected.entries)
 
     def written(self, ref: Ref, uid: str) -> None:
         """Take note that an expected object was written, and of its UID."""
@@ -192,6 +193,10 @@ class ObjectStore:
             self._waiting.append((condition, seen))
             await seen
 
+    async def placed(self, ref: Ref) -> None:
+        """Wait until the status of an object says where it is placed, as far as it is."""
+        await self.until(lambda: not self._is_unrecorded(ref))
+
     async def as_seen(self, ref: Ref, text: str) -> Known | None:
         """Return an object if its spec is still the one that was seen, None if it is not.
 
@@ -202,7 +207,8 @@ class ObjectStore:
             return known if known is not None and known.text == text else None
         await self.until(lambda: ref not in self._expected)
         known = self.known(ref)
-        return known if known is not None and known.entries == expected.entries else None
+        is_same = known is not None and known.entries.says_what(expected.entries)
+        return known if is_same else None
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
         """Return spec and meaning of an object, written or being written; None without one."""
@@ -217,11 +223,22 @@ class ObjectStore:
         known = self._known.get((item.metadata.namespace, item.metadata.name))
         if (
             known is not None
-            and known.metadata.uid == item.metadata.uid
+            and known.is_of(item)
             and known.metadata.revision <= item.metadata.revision
-            and known.spec == bytes(item.spec)
         ):
-            known.metadata, known.said = item.metadata, item.said()
+            self._update(known, item)
+
+    def _update(self, known: Known, item: ReservationObject, *, listed: bool = False) -> None:
+        """Take an object whose spec is what it was."""
+        when = written(item.metadata, known.metadata, listed=listed)
+        known.metadata, known.said = item.metadata, item.said()
+        before = known.reservation
+        after = before and with_placements(before, known.said)
+        if after is not None and after != before:
+            known.entries = Entries((after,))
+            self._ledger.put(after, when)
+            self._touched(item.ref)
+        self._wake()
 
     def names(self) -> tuple[Name, ...]:
         """Return namespace and name of the objects that are read, or written and not yet read."""
@@ -270,6 +287,13 @@ class ObjectStore:
             reason = (self._ledger.phase(ref) or Phase.EXPIRED).value
         return Deletion(ref, known.path, metadata.uid, metadata.resource_version, reason)
 
+    def _is_unrecorded(self, ref: Ref) -> bool:
+        """Return whether an object does not say where it is placed, or is about to be there."""
+        known = self.known(ref)
+        if known is None or known.reservation is None:
+            return known is None and ref in self._expected
+        return self._ledger.placed(known.reservation) != known.reservation.placed
+
     def _abandon(self, set_id: str) -> None:
         for ref in self._sets.abandon(set_id):
             self._touched(ref)
@@ -299,10 +323,11 @@ class ObjectStore:
                 seen.set_result(None)
 
     def _is_over(self, ref: Ref, known: Known) -> bool:
-        reservation = known.reservation
+        held, reservation = self._ledger.get(ref), known.reservation
         return (
-            reservation is not None
-            and self._ledger.get(ref) == reservation
+            held is not None
+            and reservation is not None
+            and held.identity == reservation.identity
             and self._ledger.is_over(ref)
         )
 
@@ -321,7 +346,8 @@ class ObjectStore:
         reservation, said, metadata = known.reservation, known.said, known.metadata
         if reservation and said and said.observed_generation == metadata.generation:
             claims = {claim.uid: metadata.revision for claim in said.claims}
-            self._ledger.recall(ref, reservation.digest, claims)
+            landed = {claim.uid: claim.node for claim in said.claims if claim.node}
+            self._ledger.recall(ref, reservation.digest, claims, landed)
 
     def _warn_if_past(self, metadata: Metadata, ref: Ref) -> None:
         if self._ledger.phase(ref) is Phase.EXPIRED:

@@ -168,5 +168,6 @@ class StatusWriter:
 def _recall(companion: Companion, ledger: Ledger) -> None:
     """Let the ledger know what claims were recorded before this process saw any."""
     for key, text in companion.said.items():
-        for item, digest, claims in recorded_claims(text):
-            ledger.recall(Ref(*companion.store, key, item), digest, claims)
+        for item, entry in recorded_claims(text):
+            claims, landed = entry.claims or {}, entry.landed or {}
+            ledger.recall(Ref(*companion.store, key, item), entry.digest, claims, landed)

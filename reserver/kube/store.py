@@ -218,7 +218,9 @@ class Store:
             yield name, sum(len(entry.problems) + entry.more_problems for entry in entries)
 
     def due_edit(self, ref: Ref, now: float) -> Edit | None:
-        """Return the edit that tidies a data key: remove what is over, stamp what has a ttl.
+        """Return the edit that tidies a data key: remove what is over, write down what it lacks.
+
+        That is until when it lives, and where it is placed.
 
         Args:
             ref: the key, `item` empty; one that is not read needs none.
@@ -233,13 +235,18 @@ class Store:
             if key.entries.reservations[0].ref.item:
                 return edits.remove(ref, key.text, self._is_over)
             return Edit(ref, key.text, None, "over")
-        if key.entries.unstamped:
-            return edits.stamp(ref, key.text, key.entries.reservations[0])
+        written = next(iter(key.entries.reservations), None)
+        if written is None or written.ref.item:
+            return None
+        placed = self._ledger.placed(written)
+        if key.entries.unstamped or placed != written.placed:
+            return edits.complete(ref, key.text, written, placed)
         return None
 
     def _is_over(self, reservation: Reservation) -> bool:
         known = self._ledger.get(reservation.ref)
-        return known == reservation and self._ledger.is_over(reservation.ref)
+        is_known = known is not None and known.identity == reservation.identity
+        return is_known and self._ledger.is_over(reservation.ref)
 
     def _exchange(self, document: _Document, name: str, key: _Key | None, when: Written) -> None:
         before = document.keys.pop(name, None)

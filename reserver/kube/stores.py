@@ -11,6 +11,7 @@ from reserver.kube.objects import ObjectStore
 from reserver.kube.store import Name, Store
 from reserver.reservations.reservation import Ref
 from reserver.wire.edits import Deletion, Edit
+from reserver.wire.objects import Metadata
 from reserver.wire.store import Entries, Problem
 
 
@@ -40,6 +41,13 @@ class Stores:
     def at(self, ref: Ref) -> AnyStore:
         """Return the store that a place is in."""
         return self.configmaps if ref.configmap else self.objects
+
+    def metadata(self, ref: Ref) -> Metadata | None:
+        """Return the metadata of what a place is in: its ConfigMap, or the Reservation itself."""
+        if ref.configmap:
+            return self.configmaps.metadata((ref.namespace, ref.configmap))
+        known = self.objects.known(ref)
+        return known.metadata if known else None
 
     def problems(self) -> Iterator[Problem]:
         """Yield why entries are not enforced."""

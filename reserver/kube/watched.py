@@ -11,6 +11,7 @@ from reserver.kube.cleaner import Cleaner
 from reserver.kube.events import Recorder
 from reserver.kube.lease import Lease
 from reserver.kube.object_status import ObjectStatusWriter
+from reserver.kube.placer import Placer
 from reserver.kube.reflector import STALE_AFTER_S, Reflector
 from reserver.kube.status import StatusWriter
 from reserver.kube.stores import Stores
@@ -32,6 +33,7 @@ class Watched:
     recorder: Recorder
     cleaner: Cleaner
     waker: Waker
+    placer: Placer
     statuses: tuple[StatusWriter, ObjectStatusWriter]
     reflectors: tuple[Reflector, ...]
     clock: Callable[[], float]
@@ -92,6 +94,7 @@ class Watched:
             "Writes of what became of entries.",
             sum(writer.writes for writer in self.statuses),
         )
+        yield "reserver_placements", "Reservations placed, or placed anew.", self.placer.placed
         yield "reserver_woken_pods", "Waiting pods sent back to be tried.", self.waker.woken
         yield (
             "reserver_unreadable_objects",

@@ -9,25 +9,17 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation, Written
 
-UNSEEN = -1
-"""In place of a resourceVersion: of a claim whose binding no watch has shown."""
-
 
 @dataclass(slots=True)
-class Entry:
-    """A reservation, and what became of it so far."""
+class Hold:
+    """What a reservation holds on one node."""
 
     reservation: Reservation
+    """As it is on that node."""
     since: Written
-    """When its place in the row of those that hold capacity on its node was taken."""
-    written: Written
-    claimants: dict[str, int]
-    """The pods that took a slot, by UID, each with a resourceVersion at which it had it (`UNSEEN`
-    while its binding is); one mapping for all entries that have the same identity."""
-    order: int
-    """Later ones are greater."""
-    holding: dict[str, int] = field(default_factory=dict)
-    """What the entry adds to its node's row at this moment."""
+    """When its place in the row of those that hold capacity on the node was taken."""
+    amounts: dict[str, int] = field(default_factory=dict)
+    """What it adds to the node's row at this moment."""
 
 
 class Holdings:
@@ -37,8 +29,8 @@ class Holdings:
         """Begin with nothing held; `freed` is told of each node on which less is held."""
         self._snapshot = snapshot
         self._freed = freed
-        self._by_node: dict[str, dict[Ref, Entry]] = {}
-        self._yielding: dict[str, dict[Ref, Entry]] = {}
+        self._by_node: dict[str, dict[Ref, Hold]] = {}
+        self._yielding: dict[str, dict[Ref, Hold]] = {}
         self._held: dict[str, dict[str, int]] = {}
 
     def on(self, node: str) -> Mapping[str, int]:
@@ -47,9 +39,9 @@ class Holdings:
 
     def reservations_on(self, node: str) -> Iterator[Reservation]:
         """Yield the reservations that hold capacity on a node now, oldest first."""
-        return (entry.reservation for entry in self._by_node.get(node, {}).values())
+        return (hold.reservation for hold in self._by_node.get(node, {}).values())
 
-    def after(self, node: str, seats: Iterable[Entry]) -> dict[str, int]:
+    def after(self, node: str, seats: Iterable[Hold]) -> dict[str, int]:
         """Return what is held on a node by reservations that stand behind all of these.
 
         Those were certainly written after them, or they yield to priority and none of these does.
@@ -58,12 +50,12 @@ class Holdings:
         last = max(seat.since.last for seat in seats)
         are_firm = all(seat.reservation.yields_above is None for seat in seats)
         totals: dict[str, int] = {}
-        for entry in self._by_node.get(node, {}).values():
-            yields = entry.reservation.yields_above is not None
+        for hold in self._by_node.get(node, {}).values():
+            yields = hold.reservation.yields_above is not None
             # Of one kind the order counts; those that yield stand behind all that do not.
-            is_behind = entry.since.first > last if yields != are_firm else are_firm
+            is_behind = hold.since.first > last if yields != are_firm else are_firm
             if is_behind:
-                for resource, amount in entry.holding.items():
+                for resource, amount in hold.amounts.items():
                     totals[resource] = totals.get(resource, 0) + amount
         return totals
 
@@ -74,32 +66,32 @@ class Holdings:
         yielding: dict[str, dict[str, int]] = {}
         for node in self._yielding.keys() & nodes:
             totals: dict[str, int] = {}
-            for entry in self._yielding[node].values():
-                reservation = entry.reservation
+            for hold in self._yielding[node].values():
+                reservation = hold.reservation
                 if reservation.yields_to(pod.priority) and not reservation.is_owned_by(pod):
-                    for resource, amount in entry.holding.items():
+                    for resource, amount in hold.amounts.items():
                         totals[resource] = totals.get(resource, 0) + amount
             if totals:
                 yielding[node] = totals
         return yielding
 
-    def hold(self, entry: Entry, holding: dict[str, int]) -> None:
-        """Have an entry hold this, and nothing else."""
-        if holding == entry.holding:
+    def hold(self, hold: Hold, amounts: dict[str, int]) -> None:
+        """Have a reservation hold this on its node, and nothing else there."""
+        if amounts == hold.amounts:
             return
-        node = entry.reservation.node
+        node = hold.reservation.node
         totals = self._held.setdefault(node, {})
-        is_less = any(amount > holding.get(name, 0) for name, amount in entry.holding.items())
-        for name, amount in entry.holding.items():
+        is_less = any(amount > amounts.get(name, 0) for name, amount in hold.amounts.items())
+        for name, amount in hold.amounts.items():
             totals[name] -= amount
-        for name, amount in holding.items():
+        for name, amount in amounts.items():
             totals[name] = totals.get(name, 0) + amount
-        entry.holding = holding
+        hold.amounts = amounts
         for name in [name for name, amount in totals.items() if not amount]:
             del totals[name]
-        _put(self._by_node, node, entry)
-        if entry.reservation.yields_above is not None:
-            _put(self._yielding, node, entry)
+        _put(self._by_node, node, hold)
+        if hold.reservation.yields_above is not None:
+            _put(self._yielding, node, hold)
         self._snapshot.set_held(node, dict(totals))
         if not totals:
             del self._held[node]
@@ -107,11 +99,11 @@ class Holdings:
             self._freed(node)
 
 
-def _put(index: dict[str, dict[Ref, Entry]], node: str, entry: Entry) -> None:
-    """Have an entry in an index by node while it holds something."""
-    if entry.holding:
-        index.setdefault(node, {})[entry.reservation.ref] = entry
+def _put(index: dict[str, dict[Ref, Hold]], node: str, hold: Hold) -> None:
+    """Have a hold in an index by node while it is of something."""
+    if hold.amounts:
+        index.setdefault(node, {})[hold.reservation.ref] = hold
     elif node in index:
-        index[node].pop(entry.reservation.ref, None)
+        index[node].pop(hold.reservation.ref, None)
         if not index[node]:
             del index[node]

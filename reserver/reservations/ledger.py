@@ -12,14 +12,26 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
+from types import MappingProxyType
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations import owner
 from reserver.reservations.claims import Claims
-from reserver.reservations.holdings import UNSEEN, Entry, Holdings
-from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
+from reserver.reservations.entry import UNSEEN, Entry, inherited, kept_turns, turns
+from reserver.reservations.holdings import Holdings
+from reserver.reservations.placement import Parts, clipped
+from reserver.reservations.reservation import (
+    ANY_TIME,
+    NOT_YET,
+    Phase,
+    Policy,
+    Ref,
+    Reservation,
+    Written,
+)
 
 _OVER = (Phase.CLAIMED, Phase.EXPIRED)
 
@@ -81,34 +93,124 @@ class Ledger:
                 once, and is put again when the write is seen.
         """
         before = self._entries.get(reservation.ref)
-        since = written
         if written.last < ANY_TIME.last:
             self._latest = max(self._latest, written.last)
+        if before is not None and before.reservation.identity == reservation.identity:
+            self._put_again(before, reservation, written)
+            return
+        claimants = self._claimants(reservation, written)
+        landed = self._landed(reservation)
+        entry = Entry(reservation, written, claimants, landed, next(self._sequence))
+        entry.recorded = reservation.placed
+        kept: Mapping[str, Written] = {}
         if before is not None:
-            if before.reservation == reservation:
-                if before.written is NOT_YET:
-                    self._confirm(before, written)
-                return
-            if before.holding and reservation.holds_no_more_than(before.reservation):
-                since = before.since
+            inherited(entry, before)
+            kept = kept_turns(entry, before)
             self.drop(reservation.ref)
-        entry = Entry(
-            reservation,
-            since,
-            written,
-            self._claimants(reservation, written),
-            next(self._sequence),
-        )
         same = self._same.setdefault(reservation.identity, {})
         if same:
-            first = next(iter(same.values()))
-            first.claimants |= entry.claimants
-            entry.claimants, entry.since = first.claimants, first.since
+            self._join(entry, next(iter(same.values())), written)
+        else:
+            entry.stand(written, kept)
         same[reservation.ref] = self._entries[reservation.ref] = entry
         for key in _owner_keys(reservation):
             self._by_owner.setdefault(key, {})[reservation.ref] = entry
         self._expect_turns(reservation)
         self._settle_all(reservation.identity)
+
+    def _put_again(self, entry: Entry, again: Reservation, written: Written) -> None:
+        """Take what is written as it was before, but perhaps as placed elsewhere."""
+        if entry.written is NOT_YET:
+            entry.written = written
+            entry.claimants |= self._claimants(again, written)
+        elif again.placed == entry.recorded:
+            return
+        # That nothing is written of it any more does not make it homeless.
+        is_news = bool(again.placed) and again.placed != entry.recorded
+        entry.recorded = again.placed
+        if is_news and again.placed != entry.reservation.placed:
+            self._move(again.identity, clipped(again.placed, again.slots))
+        for same in self._identified(again.identity):
+            for hold in same.holds.values():
+                if hold.since is NOT_YET:
+                    hold.since = written
+        self._settle_all(again.identity)
+
+    def _join(self, entry: Entry, first: Entry, written: Written) -> None:
+        """Let an entry stand beside one of the same identity: both are one reservation."""
+        first.claimants |= entry.claimants
+        first.landed |= entry.landed
+        entry.claimants, entry.landed = first.claimants, first.landed
+        if entry.reservation.placed and not first.reservation.placed:
+            self._move(first.reservation.identity, entry.reservation.placed)
+        entry.reservation = replace(entry.reservation, placed=first.reservation.placed)
+        entry.stand(written, turns(first))
+
+    def place(self, ref: Ref, parts: Parts) -> None:
+        """Put a reservation that names no node somewhere: it holds there, and nowhere else.
+
+        Args:
+            ref: its place in the store; what is written there may say otherwise for a while.
+            parts: on which nodes, no slot twice.
+        """
+        entry = self._entries[ref]
+        self._move(entry.reservation.identity, parts)
+        self._settle_all(entry.reservation.identity)
+
+    def _move(self, identity: str, parts: Parts) -> None:
+        for entry in self._identified(identity):
+            entry.obstacle, entry.is_edited = "", False
+            for hold in entry.move(parts):
+                self._holdings.hold(hold, {})
+
+    def cannot_place(self, ref: Ref, why: str) -> None:
+        """Take note of why a reservation has no place, or why its place cannot be written down."""
+        for entry in self._identified(self._entries[ref].reservation.identity):
+            if entry.obstacle != why:
+                entry.obstacle = why
+                self._settled(entry.reservation.ref)
+
+    def obstacle(self, ref: Ref) -> str:
+        """Return why a reservation has no place; empty while that is not known."""
+        entry = self._entries.get(ref)
+        return entry.obstacle if entry else ""
+
+    def recorded_place(self, ref: Ref) -> Parts:
+        """Return what is written of where a reservation is placed."""
+        entry = self._entries.get(ref)
+        return entry.recorded if entry else ()
+
+    def placed(self, written: Reservation) -> Parts:
+        """Return where what is written at a place is now, whatever is written of that."""
+        known = self.get(written.ref)
+        is_known = known is not None and known.identity == written.identity
+        return known.placed if known is not None and is_known else written.placed
+
+    def is_homeless(self, ref: Ref) -> bool:
+        """Return whether some slots of a reservation that should hold now have no place."""
+        entry = self._entries.get(ref)
+        if entry is None or entry.reservation.node or not self._is_active(entry):
+            return False
+        return entry.homeless(self._snapshot)[1] > 0
+
+    def wants_place(self, ref: Ref) -> tuple[Parts, int]:
+        """Return which parts of a reservation stay, and how many of its slots want a place now.
+
+        None do where another entry with the same identity holds for it.
+        """
+        entry = self._entries.get(ref)
+        if entry is None or not self._is_first(entry) or not self.is_homeless(ref):
+            return (), 0
+        return entry.homeless(self._snapshot)
+
+    def is_edited(self, ref: Ref) -> bool:
+        """Return whether a reservation's place was decided for what stood there before it."""
+        entry = self._entries.get(ref)
+        return entry is not None and entry.is_edited
+
+    def keep(self, ref: Ref) -> None:
+        """Take note that an edited reservation stays where it is."""
+        self._entries[ref].is_edited = False
 
     def _claimants(self, reservation: Reservation, written: Written) -> dict[str, int]:
         """Return the owners that are known to have taken a slot, as an entry has them."""
@@ -121,11 +223,9 @@ class Ledger:
         bound = (self._claims.bound_after(pod, written.last) for pod in reservation.owners)
         return claimants | dict(filter(None, bound))
 
-    def _confirm(self, entry: Entry, written: Written) -> None:
-        """Take note of when a reservation that held before it was written has been."""
-        entry.since = entry.written = written
-        entry.claimants |= self._claimants(entry.reservation, written)
-        self._settle_all(entry.reservation.identity)
+    def _landed(self, reservation: Reservation) -> dict[str, str]:
+        """Return where the pods are that are known to have claimed a slot, by UID."""
+        return {uid: pod.node for uid, pod in self._claims.of(reservation.identity).items()}
 
     def drop(self, ref: Ref) -> None:
         """Forget a reservation that is no longer written; one that is not known is passed over."""
@@ -135,12 +235,13 @@ class Ledger:
         was_first = self._is_first(entry)
         same = self._same[entry.reservation.identity]
         del same[ref]
-        self._holdings.hold(entry, {})
+        for hold in entry.holds.values():
+            self._holdings.hold(hold, {})
         if not same:
             del self._same[entry.reservation.identity]
         elif was_first:  # The next one takes its place in the row.
             heir = next(iter(same.values()))
-            heir.since = entry.since
+            heir.stand(entry.written, turns(entry))
             self._settle(heir)
         for key in _owner_keys(entry.reservation):
             refs = self._by_owner[key]
@@ -159,8 +260,10 @@ class Ledger:
             if _takes_slot(pod, entry.reservation):
                 if entry.claimants.get(pod.uid, UNSEEN) == UNSEEN:
                     entry.claimants[pod.uid] = pod.revision if written else UNSEEN
+                if pod.node:
+                    entry.landed[pod.uid] = pod.node
             elif entry.reservation.reusable:
-                entry.claimants.pop(pod.uid, None)
+                entry.release(pod.uid)
         self._settle_all(identity)
 
     def bound(self, pod: Pod, *, exact: bool) -> None:
@@ -188,10 +291,16 @@ class Ledger:
         """Take back what a pod claimed: its binding failed."""
         for identity in self._claims.forget(pod_uid):
             for entry in self._identified(identity):
-                entry.claimants.pop(pod_uid, None)
+                entry.release(pod_uid)
             self._settle_all(identity)
 
-    def recall(self, ref: Ref, digest: str, claims: Mapping[str, int]) -> None:
+    def recall(
+        self,
+        ref: Ref,
+        digest: str,
+        claims: Mapping[str, int],
+        landed: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Take what was recorded of a reservation: the claims of pods that may be gone by now.
 
         Args:
@@ -199,6 +308,7 @@ class Ledger:
             digest: of the reservation that stood there.
             claims: UIDs of pods, each with a resourceVersion at which it had a slot. What was
                 written after that is another reservation, if it says the same.
+            landed: where they had it, as far as that is known.
         """
         entry = self._entries.get(ref)
         if entry is None or entry.reservation.digest != digest or entry.reservation.reusable:
@@ -206,6 +316,7 @@ class Ledger:
         found = {uid: at for uid, at in claims.items() if entry.written.last <= at}
         if found.keys() - entry.claimants.keys():
             entry.claimants |= {**found, **entry.claimants}
+            entry.landed |= {**landed, **entry.landed}
             self._settle_all(entry.reservation.identity)
 
     def recall_binding(self, pod: Pod, *, exact: bool) -> bool:
@@ -223,7 +334,8 @@ class Ledger:
         for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
             reservation = entry.reservation
             if reservation.is_owned_by(pod) and pod.uid not in entry.claimants:
-                self.recall(reservation.ref, reservation.digest, {pod.uid: pod.revision})
+                at, where = {pod.uid: pod.revision}, {pod.uid: pod.node}
+                self.recall(reservation.ref, reservation.digest, at, where)
                 is_sure &= not entry.written.first <= pod.revision < entry.written.last
         if exact:
             self._claims.bound(pod)
@@ -238,8 +350,10 @@ class Ledger:
         after = Written(max(before.first, written.first), min(before.last, written.last))
         if before.first == before.last or after.first > after.last:
             return  # It has been written again since.
-        if entry.since == before:
-            entry.since = after
+        for node, hold in entry.holds.items():
+            # When it was placed somewhere is another matter.
+            if hold.since == before and node == entry.reservation.node:
+                hold.since = after
         entry.written = after
         entry.claimants |= self._claimants(entry.reservation, after)
         self._settle_all(identity)
@@ -252,7 +366,7 @@ class Ledger:
         for identity in self._claims.forget(pod_uid):
             for entry in self._identified(identity):
                 if entry.reservation.reusable:
-                    entry.claimants.pop(pod_uid, None)
+                    entry.release(pod_uid)
             self._settle_all(identity)
 
     def advance(self, now: float) -> None:
@@ -272,8 +386,9 @@ class Ledger:
             _, _, ref, digest = heapq.heappop(self._turns)
             entry_due = self._entries.get(ref)
             if entry_due is not None and entry_due.reservation.digest == digest:
-                if not entry_due.holding:  # Starts now: after all that was written before.
-                    entry_due.since = Written(self._latest + 0.5, self._latest + 0.5)
+                if not entry_due.is_holding:  # Starts now: after all that was written before.
+                    for hold in entry_due.holds.values():
+                        hold.since = Written(self._latest + 0.5, self._latest + 0.5)
                 self._settle(entry_due)
 
     def naming(self, pod: PodName) -> tuple[Reservation, ...]:
@@ -284,25 +399,41 @@ class Ledger:
     def seats(self, pod: Pod) -> tuple[Reservation, ...]:
         """Return the reservations that hold capacity for a pod now, oldest first.
 
-        Those that name it are all its own. Of those that it only matches it claims one: on each
+        One that is placed on several nodes comes once for each of them, as what it is there. Those
+        that name the pod are all its own. Of those that it only matches it claims one: on each
         node the oldest whose slot covers its request, or else the oldest.
         """
-        named = tuple(e.reservation for e in self._naming(pod.name) if e.holding)
+        named = tuple(_seats(self._naming(pod.name)))
         if named:
             return named
-        found = {
-            entry.order: entry
-            for key in owner.keys(pod)
-            for entry in self._by_owner.get(key, {}).values()
-            if entry.holding and entry.reservation.is_owned_by(pod)
-        }
-        matched = (found[order] for order in sorted(found))
         on_node: dict[str, Reservation] = {}
-        for reservation in (entry.reservation for entry in matched):
+        for reservation in _seats(self._matching(pod)):
             known = on_node.setdefault(reservation.node, reservation)
             if not known.covers(pod.requests) and reservation.covers(pod.requests):
                 on_node[reservation.node] = reservation
         return tuple(on_node.values())
+
+    def awaited_by(self, pod: Pod) -> Reservation | None:
+        """Return the reservation that a pod has to wait for, because it has no place yet.
+
+        That is one that it may claim, of which it has no seat, and it may land nowhere else.
+        """
+        for entry in (*self._naming(pod.name), *self._matching(pod)):
+            if entry.reservation.policy is Policy.REQUIRE and self.is_homeless(
+                entry.reservation.ref
+            ):
+                return entry.reservation
+        return None
+
+    def _matching(self, pod: Pod) -> Iterable[Entry]:
+        """Return the entries that a pod may claim, oldest first."""
+        found = {
+            entry.order: entry
+            for key in owner.keys(pod)
+            for entry in self._by_owner.get(key, {}).values()
+            if entry.reservation.is_owned_by(pod)
+        }
+        return (found[order] for order in sorted(found))
 
     def _naming(self, pod: PodName) -> tuple[Entry, ...]:
         entries = self._by_owner.get(owner.named(pod), {}).values()
@@ -318,16 +449,18 @@ class Ledger:
 
     def held_after(self, node: str, seats: Iterable[Reservation]) -> dict[str, int]:
         """Return what is held on a node by reservations that stand behind all of these."""
-        return self._holdings.after(node, (self._entries[seat.ref] for seat in seats))
+        holds = [self._entries[seat.ref].holds.get(node) for seat in seats]
+        known = [hold for hold in holds if hold is not None]
+        return self._holdings.after(node, known) if known else {}
 
     def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
         """Return what is held on some nodes, for others, that a pod's priority may take."""
         return self._holdings.yielding(pod, nodes)
 
-    def holding(self, ref: Ref) -> Mapping[str, int]:
-        """Return what one reservation holds now."""
+    def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:
+        """Return what one reservation holds now, by node."""
         entry = self._entries.get(ref)
-        return dict(entry.holding) if entry else {}
+        return {node: hold.amounts for node, hold in entry.holds.items()} if entry else {}
 
     def recorded(self, ref: Ref) -> Mapping[str, int]:
         """Return the claims of a reservation that a restart must not forget, for `recall`."""
@@ -335,6 +468,13 @@ class Ledger:
         if entry is None or entry.reservation.reusable:
             return {}
         return {uid: at for uid, at in entry.claimants.items() if at != UNSEEN}
+
+    def landed(self, ref: Ref) -> Mapping[str, str]:
+        """Return where recorded claims were made, of what holds on several nodes, for `recall`."""
+        entry = self._entries.get(ref)
+        if entry is None or not entry.reservation.parts[1:]:
+            return {}
+        return {uid: entry.landed[uid] for uid in self.recorded(ref) if entry.landed.get(uid)}
 
     def claims(self, ref: Ref) -> dict[str, PodName]:
         """Return UID and name of the pods that took a slot of a reservation and are known."""
@@ -346,8 +486,16 @@ class Ledger:
 
     def _phase(self, entry: Entry) -> Phase:
         phase = entry.reservation.phase(len(entry.claimants), self._now)
-        is_homeless = phase is Phase.ACTIVE and not self._snapshot.has_node(entry.reservation.node)
-        return Phase.FAILED if is_homeless else phase
+        if phase is not Phase.ACTIVE:
+            return phase
+        if entry.reservation.node:
+            is_there = self._snapshot.has_node(entry.reservation.node)
+            return Phase.ACTIVE if is_there else Phase.FAILED
+        return Phase.PENDING if self.is_homeless(entry.reservation.ref) else Phase.ACTIVE
+
+    def _is_active(self, entry: Entry) -> bool:
+        """Return whether it holds wherever it has a place."""
+        return entry.reservation.phase(len(entry.claimants), self._now) is Phase.ACTIVE
 
     def is_over(self, ref: Ref) -> bool:
         """Return whether a reservation has expired, or was claimed for good."""
@@ -388,13 +536,16 @@ class Ledger:
         """Make the entry hold what its phase and its claims leave of it."""
         reservation = entry.reservation
         self._settled(reservation.ref)
-        if self._phase(entry) in {Phase.ACTIVE, Phase.FAILED} and self._is_first(entry):
-            left = reservation.slots - len(entry.claimants)
-            self._holdings.hold(
-                entry, {name: amount * left for name, amount in reservation.resources.items()}
-            )
-        else:
-            self._holdings.hold(entry, {})
+        is_holding = self._is_active(entry) and self._is_first(entry)
+        left, _ = entry.left() if is_holding else ({}, 0)
+        for node, hold in entry.holds.items():
+            slots = left.get(node, 0)
+            amounts = {name: amount * slots for name, amount in reservation.resources.items()}
+            self._holdings.hold(hold, amounts if slots else {})
+
+
+def _seats(entries: Iterable[Entry]) -> Iterator[Reservation]:
+    return (hold.reservation for e in entries for hold in e.holds.values() if hold.amounts)
 
 
 def _takes_slot(pod: Pod, reservation: Reservation) -> bool:

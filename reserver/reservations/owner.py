@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reserver.cluster.labels import EVERYTHING, Selector
@@ -58,6 +58,11 @@ def keys(pod: Pod) -> Iterator[Key]:
     for label, value in pod.labels.items():
         yield ("label", namespace, label, value)
     yield ("any", namespace)
+
+
+def home(named: Iterable[PodName], rules: Sequence[OwnerRule]) -> str:
+    """Return the namespace of pods that may claim: of those that are matched first, if any are."""
+    return rules[0].namespace if rules else min(named).namespace
 
 
 def named(pod: PodName) -> Key:

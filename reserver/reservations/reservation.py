@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.owner import OwnerRule
+from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
 
 
 class Policy(StrEnum):
@@ -25,11 +26,13 @@ class Phase(StrEnum):
     """How far a reservation has come."""
 
     PENDING = "Pending"
+    """It has not started, or some of its slots have no place yet."""
+
     ACTIVE = "Active"
     CLAIMED = "Claimed"
     EXPIRED = "Expired"
     FAILED = "Failed"
-    """Its node does not exist, or not any more; it holds as soon as there is such a node."""
+    """The node that it names does not exist; it holds as soon as there is such a node."""
 
 
 class Written(NamedTuple):
@@ -84,7 +87,7 @@ class Reservation:
     Attributes:
         ref: where it is written.
         digest: tells what is written there from what stood there before.
-        node: the node whose capacity it holds.
+        node: the node whose capacity it holds; empty where Reserver chooses.
         owners: the pods that it names: each claims it, and lands on it first.
         rules: pods that may claim a slot without being named; with `owners`, never both empty.
         resources: what one slot holds: millicores of cpu, base units of all else.
@@ -94,6 +97,9 @@ class Reservation:
         policy: where owners may land when their seat cannot be had.
         yields_above: pods of a higher priority than this may take what it holds; None: none may.
         reusable: a slot comes back when its pod goes.
+        placement: where Reserver may choose.
+        placed: where it has, as far as that is written or decided; empty while it has not, and
+            where the reservation names its node. Not part of what the reservation says.
         origin: the place under which claims are recorded, where that is not `ref`: it was written
             there before it was moved here, or the place alone does not tell it from another one.
     """
@@ -110,7 +116,20 @@ class Reservation:
     yields_above: int | None = None
     rules: tuple[OwnerRule, ...] = ()
     reusable: bool = False
+    placement: Placement = ANYWHERE
+    placed: Parts = ()
     origin: str = ""
+
+    @property
+    def parts(self) -> Parts:
+        """The nodes where it holds, with the slots that are there."""
+        return (Part(self.node, self.slots),) if self.node else self.placed
+
+    def on(self, part: Part) -> Reservation:
+        """Return the part of it that is on one node, as a reservation of that node."""
+        if self.node:
+            return self
+        return replace(self, node=part.node, slots=part.slots, placed=())
 
     @property
     def identity(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.placement import nodes_of
 from reserver.reservations.reservation import Phase, Reservation
 
 _NOT_HOLDING = {
@@ -28,12 +29,16 @@ class Status(NamedTuple):
         is_backed: it holds, and its node has the room.
         message: why it is not backed; empty when it is.
         claims: who took slots of it for good (`Ledger.recorded`).
+        landed: where, of what holds on several nodes (`Ledger.landed`).
+        is_homeless: it is Pending for want of a place.
     """
 
     phase: Phase
     is_backed: bool
     message: str = ""
     claims: Mapping[str, int] = MappingProxyType({})
+    landed: Mapping[str, str] = MappingProxyType({})
+    is_homeless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +75,57 @@ class Shortages:
         """
         # What the ledger does not know cannot be in force.
         phase = ledger.phase(reservation.ref) or Phase.PENDING
-        is_backed, message = self._backed(phase, reservation, ledger)
-        return Status(phase, is_backed, message, ledger.recorded(reservation.ref))
+        verdict = self._judge(phase, reservation, ledger)
+        ref = reservation.ref
+        return verdict._replace(claims=ledger.recorded(ref), landed=ledger.landed(ref))
 
-    def _backed(self, phase: Phase, reservation: Reservation, ledger: Ledger) -> tuple[bool, str]:
-        """Return whether a reservation is backed, and if it is not, why."""
-        node = reservation.node
+    def _judge(self, phase: Phase, reservation: Reservation, ledger: Ledger) -> Status:
+        """Return the status of a reservation, claims aside."""
         if phase is Phase.FAILED:
+            node = reservation.node
             message = f"node {node!r} does not exist; the hold takes effect once it does"
-            return False, message
+            return Status(phase, is_backed=False, message=message)
+        if phase is Phase.PENDING and (obstacle := _placelessness(reservation, ledger)):
+            return Status(phase, is_backed=False, message=obstacle, is_homeless=True)
         if phase is not Phase.ACTIVE:
-            return False, _NOT_HOLDING[phase]
+            return Status(phase, is_backed=False, message=_NOT_HOLDING[phase])
+        placed = ledger.placed(reservation)
+        if placed != reservation.placed:  # Whoever starts anew would not know of it.
+            message = f"placed on {nodes_of(placed)}, which is being written down"
+            return Status(Phase.PENDING, is_backed=False, message=message, is_homeless=True)
+        for part in reservation.parts:
+            if lacking := self._lacking(part.node, reservation, ledger):
+                message = _short(part.node, lacking, reservation)
+                return Status(phase, is_backed=False, message=message)
+        return Status(phase, is_backed=True)
+
+    def _lacking(self, node: str, reservation: Reservation, ledger: Ledger) -> list[str]:
+        """Return the resources that a reservation holds and a node does not have for it."""
         short = self.by_node.get(node) or {}
         later = ledger.held_after(node, (reservation,)) if short else {}
-        lacking = [
+        return [
             name
             for name in sorted(reservation.resources)
             if short.get(name, 0) > later.get(name, 0) or name not in self.offered
         ]
-        if not lacking:
-            return True, ""
-        message = (
-            f"{node} has too little {', '.join(lacking)}: pods and holds take more than there is; "
-            "the hold takes effect as room appears"
-        )
-        if reservation.yields_above is not None:
-            above = reservation.yields_above
-            message += f" (preemptible: pods of a higher priority than {above} may take it)"
-        return False, message
+
+
+def _placelessness(reservation: Reservation, ledger: Ledger) -> str:
+    """Return why some slots have no place; empty where all that want one have one."""
+    if not ledger.is_homeless(reservation.ref):
+        return ""
+    return ledger.obstacle(reservation.ref) or "a place for it is being looked for"
+
+
+def _short(node: str, lacking: list[str], reservation: Reservation) -> str:
+    message = (
+        f"{node} has too little {', '.join(lacking)}: pods and holds take more than there is; "
+        "the hold takes effect as room appears"
+    )
+    if reservation.yields_above is not None:
+        above = reservation.yields_above
+        message += f" (preemptible: pods of a higher priority than {above} may take it)"
+    return message
 
 
 def count_unbacked(snapshot: Snapshot, ledger: Ledger) -> int:

@@ -1,12 +1,19 @@
-"""Whether reservations that are still to be written would be backed by what is free now."""
+"""Whether and where reservations that are still to be written would be backed by what is free now.
+
+Unlike a pod's fit, which only compares what is held for others, this compares all that is asked
+for: whoever is promised a seat wants all of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from reserver.reservations.reservation import Reservation
+from reserver.reservations.reservation import Phase, Reservation
+from reserver.scheduling.placement import is_about_neighbours, place, slot_pod
 from reserver.scheduling.state import State
+from reserver.scheduling.trial import Seat, trial, without
 
 
 class Lack(NamedTuple):
@@ -15,7 +22,8 @@ class Lack(NamedTuple):
     Attributes:
         at: which one it is.
         message: what is missing.
-        never: it would not fit if the node were empty but for those before it.
+        never: it would not fit if the node were empty but for those before it, or without a node of
+            its own, if all were.
     """
 
     at: int
@@ -23,16 +31,25 @@ class Lack(NamedTuple):
     never: bool
 
 
+class Verdict(NamedTuple):
+    """What would become of a set.
+
+    Attributes:
+        lacks: those that would not be backed; none if all would be.
+        reservations: all of them, in their order; those that name no node as they are placed.
+    """
+
+    lacks: tuple[Lack, ...]
+    reservations: tuple[Reservation, ...]
+
+
 def judge_set(
     reservations: Sequence[Reservation],
     state: State,
     now: float,
     instead: Reservation | None = None,
-) -> tuple[Lack, ...]:
-    """Return which of these would not be backed beside each other at `now`; none if all would be.
-
-    Unlike a pod's fit, which only compares what is held for others, this compares all that is asked
-    for: whoever is promised a seat wants all of it.
+) -> Verdict:
+    """Return which of these would be backed beside each other at `now`, and where.
 
     Args:
         reservations: what is to be written.
@@ -42,29 +59,61 @@ def judge_set(
     """
     state.ledger.advance(now)
     taken: dict[str, dict[str, int]] = {}
-    given = {}
-    if instead is not None:
-        given = {instead.node: state.ledger.holding(instead.ref)}
-    lacks = []
-    for index, reservation in enumerate(reservations):
-        node = reservation.node
-        so_far = taken.setdefault(node, {})
-        back = given.get(node, {})
-        lack = _lack(index, reservation, state, so_far, back)
-        if lack is None:
-            for name, amount in reservation.resources.items():
-                so_far[name] = so_far.get(name, 0) + amount * reservation.slots
+    lacks: list[Lack] = []
+    judged = list(reservations)
+    # Those that can be elsewhere make way for those that cannot.
+    order = sorted(range(len(judged)), key=lambda index: not judged[index].node)
+    with trial(state.snapshot, "set") as seat:
+        if instead is not None:
+            without(slot_pod(instead), state.ledger.holding(instead.ref), seat)
+        for index in order:
+            judged[index], lack = _judge(index, judged[index], state, taken)
+            if lack is None:
+                _seat(judged[index], seat, taken)
+            else:
+                lacks.append(lack)
+    return Verdict(tuple(sorted(lacks)), tuple(judged))
+
+
+def place_now(reservation: Reservation, state: State, now: float) -> tuple[Reservation, str]:
+    """Return a reservation as it is placed at `now`, if it holds then; else why it has no place.
+
+    One that names its node, or is to start later, is what it was.
+    """
+    state.ledger.advance(now)
+    if reservation.node or reservation.phase(0, now) is not Phase.ACTIVE:
+        return reservation, ""
+    outcome = place(reservation, reservation.slots, state)
+    return replace(reservation, placed=outcome.parts), outcome.why
+
+
+def _judge(
+    index: int, reservation: Reservation, state: State, taken: Mapping[str, Mapping[str, int]]
+) -> tuple[Reservation, Lack | None]:
+    if reservation.node:
+        return reservation, _lack(index, reservation, state, taken.get(reservation.node, {}))
+    outcome = place(reservation, reservation.slots, state)
+    if not outcome.parts:
+        return reservation, Lack(index, outcome.why, outcome.never)
+    return replace(reservation, placed=outcome.parts), None
+
+
+def _seat(reservation: Reservation, seat: Seat, taken: dict[str, dict[str, int]]) -> None:
+    """Count a reservation for those that come after it."""
+    pod = slot_pod(reservation)
+    for part in reservation.parts:
+        so_far = taken.setdefault(part.node, {})
+        for name, amount in reservation.resources.items():
+            so_far[name] = so_far.get(name, 0) + amount * part.slots
+        if is_about_neighbours(pod):  # Then it matters how many there are.
+            for _ in range(part.slots):
+                seat(pod, part._replace(slots=1))
         else:
-            lacks.append(lack)
-    return tuple(lacks)
+            seat(pod, part)
 
 
 def _lack(
-    index: int,
-    reservation: Reservation,
-    state: State,
-    taken: Mapping[str, int],
-    back: Mapping[str, int],
+    index: int, reservation: Reservation, state: State, taken: Mapping[str, int]
 ) -> Lack | None:
     snapshot, node = state.snapshot, reservation.node
     row = snapshot.row(node)
@@ -72,15 +121,15 @@ def _lack(
         return Lack(index, f"node {node!r} does not exist", never=True)
     short, never = [], False
     for name, amount in sorted(reservation.resources.items()):
-        wanted = amount * reservation.slots + taken.get(name, 0)
+        wanted = amount * reservation.slots
         column = snapshot.columns.get(name)
-        offered = 0 if column is None else int(snapshot.allocatable[row, column])
-        used = 0
+        offered = used = 0
         if column is not None:
+            offered = int(snapshot.allocatable[row, column])
             used = int(snapshot.requested[row, column]) + int(snapshot.held[row, column])
-        if wanted > offered - used + back.get(name, 0):
+        if wanted > offered - used:
             short.append(name)
-            never = never or wanted > offered
+            never = never or wanted + taken.get(name, 0) > offered
     if not short:
         return None
     why = "offers" if never else "has free"

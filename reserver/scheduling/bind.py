@@ -38,6 +38,8 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     required = [seat for seat in seats if seat.policy is Policy.REQUIRE]
     if required and node not in {seat.node for seat in seats}:
         return BindVerdict(refusal=f"must land on its seat in reservation {required[0].ref}")
+    if not seats and (awaited := state.ledger.awaited_by(pod)):
+        return BindVerdict(refusal=f"must wait for a place of reservation {awaited.ref}")
     row = state.snapshot.row(node)
     if row is not None:
         rows = state.snapshot.rows((node,))

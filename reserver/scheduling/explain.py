@@ -25,6 +25,7 @@ from reserver.scheduling.reasons import HELD
 from reserver.scheduling.state import State
 
 PROMISED = "room promised to pods that were nominated before"
+NO_SEAT_YET = "the reservation that it has to land on has no place yet"
 NOT_ITS_SEAT = "not its seat, and it has to land on one"
 
 MOST_NODES = 200
@@ -89,7 +90,9 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
     snapshot = state.snapshot
     seats = state.ledger.seats(pod)
     found = {} if pod.node else reasons_against(pod, state, seats)
-    reasons = _count(found, snapshot)
+    if not pod.node and not seats and state.ledger.awaited_by(pod):
+        found[NO_SEAT_YET] = snapshot.exists.copy()
+    reasons = count_reasons(found, snapshot)
     available = 0 if pod.node else int((snapshot.exists & ~_any(found.values(), snapshot)).sum())
     held = found.get(HELD.message, _any((), snapshot))
     holds = _in_the_way(pod, np.flatnonzero(held), state, now)
@@ -101,7 +104,7 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
     return Explanation(
         pod=str(pod.name),
         node=pod.node,
-        summary=_summary(pod, snapshot.node_count, available, reasons),
+        summary=_on_its_node(pod) or summary(snapshot.node_count, available, reasons),
         nodes=snapshot.node_count,
         available=available,
         reasons=reasons,
@@ -150,7 +153,8 @@ def _any(masks: Iterable[Bools], snapshot: Snapshot) -> Bools:
     return rows
 
 
-def _count(found: dict[str, Bools], snapshot: Snapshot) -> tuple[ReasonCount, ...]:
+def count_reasons(found: dict[str, Bools], snapshot: Snapshot) -> tuple[ReasonCount, ...]:
+    """Return on how many nodes each reason holds, the most frequent first."""
     counts = []
     for reason, refused in found.items():
         rows = np.flatnonzero(refused)
@@ -160,9 +164,12 @@ def _count(found: dict[str, Bools], snapshot: Snapshot) -> tuple[ReasonCount, ..
     return tuple(sorted(counts, key=lambda count: (-count.nodes, count.reason)))
 
 
-def _summary(pod: Pod, nodes: int, available: int, reasons: Sequence[ReasonCount]) -> str:
-    if pod.node:
-        return f"it is on {pod.node} already"
+def _on_its_node(pod: Pod) -> str:
+    return f"it is on {pod.node} already" if pod.node else ""
+
+
+def summary(nodes: int, available: int, reasons: Sequence[ReasonCount]) -> str:
+    """Return how many of all nodes are available, and why not the others, in one line."""
     counted = ", ".join(f"{count.nodes} {count.reason}" for count in reasons)
     return f"{available}/{nodes} nodes are available{': ' if counted else ''}{counted}."
 

@@ -47,6 +47,7 @@ class FilterVerdict:
         nodes: the nodes that the pod may have.
         refused: when there are none, the reason for each node of the call.
         effects: what to do after the answer is on its way.
+        awaits: a reservation that it owns has no place yet, or none that it can have now.
         waits: only what is held for others keeps the pod from these nodes.
         in_the_way: the reservations that do, when the nodes are refused for few of them.
         lost_seat: the last seat that kube-scheduler was steered to and has refused by itself.
@@ -56,6 +57,7 @@ class FilterVerdict:
     refused: Mapping[str, str] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
     waits: bool = False
+    awaits: bool = False
     in_the_way: tuple[Ref, ...] = ()
     lost_seat: Reservation | None = None
 
@@ -72,6 +74,10 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
     state.ledger.advance(now)
     seats = state.ledger.seats(pod)
     if not seats:
+        awaited = state.ledger.awaited_by(pod)
+        if awaited is not None:
+            refused = dict.fromkeys(names, f"waiting for a place of reservation {awaited.ref}")
+            return FilterVerdict(refused=refused, awaits=True)
         return _for_anybody(pod, names, state, seats)
     verdict, lost = _for_owner(pod, names, state, seats)
     return replace(verdict or _for_anybody(pod, names, state, seats), lost_seat=lost)
@@ -110,7 +116,7 @@ def _for_owner(
         return None, lost
     refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
     steer = (Steer(pod, untried[0]),) if untried else ()
-    return FilterVerdict(refused=refused, effects=steer), lost
+    return FilterVerdict(refused=refused, effects=steer, awaits=not steer), lost
 
 
 def _open_nodes(

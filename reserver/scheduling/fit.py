@@ -209,15 +209,15 @@ def fits_beside_holds(
         return np.ones(len(rows), dtype=np.bool_)
     columns, amounts = wanted(pod, snapshot)
     at = np.ix_(rows, columns)
-    slot = _cells({node: seat.slot for node, seat in own.items()}, snapshot, rows, columns)
+    slot = cells({node: seat.slot for node, seat in own.items()}, snapshot, rows, columns)
     held = snapshot.held[at] - slot
     free = snapshot.allocatable[at] - snapshot.requested[at] - held
-    free -= _cells(taken, snapshot, rows, columns)
+    free -= cells(taken, snapshot, rows, columns)
     fits_each = (held <= 0) | (free >= amounts)
     if own:
-        yielded = _cells({n: seat.yielded for n, seat in own.items()}, snapshot, rows, columns)
+        yielded = cells({n: seat.yielded for n, seat in own.items()}, snapshot, rows, columns)
         fits_each |= (held <= yielded) | (free + yielded >= amounts)
-        later = _cells({node: seat.later for node, seat in own.items()}, snapshot, rows, columns)
+        later = cells({node: seat.later for node, seat in own.items()}, snapshot, rows, columns)
         fits_each |= (amounts <= slot) & (free + later >= amounts)
     fits = np.all(fits_each, axis=1)
     judged: Bools = fits & (snapshot.exists[rows] | ~snapshot.has_holds[rows])
@@ -257,7 +257,7 @@ def dense(amounts: Mapping[str, int], snapshot: Snapshot) -> Int64s:
     return row
 
 
-def _cells(by_node: ByNode, snapshot: Snapshot, rows: Rows, columns: Rows) -> Int64s:
+def cells(by_node: ByNode, snapshot: Snapshot, rows: Rows, columns: Rows) -> Int64s:
     """Return amounts by node in the shape of rows × columns, 0 for all other nodes."""
     known = [
         (row, amounts) for n, amounts in by_node.items() if (row := snapshot.row(n)) is not None

@@ -21,6 +21,10 @@ class Nominations:
         self._nodes_of: dict[str, tuple[str, ...]] = {}
         self._pods_on: dict[str, dict[str, Pod]] = {}
 
+    def nodes(self) -> Iterable[str]:
+        """Return where pods are nominated."""
+        return self._pods_on.keys()
+
     def expect(self, pod: Pod, nodes: Sequence[str]) -> None:
         """Count a pod on each of some nodes, and nowhere else, until its nomination is seen."""
         if self._nodes_of.get(pod.uid) != tuple(nodes):

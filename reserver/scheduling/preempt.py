@@ -74,6 +74,8 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
 def _keeps_to_its_seats(pod: Pod, seats: Sequence[Reservation], state: State) -> bool:
     if any(seat.policy is Policy.REQUIRE for seat in seats):
         return True
+    if not seats:
+        return state.ledger.awaited_by(pod) is not None
     own = seats_by_node(seats, state.ledger)
     usable = fits(pod, state.snapshot, with_yields(own, pod, tuple(own), state.ledger))
     return bool(np.any(usable[state.snapshot.rows(tuple(own))]))

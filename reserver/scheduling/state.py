@@ -8,7 +8,7 @@ The words (assume, forget) and the rules are those of kube-scheduler's backend/c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from reserver.cluster.node import Node
@@ -36,7 +36,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A pod that was refused only because of what is held for others.
+    """A pod that was refused because of what is held for others, or because its seat was missing.
 
     Attributes:
         pod: the pod as kube-scheduler sent it.
@@ -57,21 +57,27 @@ class State:
         ledger: what is held.
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
             ends no reservation but those that its binding names: it may be older than they are.
-        waiting: the pods that were refused only because of holds, by UID, in the order in which
-            they were first refused.
+        waiting: the pods that were refused because of holds, or for want of their seat, by UID, in
+            the order in which they were first refused.
     """
 
     def __init__(
         self,
         freed: Callable[[str], None] = lambda _: None,
         settled: Callable[[Ref], None] = lambda _: None,
+        eased: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Begin with nothing known.
 
         Args:
             freed: is told of each node on which less is held than before.
             settled: is told of each reservation whose phase may have changed.
+            eased: is told of each node that has changed otherwise than that something was held
+                there: what did not fit may fit now.
         """
+        self._settled = settled
+        self._eased = eased
+        self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
         self.ledger = Ledger(self.snapshot, freed, settled)
         self.is_complete = False
@@ -91,11 +97,19 @@ class State:
 
     def node_seen(self, node: Node) -> None:
         """Take a node as the watch shows it."""
+        before = self._nodes.get(node.name)
+        self._nodes[node.name] = node
         self.snapshot.set_node(node)
+        if before is None:
+            self._settle_on(node.name)
+        if node != before:
+            self._eased(node.name)
 
     def node_gone(self, name: str) -> None:
         """Take note that a node was deleted."""
+        self._nodes.pop(name, None)
         self.snapshot.remove_node(name)
+        self._settle_on(name)
 
     def pod_seen(self, pod: Pod, *, listed: bool = False) -> None:
         """Take a pod as the watch shows it, or as a list shows it after changes were missed."""
@@ -107,6 +121,8 @@ class State:
             before = None
         self._pods[pod.name] = pod
         self.nominations.seen(pod, before)
+        if before is not None and before.nominated_node != pod.nominated_node:
+            self._eased(before.nominated_node)
         if not pod.node:
             return  # An event from before a binding under way; the assumption knows better.
         self._assumed.pop(pod.uid, None)
@@ -116,6 +132,7 @@ class State:
             self.snapshot.displace(pod.uid)
         else:
             self.snapshot.place(pod, pod.node)
+        self._eased(pod.node)
         self._claim(pod.claims, pod)
         was_bound = before.node != "" if before else listed and not self.is_complete
         if not was_bound:
@@ -132,7 +149,7 @@ class State:
         if assumption is not None and not assumption.is_written:
             return  # Its binding is still under way, and decides what becomes of the claims.
         self._assumed.pop(pod.uid, None)
-        self.snapshot.displace(pod.uid)
+        self._displace(pod.uid)
         self.ledger.pod_gone(pod.uid)
 
     def judged(self, pod: Pod, names: Iterable[str], *, waits: bool) -> None:
@@ -170,7 +187,7 @@ class State:
         self.nominations.drop(pod.uid)
         self.snapshot.place(pod, node)
         for identity in claims:
-            self.ledger.claim(identity, pod, written=False)
+            self.ledger.claim(identity, replace(pod, node=node), written=False)
 
     def confirm(self, pod_uid: str) -> None:
         """Take note that the API server accepted the binding; the watch will show it."""
@@ -183,14 +200,25 @@ class State:
         if self.is_complete and (known is None or known.uid != pod_uid):
             # Bound and deleted before we heard of either: it takes nothing now.
             del self._assumed[pod_uid]
-            self.snapshot.displace(pod_uid)
+            self._displace(pod_uid)
             self.ledger.pod_gone(pod_uid)
 
     def forget(self, pod_uid: str) -> None:
         """Take an assumption back: the binding failed."""
         if self._assumed.pop(pod_uid, None) is not None:
-            self.snapshot.displace(pod_uid)
+            self._displace(pod_uid)
             self.ledger.unclaim(pod_uid)
+
+    def _displace(self, pod_uid: str) -> None:
+        placement = self.snapshot.placement(pod_uid)
+        self.snapshot.displace(pod_uid)
+        if placement is not None:
+            self._eased(placement.node)
+
+    def _settle_on(self, node: str) -> None:
+        """Tell of the reservations on a node that has come or gone."""
+        for reservation in tuple(self.ledger.holding_on(node)):
+            self._settled(reservation.ref)
 
     def _is_pending(self, pod: Pod) -> bool:
         known = self._pods.get(pod.name)

@@ -43,12 +43,20 @@ def _fitting(nodes: list[str], state: State) -> Iterator[Effect]:
     roused = False
     # Sorting keeps the order of arrival among equals.
     for waiting in sorted(state.waiting.values(), key=lambda w: -w.pod.priority):
+        if seat := _seat_among(waiting.pod, nodes, state):
+            yield _send_back(waiting.pod, seat)
+            continue
         index = _take(waiting, nodes, free, may_go)
         if index is not None:
             yield _send_back(waiting.pod, nodes[index])
         elif not roused and (node := _preempted(waiting, nodes, free, snapshot)):
             roused = True  # One brings all the others of its priority or less.
             yield Rouse(waiting.pod, node)
+
+
+def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:
+    """Return the first of some nodes that has a seat for a pod, which nobody else can take."""
+    return next((seat.node for seat in state.ledger.seats(pod) if seat.node in nodes), None)
 
 
 class _Allowed:

@@ -130,7 +130,7 @@ class Extender:
         self._require_ready()
         now = self._clock()
         verdict = filter_nodes(pod, names, self._state, now)
-        self._state.judged(pod, names, waits=verdict.waits)
+        self._state.judged(pod, names, waits=verdict.waits or verdict.awaits)
         if telling := tell(pod, len(names), verdict, self._state):
             self._told(telling)
         if not verdict.nodes and log.is_enabled_for(logging.DEBUG):

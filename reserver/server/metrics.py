@@ -119,7 +119,9 @@ class _StateCollector(Collector):
         )
         count = count_unbacked(self._watched.state.snapshot, self._watched.ledger)
         yield GaugeMetricFamily("reserver_unbacked_reservations", unbacked, value=count)
-        waiting = "Pods that were refused only because of what is held for others."
+        waiting = (
+            "Pods that were refused because of what is held for others, or for want of their seat."
+        )
         yield GaugeMetricFamily(
             "reserver_waiting_pods", waiting, value=len(self._watched.state.waiting)
         )

@@ -26,7 +26,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from reserver.v1 import reservation_pb2 as reserver_dot_v1_dot_reservation__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1areserver/v1/capacity.proto\x12\x0breserver.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1dreserver/v1/reservation.proto\"\xb1\x01\n\x10ListNodesRequest\x12\x12\n\nnode_names\x18\x01 \x03(\t\x12\x35\n\x04slot\x18\x02 \x03(\x0b\x32\'.reserver.v1.ListNodesRequest.SlotEntry\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x1a+\n\tSlotEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"V\n\x11ListNodesResponse\x12(\n\x05nodes\x18\x01 \x03(\x0b\x32\x19.reserver.v1.NodeCapacity\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xaf\x01\n\x0cNodeCapacity\x12\x0c\n\x04node\x18\x01 \x01(\t\x12;\n\tresources\x18\x02 \x03(\x0b\x32(.reserver.v1.NodeCapacity.ResourcesEntry\x12\x0c\n\x04\x66its\x18\x03 \x01(\x03\x1a\x46\n\x0eResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.reserver.v1.Amounts:\x02\x38\x01\"M\n\x07\x41mounts\x12\x13\n\x0b\x61llocatable\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x0c\n\x04held\x18\x03 \x01(\t\x12\x0c\n\x04\x66ree\x18\x04 \x01(\t\"C\n\rWhatIfRequest\x12\x32\n\x0creservations\x18\x01 \x03(\x0b\x32\x1c.reserver.v1.ReservationSpec\"H\n\x0eWhatIfResponse\x12\x0c\n\x04\x66its\x18\x01 \x01(\x08\x12(\n\tshortages\x18\x02 \x03(\x0b\x32\x15.reserver.v1.Shortage\"9\n\x08Shortage\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05never\x18\x03 \x01(\x08\"9\n\x0e\x45xplainRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\"?\n\x0f\x45xplainResponse\x12,\n\x0b\x65xplanation\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct2\xe6\x01\n\x0f\x43\x61pacityService\x12J\n\tListNodes\x12\x1d.reserver.v1.ListNodesRequest\x1a\x1e.reserver.v1.ListNodesResponse\x12\x41\n\x06WhatIf\x12\x1a.reserver.v1.WhatIfRequest\x1a\x1b.reserver.v1.WhatIfResponse\x12\x44\n\x07\x45xplain\x12\x1b.reserver.v1.ExplainRequest\x1a\x1c.reserver.v1.ExplainResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1areserver/v1/capacity.proto\x12\x0breserver.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1dreserver/v1/reservation.proto\"\xb1\x01\n\x10ListNodesRequest\x12\x12\n\nnode_names\x18\x01 \x03(\t\x12\x35\n\x04slot\x18\x02 \x03(\x0b\x32\'.reserver.v1.ListNodesRequest.SlotEntry\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x1a+\n\tSlotEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"V\n\x11ListNodesResponse\x12(\n\x05nodes\x18\x01 \x03(\x0b\x32\x19.reserver.v1.NodeCapacity\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xaf\x01\n\x0cNodeCapacity\x12\x0c\n\x04node\x18\x01 \x01(\t\x12;\n\tresources\x18\x02 \x03(\x0b\x32(.reserver.v1.NodeCapacity.ResourcesEntry\x12\x0c\n\x04\x66its\x18\x03 \x01(\x03\x1a\x46\n\x0eResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.reserver.v1.Amounts:\x02\x38\x01\"M\n\x07\x41mounts\x12\x13\n\x0b\x61llocatable\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x0c\n\x04held\x18\x03 \x01(\t\x12\x0c\n\x04\x66ree\x18\x04 \x01(\t\"C\n\rWhatIfRequest\x12\x32\n\x0creservations\x18\x01 \x03(\x0b\x32\x1c.reserver.v1.ReservationSpec\"z\n\x0eWhatIfResponse\x12\x0c\n\x04\x66its\x18\x01 \x01(\x08\x12(\n\tshortages\x18\x02 \x03(\x0b\x32\x15.reserver.v1.Shortage\x12\x30\n\nplacements\x18\x03 \x03(\x0b\x32\x1c.reserver.v1.WhatIfPlacement\":\n\x0fWhatIfPlacement\x12\'\n\x05parts\x18\x01 \x03(\x0b\x32\x18.reserver.v1.PlacedSlots\"9\n\x08Shortage\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05never\x18\x03 \x01(\x08\"9\n\x0e\x45xplainRequest\x12\x15\n\rpod_namespace\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\"?\n\x0f\x45xplainResponse\x12,\n\x0b\x65xplanation\x18\x01 \x01(\x0b\x32\x17.google.protobuf.Struct2\xe6\x01\n\x0f\x43\x61pacityService\x12J\n\tListNodes\x12\x1d.reserver.v1.ListNodesRequest\x1a\x1e.reserver.v1.ListNodesResponse\x12\x41\n\x06WhatIf\x12\x1a.reserver.v1.WhatIfRequest\x1a\x1b.reserver.v1.WhatIfResponse\x12\x44\n\x07\x45xplain\x12\x1b.reserver.v1.ExplainRequest\x1a\x1c.reserver.v1.ExplainResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -52,13 +52,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WHATIFREQUEST']._serialized_start=629
   _globals['_WHATIFREQUEST']._serialized_end=696
   _globals['_WHATIFRESPONSE']._serialized_start=698
-  _globals['_WHATIFRESPONSE']._serialized_end=770
-  _globals['_SHORTAGE']._serialized_start=772
-  _globals['_SHORTAGE']._serialized_end=829
-  _globals['_EXPLAINREQUEST']._serialized_start=831
-  _globals['_EXPLAINREQUEST']._serialized_end=888
-  _globals['_EXPLAINRESPONSE']._serialized_start=890
-  _globals['_EXPLAINRESPONSE']._serialized_end=953
-  _globals['_CAPACITYSERVICE']._serialized_start=956
-  _globals['_CAPACITYSERVICE']._serialized_end=1186
+  _globals['_WHATIFRESPONSE']._serialized_end=820
+  _globals['_WHATIFPLACEMENT']._serialized_start=822
+  _globals['_WHATIFPLACEMENT']._serialized_end=880
+  _globals['_SHORTAGE']._serialized_start=882
+  _globals['_SHORTAGE']._serialized_end=939
+  _globals['_EXPLAINREQUEST']._serialized_start=941
+  _globals['_EXPLAINREQUEST']._serialized_end=998
+  _globals['_EXPLAINRESPONSE']._serialized_start=1000
+  _globals['_EXPLAINRESPONSE']._serialized_end=1063
+  _globals['_CAPACITYSERVICE']._serialized_start=1066
+  _globals['_CAPACITYSERVICE']._serialized_end=1296
 # @@protoc_insertion_point(module_scope)

@@ -71,12 +71,20 @@ class WhatIfRequest(_message.Message):
     def __init__(self, reservations: _Optional[_Iterable[_Union[_reservation_pb2.ReservationSpec, _Mapping]]] = ...) -> None: ...
 
 class WhatIfResponse(_message.Message):
-    __slots__ = ("fits", "shortages")
+    __slots__ = ("fits", "shortages", "placements")
     FITS_FIELD_NUMBER: _ClassVar[int]
     SHORTAGES_FIELD_NUMBER: _ClassVar[int]
+    PLACEMENTS_FIELD_NUMBER: _ClassVar[int]
     fits: bool
     shortages: _containers.RepeatedCompositeFieldContainer[Shortage]
-    def __init__(self, fits: _Optional[bool] = ..., shortages: _Optional[_Iterable[_Union[Shortage, _Mapping]]] = ...) -> None: ...
+    placements: _containers.RepeatedCompositeFieldContainer[WhatIfPlacement]
+    def __init__(self, fits: _Optional[bool] = ..., shortages: _Optional[_Iterable[_Union[Shortage, _Mapping]]] = ..., placements: _Optional[_Iterable[_Union[WhatIfPlacement, _Mapping]]] = ...) -> None: ...
+
+class WhatIfPlacement(_message.Message):
+    __slots__ = ("parts",)
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    parts: _containers.RepeatedCompositeFieldContainer[_reservation_pb2.PlacedSlots]
+    def __init__(self, parts: _Optional[_Iterable[_Union[_reservation_pb2.PlacedSlots, _Mapping]]] = ...) -> None: ...
 
 class Shortage(_message.Message):
     __slots__ = ("index", "message", "never")

@@ -95,7 +95,9 @@ class ReservationServiceServicer:
         """Writes a reservation, and returns once its hold is in force.
 
         A hold on room that is already taken is kept all the same: then `status.backed` is false, and
-        `status.message` says what is missing. ALREADY_EXISTS if there is one of that name, unless it
+        `status.message` says what is missing. One that names no node is placed at once if it can be; else
+        it is PENDING, `status.message` says why, and it is placed as soon as there is room.
+        ALREADY_EXISTS if there is one of that name, unless it
         was created with the same `request_id`: then that one is returned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -139,7 +141,7 @@ class ReservationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Update(self, request, context):
-        """Replaces the spec of a reservation. More than before is held only if it fits:
+        """Replaces the spec of a reservation. More than before, or elsewhere, is held only if it fits:
         RESOURCE_EXHAUSTED else. ABORTED if it was changed meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -43,7 +43,9 @@ class ReservationServiceStub:
     """Writes a reservation, and returns once its hold is in force.
 
     A hold on room that is already taken is kept all the same: then `status.backed` is false, and
-    `status.message` says what is missing. ALREADY_EXISTS if there is one of that name, unless it
+    `status.message` says what is missing. One that names no node is placed at once if it can be; else
+    it is PENDING, `status.message` says why, and it is placed as soon as there is room.
+    ALREADY_EXISTS if there is one of that name, unless it
     was created with the same `request_id`: then that one is returned.
     """
     CreateSet: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.CreateSetRequest, _reservation_pb2.CreateSetResponse]
@@ -65,7 +67,7 @@ class ReservationServiceStub:
     the stream of a client that reads too slowly.
     """
     Update: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.UpdateRequest, _reservation_pb2.UpdateResponse]
-    """Replaces the spec of a reservation. More than before is held only if it fits:
+    """Replaces the spec of a reservation. More than before, or elsewhere, is held only if it fits:
     RESOURCE_EXHAUSTED else. ABORTED if it was changed meanwhile.
     """
     Extend: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.ExtendRequest, _reservation_pb2.ExtendResponse]
@@ -90,7 +92,9 @@ class ReservationServiceAsyncStub(ReservationServiceStub):
     """Writes a reservation, and returns once its hold is in force.
 
     A hold on room that is already taken is kept all the same: then `status.backed` is false, and
-    `status.message` says what is missing. ALREADY_EXISTS if there is one of that name, unless it
+    `status.message` says what is missing. One that names no node is placed at once if it can be; else
+    it is PENDING, `status.message` says why, and it is placed as soon as there is room.
+    ALREADY_EXISTS if there is one of that name, unless it
     was created with the same `request_id`: then that one is returned.
     """
     CreateSet: _aio.UnaryUnaryMultiCallable[_reservation_pb2.CreateSetRequest, _reservation_pb2.CreateSetResponse]  # type: ignore[assignment]
@@ -112,7 +116,7 @@ class ReservationServiceAsyncStub(ReservationServiceStub):
     the stream of a client that reads too slowly.
     """
     Update: _aio.UnaryUnaryMultiCallable[_reservation_pb2.UpdateRequest, _reservation_pb2.UpdateResponse]  # type: ignore[assignment]
-    """Replaces the spec of a reservation. More than before is held only if it fits:
+    """Replaces the spec of a reservation. More than before, or elsewhere, is held only if it fits:
     RESOURCE_EXHAUSTED else. ABORTED if it was changed meanwhile.
     """
     Extend: _aio.UnaryUnaryMultiCallable[_reservation_pb2.ExtendRequest, _reservation_pb2.ExtendResponse]  # type: ignore[assignment]
@@ -140,7 +144,9 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         """Writes a reservation, and returns once its hold is in force.
 
         A hold on room that is already taken is kept all the same: then `status.backed` is false, and
-        `status.message` says what is missing. ALREADY_EXISTS if there is one of that name, unless it
+        `status.message` says what is missing. One that names no node is placed at once if it can be; else
+        it is PENDING, `status.message` says why, and it is placed as soon as there is room.
+        ALREADY_EXISTS if there is one of that name, unless it
         was created with the same `request_id`: then that one is returned.
         """
 
@@ -192,7 +198,7 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reservation_pb2.UpdateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reservation_pb2.UpdateResponse, _abc.Awaitable[_reservation_pb2.UpdateResponse]]:
-        """Replaces the spec of a reservation. More than before is held only if it fits:
+        """Replaces the spec of a reservation. More than before, or elsewhere, is held only if it fits:
         RESOURCE_EXHAUSTED else. ABORTED if it was changed meanwhile.
         """
 

@@ -59,37 +59,50 @@ class NodeSelector(WireStruct, frozen=True):
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
-class _NodeAffinity(WireStruct, frozen=True):
+class NodeAffinity(WireStruct, frozen=True):
+    """What a pod demands of the labels of its node."""
+
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: list[msgspec.Raw] | None = None
 
 
-class _PodAffinityTerm(WireStruct, frozen=True):
+class PodAffinityTerm(WireStruct, frozen=True):
+    """One term of a pod affinity or anti-affinity."""
+
     label_selector: LabelSelector | None = None
     namespaces: list[str] | None = None
     topology_key: str = ""
     namespace_selector: LabelSelector | None = None
 
 
-class _PodAffinity(WireStruct, frozen=True):
-    required_during_scheduling_ignored_during_execution: list[_PodAffinityTerm] | None = None
+class PodAffinity(WireStruct, frozen=True):
+    """What a pod demands of the pods near it."""
+
+    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: list[msgspec.Raw] | None = None
 
 
-class _Affinity(WireStruct, frozen=True):
-    node_affinity: _NodeAffinity | None = None
-    pod_affinity: _PodAffinity | None = None
-    pod_anti_affinity: _PodAffinity | None = None
+class Affinity(WireStruct, frozen=True):
+    """``spec.affinity`` of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
 
 
-class _Toleration(WireStruct, frozen=True):
+class TolerationObject(WireStruct, frozen=True):
+    """One of ``spec.tolerations`` of a pod."""
+
     key: str = ""
     operator: str = ""
     value: str = ""
     effect: str = ""
+    toleration_seconds: int | None = None  # Of one who is on a node already.
 
 
-class _Spread(WireStruct, frozen=True):
+class SpreadObject(WireStruct, frozen=True):
+    """One of ``spec.topologySpreadConstraints`` of a pod."""
+
     max_skew: int = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
@@ -136,9 +149,9 @@ def demands(
         InvalidInput: a part is not of the shape that Kubernetes defines.
     """
     selector = decode_part(dict[str, str], written_selector, "spec.nodeSelector") or {}
-    affinity = decode_part(_Affinity, written_affinity, "spec.affinity") or _Affinity()
-    tolerations = decode_part(list[_Toleration], written_tolerations, "spec.tolerations") or []
-    spread = decode_part(list[_Spread], written_spread, "spec.topologySpreadConstraints") or []
+    affinity = decode_part(Affinity, written_affinity, "spec.affinity") or Affinity()
+    tolerations = decode_part(list[TolerationObject], written_tolerations, "spec.tolerations") or []
+    spread = decode_part(list[SpreadObject], written_spread, "spec.topologySpreadConstraints") or []
     near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
     parts = (affinity.node_affinity, near, apart)
     constraints = Constraints(
@@ -160,25 +173,25 @@ def node_terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
     """Return the alternatives of a node selector; an empty one is met by no node, so it is none."""
     return tuple(
         NodeTerm(
-            labels=_selector(term.match_expressions or (), _requirement),
-            fields=_selector(term.match_fields or (), _field_requirement),
+            labels=_selector(term.match_expressions or (), requirement),
+            fields=_selector(term.match_fields or (), field_requirement),
         )
         for term in selector.node_selector_terms or ()
         if term.match_expressions or term.match_fields
     )
 
 
-def _required_node_terms(affinity: _NodeAffinity | None) -> tuple[NodeTerm, ...] | None:
+def _required_node_terms(affinity: NodeAffinity | None) -> tuple[NodeTerm, ...] | None:
     required = affinity and affinity.required_during_scheduling_ignored_during_execution
     return node_terms(required) if required else None
 
 
-def _pod_terms(affinity: _PodAffinity | None, namespace: str) -> tuple[PodTerm, ...]:
+def _pod_terms(affinity: PodAffinity | None, namespace: str) -> tuple[PodTerm, ...]:
     required = affinity and affinity.required_during_scheduling_ignored_during_execution
     return tuple(_pod_term(term, namespace) for term in required or ())
 
 
-def _pod_term(term: _PodAffinityTerm, namespace: str) -> PodTerm:
+def _pod_term(term: PodAffinityTerm, namespace: str) -> PodTerm:
     """Return a term of pod affinity; without any namespaces it is about the pod's own.
 
     Its matchLabelKeys are in the selector already: the API server puts them there.
@@ -192,7 +205,7 @@ def _pod_term(term: _PodAffinityTerm, namespace: str) -> PodTerm:
     )
 
 
-def _spread(constraint: _Spread) -> Spread:
+def _spread(constraint: SpreadObject) -> Spread:
     return Spread(
         topology_key=constraint.topology_key,
         selector=label_selector(constraint.label_selector),
@@ -204,7 +217,7 @@ def _spread(constraint: _Spread) -> Spread:
     )
 
 
-def _toleration(toleration: _Toleration) -> Toleration:
+def _toleration(toleration: TolerationObject) -> Toleration:
     operator = toleration.operator or "Equal"
     return Toleration(toleration.key, operator, toleration.value, toleration.effect)
 
@@ -226,7 +239,7 @@ def label_selector(selector: LabelSelector | None) -> Selector:
     """Return a label selector; an absent one matches nothing, an empty one everything."""
     if selector is None:
         return NOTHING
-    expressions = _selector(selector.match_expressions or (), _requirement)
+    expressions = _selector(selector.match_expressions or (), requirement)
     labels = equals(selector.match_labels or {})
     return Selector(labels.requirements + expressions.requirements)
 
@@ -239,7 +252,7 @@ def _selector(
     return Selector(readable) if len(readable) == len(requirements) else NOTHING
 
 
-def _requirement(expression: Expression) -> Requirement | None:
+def requirement(expression: Expression) -> Requirement | None:
     """Return one term, None for one that is malformed (`NewRequirement` in labels/selector.go)."""
     operator, values = expression.operator, frozenset(expression.values or ())
     if not all(map(_LABEL_VALUE.fullmatch, values)):
@@ -256,7 +269,7 @@ def _is_one_integer(values: Sequence[str]) -> bool:
     return len(values) == 1 and integer(values[0]) is not None
 
 
-def _field_requirement(expression: Expression) -> Requirement | None:
+def field_requirement(expression: Expression) -> Requirement | None:
     """Return one term on a field: it has one value, and is ``In`` or ``NotIn``."""
     values = frozenset(expression.values or ())
     if expression.operator not in _SET_OPERATORS or len(expression.values or ()) != 1:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reserver.errors import InvalidInput
+from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.wire import document, listform
+from reserver.wire import document, listform, placementform, specform
 from reserver.wire.times import show_moment
 
 
@@ -121,21 +122,36 @@ def remove(ref: Ref, seen: str, is_over: Callable[[Reservation], bool]) -> Edit 
     return Edit(ref, seen, value, "over")
 
 
-def stamp(ref: Ref, seen: str, reservation: Reservation) -> Edit | None:
-    """Return the edit that writes down when a reservation with a ttl expires.
+def complete(ref: Ref, seen: str, reservation: Reservation, placed: Parts) -> Edit | None:
+    """Return the edit that writes down what a reservation does not say itself; None if it does.
 
-    Comments and layout of a YAML value are kept where the line can simply be added.
+    That is when one with a ttl expires, and where one without a node is placed. Comments and layout
+    of a YAML value are kept where the lines can simply be added.
+
+    Args:
+        ref: the key, `item` empty.
+        seen: its value, one reservation.
+        reservation: what that says.
+        placed: where it is.
     """
-    if reservation.expires_at is None:
+    said = document.parse(seen)
+    news: dict[str, str] = {}
+    wanted = dict(said)
+    if specform.needs_stamp(said) and reservation.expires_at is not None:
+        wanted["expiresAt"] = news["expiresAt"] = show_moment(reservation.expires_at)
+    if placed != reservation.placed:
+        wanted["placements"] = parts = placementform.show_parts(placed)
+        news["placements"] = json.dumps(parts)
+    if not news:
         return None
-    moment = show_moment(reservation.expires_at)
-    wanted = document.parse(seen) | {"expiresAt": moment}
-    if seen.lstrip().startswith("{"):
-        return Edit(ref, seen, json.dumps(wanted, ensure_ascii=False), "stamp")
-    appended = f"{seen.rstrip()}\nexpiresAt: {moment}\n"
-    if _parse_or_none(appended) == wanted:
-        return Edit(ref, seen, appended, "stamp")
-    return Edit(ref, seen, json.dumps(wanted, ensure_ascii=False), "stamp")
+    reason = "placed" if "placements" in news else "stamp"
+    if not seen.lstrip().startswith("{"):
+        kept = [line for line in seen.rstrip().split("\n") if line.partition(":")[0] not in news]
+        lines = [f"{name}: {text}" for name, text in news.items()]
+        appended = "\n".join([*kept, *lines, ""])
+        if _parse_or_none(appended) == wanted:
+            return Edit(ref, seen, appended, reason)
+    return Edit(ref, seen, json.dumps(wanted, ensure_ascii=False), reason)
 
 
 def _is_over(item: str, ref: Ref, is_over: Callable[[Reservation], bool]) -> bool:

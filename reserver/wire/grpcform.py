@@ -18,10 +18,12 @@ from reserver.cluster.labels import Requirement, Selector, equals
 from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
 from reserver.reservations.owner import OwnerRule
+from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Status
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import document
+from reserver.wire.placementform import show_parts
 from reserver.wire.specform import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.wire.times import show_moment
 
@@ -74,6 +76,12 @@ def lifetime(ttl_s: float, now: float) -> dict[str, Any]:
         problem = f"{quantity.shorten(str(ttl_s))} seconds are out of range"
         raise InvalidInput("ttl", problem, "write zero to hold for ever")
     return {"expiresAt": show_moment(int(now + ttl_s))} if ttl_s else {"ttl": 0}
+
+
+def with_placements(document: Mapping[str, Any], placed: Parts) -> dict[str, Any]:
+    """Return a document that says where its reservation is placed; nothing of that if it is not."""
+    said = {name: value for name, value in document.items() if name != "placements"}
+    return said | ({"placements": show_parts(placed)} if placed else {})
 
 
 def expiry(reservation: Reservation) -> dict[str, Any]:
@@ -144,6 +152,7 @@ def show(
             phase=f"PHASE_{status.phase.upper()}",
             backed=status.is_backed,
             message=status.message,
+            placements=show_parts_of(reservation),
             claims=[pb.Claim(pod=str(pod), uid=uid) for uid, pod in sorted(claims.items())],
         ),
         etag=reservation.digest,
@@ -164,6 +173,11 @@ def owner_rule(owner: pb.Owner, home: str) -> OwnerRule:
         controller=Controller(controller.kind, controller.name),
         selector=Selector((*equals(selector.match_labels).requirements, *expressions)),
     )
+
+
+def show_parts_of(reservation: Reservation) -> list[pb.PlacedSlots]:
+    """Return where a reservation is."""
+    return [pb.PlacedSlots(node=node, slots=slots) for node, slots in reservation.parts]
 
 
 def show_id(ref: Ref) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from reserver.cluster.pod import PodName
 from reserver.reservations.owner import OwnerRule
+from reserver.reservations.placement import ANYWHERE, Parts, Placement
 from reserver.reservations.reservation import Policy, Ref, Reservation
 
 
@@ -24,12 +25,14 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     yields_above: int | None = None,
     rules: tuple[OwnerRule, ...] = (),
     reusable: bool = False,
+    placement: Placement = ANYWHERE,
+    placed: Parts = (),
     origin: str = "",
 ) -> Reservation:
     """Return a reservation whose digest follows from what it says, not from how it is written.
 
     Nor does it follow from where it stands, `origin` included: what is copied from one store to
-    another is the same reservation there.
+    another is the same reservation there; nor from where Reserver has placed it.
 
     So rewriting the same reservation (another layout, a ttl resolved to its moment) keeps the
     claims on it, and writing another one in its place, if only with a later expiry, does not
@@ -49,6 +52,8 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
         said.append(yields_above)
     if rules or reusable:
         said.append([sorted(map(_said, rules)), reusable])
+    if placement.text:
+        said.append({"placement": placement.text})
     digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
     return Reservation(
         ref=ref,
@@ -63,6 +68,8 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
         yields_above=yields_above,
         rules=rules,
         reusable=reusable,
+        placement=placement,
+        placed=placed,
         origin=origin,
     )
 

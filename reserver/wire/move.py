@@ -7,7 +7,7 @@ from typing import Any
 
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.wire import specform
+from reserver.wire import placementform, specform
 
 _PARTS = ("pod", "controller", "selector")
 _MOST_NAME = 253
@@ -38,6 +38,10 @@ def rewritten(
     """
     spec = _item(reservation) if reservation.ref.item else _spec(reservation, document)
     spec |= {"origin": reservation.origin or str(reservation.ref)}
+    # In the place of a Reservation its status says where it is placed.
+    spec.pop("placements", None)
+    if place.configmap and reservation.placed:
+        spec["placements"] = placementform.show_parts(reservation.placed)
     if reservation.expires_at is None:
         spec["ttl"] = 0
     else:

@@ -47,14 +47,19 @@ def check_label(name: str, path: str, what: str) -> None:
         raise InvalidInput(path, problem, "use lower case letters, digits and '-', 63 at most")
 
 
+def is_label_key(key: str) -> bool:
+    """Return whether a text is a key of a label."""
+    domain, slash, rest = key.rpartition("/")
+    return _QUALIFIED.fullmatch(rest) is not None and (not slash or is_subdomain(domain))
+
+
 def check_label_key(key: str, path: str) -> None:
     """Refuse what is not a key of a label.
 
     Raises:
         InvalidInput: at `path`.
     """
-    domain, slash, rest = key.rpartition("/")
-    if not _QUALIFIED.fullmatch(rest) or (slash and not is_subdomain(domain)):
+    if not is_label_key(key):
         problem = f"{shorten(key)!r} is not a label's key"
         raise InvalidInput(path, problem, "write NAME or DOMAIN/NAME, the name of 63 at most")
 

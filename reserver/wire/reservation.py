@@ -7,9 +7,11 @@ from dataclasses import replace
 import msgspec
 
 from reserver.errors import InvalidInput
-from reserver.reservations.reservation import Ref
+from reserver.reservations.placement import clipped
+from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire import document, specform
 from reserver.wire.objects import LabelledMetadata, decode
+from reserver.wire.placementform import PartObject, read_parts
 from reserver.wire.store import Entries, Problem
 from reserver.wire.times import parse_moment
 
@@ -41,13 +43,6 @@ class Claim(msgspec.Struct, frozen=True):
     at: str
 
 
-class Placement(msgspec.Struct, frozen=True):
-    """So many slots on a node."""
-
-    node: str
-    slots: int
-
-
 class Condition(msgspec.Struct, rename="camel", frozen=True):
     """A condition, as Kubernetes has them (metav1.Condition)."""
 
@@ -66,7 +61,7 @@ class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=Tru
     observed_generation: int
     claimed: int
     expires_at: str | None = None  # The API server drops what is null.
-    placements: list[Placement]
+    placements: list[PartObject]
     claims: list[Claim]
     conditions: list[Condition]
 
@@ -184,7 +179,18 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         return Entries(problems=(Problem(ref, exc.under("spec")),))
     if not reservation.origin:  # Another one of that name, later, is another reservation.
         reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
-    return Entries((reservation,))
+    return Entries((with_placements(reservation, item.said()),))
+
+
+def with_placements(reservation: Reservation, said: ReservationStatus | None) -> Reservation:
+    """Return a reservation as placed where its status says, if Reserver chooses its node."""
+    if reservation.node:
+        return reservation
+    try:
+        parts = read_parts(said.placements) if said else ()
+    except InvalidInput:
+        parts = ()  # Not written by us.
+    return replace(reservation, placed=clipped(parts, reservation.slots))
 
 
 def _text(spec: msgspec.Raw) -> str:

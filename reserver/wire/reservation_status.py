@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from reserver.reservations.reservation import Phase, Reservation
 from reserver.reservations.status import Status
-from reserver.wire.reservation import Claim, Condition, Placement, ReservationStatus
+from reserver.wire.placementform import PartObject
+from reserver.wire.reservation import Claim, Condition, ReservationStatus
 from reserver.wire.status import INVALID
 from reserver.wire.store import Problem
 from reserver.wire.times import show_moment
@@ -71,7 +72,7 @@ def valid(
     """Return the status of a Reservation that is enforced.
 
     Args:
-        reservation: what it says.
+        reservation: what it says, and where it is placed.
         status: what has become of it.
         claims: who took slots; those that were told before keep the time that was told.
         before: what its status said until now.
@@ -83,7 +84,9 @@ def valid(
     merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=lambda c: (c.at, c.uid))
     message = status.message or "the node has the room for all that is held"
     reason = "RoomHeld" if status.is_backed else _REASONS[status.phase]
-    placements = [Placement(reservation.node, reservation.slots)] if reservation.node else []
+    if status.is_homeless:
+        reason = "NotPlaced"
+    placements = [PartObject(*part) for part in reservation.parts]
     expires_at = reservation.expires_at
     return ReservationStatus(
         phase=status.phase.value,

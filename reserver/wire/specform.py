@@ -9,11 +9,15 @@ import msgspec
 
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
+from reserver.reservations import owner
+from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Policy, Ref, Reservation
-from reserver.wire import names, ownerform
+from reserver.scheduling.placement import MOST_BESIDE_EACH_OTHER, is_about_neighbours, slot_pod
+from reserver.wire import names, ownerform, placementform
 from reserver.wire.identity import identified
 from reserver.wire.objects import from_msgspec
-from reserver.wire.ownerform import OwnerEntry
+from reserver.wire.ownerform import OwnerEntry, Owners
+from reserver.wire.placementform import PartObject
 from reserver.wire.times import parse_duration, parse_moment
 
 DEFAULT_TTL_S = 24 * 3600.0
@@ -50,6 +54,12 @@ class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     origin: str = ""
 
 
+class EntrySpec(Spec):
+    """A spec in a ConfigMap, where there is no status beside it."""
+
+    placements: list[PartObject] = []  # Where Reserver has put it, which nobody else writes.
+
+
 def read(
     document: Any,  # noqa: ANN401 - whatever YAML can hold
     ref: Ref,
@@ -70,9 +80,9 @@ def read(
         InvalidInput: some field is not acceptable; the error carries its path.
     """
     names.check_subdomain(ref.key, "", "a reservation's name")
-    spec = convert(document)
-    _refuse_unsupported(spec)
-    names.check_subdomain(spec.node, "node", "a node's name")
+    spec = convert(document, EntrySpec if ref.configmap else Spec)
+    if spec.node:
+        names.check_subdomain(spec.node, "node", "a node's name")
     if not 1 <= spec.slots <= MAX_SLOTS:
         raise InvalidInput(
             "slots",
@@ -84,7 +94,7 @@ def read(
     if starts_at is not None and expires_at is not None and starts_at >= expires_at:
         raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
     owners = ownerform.read(spec.owners, ref.namespace, only_there=only_own_namespace)
-    return identified(
+    reservation = identified(
         ref=ref,
         node=spec.node,
         owners=owners.named,
@@ -96,18 +106,22 @@ def read(
         policy=spec.policy,
         yields_above=_yields_above(spec),
         reusable=spec.reusable,
+        placement=_placement(spec, owners),
+        placed=_placed(spec),
         origin=_origin(spec.origin),
     )
+    _check_neighbours(reservation)
+    return reservation
 
 
-def convert(document: Any) -> Spec:  # noqa: ANN401 - whatever YAML can hold
-    """Return a mapping as a spec, as it is written.
+def convert(document: Any, kind: type[Spec] = Spec) -> Spec:  # noqa: ANN401 - whatever YAML can hold
+    """Return a mapping as a spec of a kind, as it is written.
 
     Raises:
         InvalidInput: it is not of that shape; the error carries the path.
     """
     try:
-        return msgspec.convert(document, Spec, strict=True)
+        return msgspec.convert(document, kind, strict=True)
     except msgspec.ValidationError as exc:
         known = ", ".join(field.encode_name for field in msgspec.structs.fields(Spec))
         raise from_msgspec(exc, f"the fields of a reservation are {known}") from exc
@@ -120,11 +134,32 @@ def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
     return str(document.get("ttl")) != "0"
 
 
-def _refuse_unsupported(spec: Spec) -> None:
-    if spec.placement is not None:
-        raise InvalidInput("placement", "is not supported yet", "name the node: node")
-    if not spec.node:
-        raise InvalidInput("node", "is missing", "name the node whose capacity to hold")
+def _placement(spec: Spec, owners: Owners) -> Placement:
+    if spec.placement is None:
+        return ANYWHERE
+    if spec.node:
+        remedy = "remove it, or leave the choice to Reserver: remove node"
+        raise InvalidInput("placement", "stands beside node", remedy)
+    try:
+        return placementform.read(spec.placement, owner.home(owners.named, owners.rules))
+    except InvalidInput as exc:
+        raise exc.under("placement") from exc
+
+
+def _placed(spec: Spec) -> Parts:
+    if spec.node or not isinstance(spec, EntrySpec):
+        return ()  # It may have been placed before somebody named a node.
+    try:
+        return clipped(placementform.read_parts(spec.placements), spec.slots)
+    except InvalidInput as exc:
+        raise exc.under("placements") from exc
+
+
+def _check_neighbours(reservation: Reservation) -> None:
+    if reservation.slots > MOST_BESIDE_EACH_OTHER and is_about_neighbours(slot_pod(reservation)):
+        problem = f"{reservation.slots} are too many with a placement that is about neighbours"
+        remedy = f"write {MOST_BESIDE_EACH_OTHER} at most, or several reservations"
+        raise InvalidInput("slots", problem, remedy)
 
 
 def _yields_above(spec: Spec) -> int | None:
@@ -199,5 +234,5 @@ def _expiry(spec: Spec, seen_at: float) -> float | None:
         raise exc.under("ttl") from exc
     if ttl > MAX_TTL_S:
         raise InvalidInput("ttl", "is more than a hundred years", "write 0 to hold for ever")
-    # Whole seconds, because that is what will be written back (`edits.stamp`).
+    # Whole seconds, because that is what will be written back (`edits.complete`).
     return float(int(seen_at + ttl)) if ttl else None

@@ -26,6 +26,7 @@ class EntryStatus(msgspec.Struct):
 
     `claims` are the UIDs of the pods that took a slot for good, each with a resourceVersion at
     which it had it: the next start would not know of one that is deleted (`Ledger.recall`).
+    `landed` says where, if the reservation is on several nodes.
     """
 
     phase: str
@@ -33,6 +34,7 @@ class EntryStatus(msgspec.Struct):
     digest: str
     message: str = ""
     claims: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    landed: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
 def show(entries: Entries, status: Callable[[Reservation], Status]) -> str:
@@ -87,19 +89,26 @@ def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str,
             yield item, entry
 
 
-def recorded_claims(text: str) -> Iterator[tuple[str, str, dict[str, int]]]:
-    """Yield item, digest and claims of each entry of a key that says who took slots of it."""
+def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
+    """Yield item and status of each entry of a key that says who took slots of it."""
     if '"claims":{' not in text:
         return
     for item, entry in _read(text):
         if entry.claims is not msgspec.UNSET:
-            yield item, entry.digest, entry.claims
+            yield item, entry
 
 
 def _entry(reservation: Reservation, status: Status) -> EntryStatus:
     claims = dict(islice(sorted(status.claims.items()), MOST_CLAIMS)) or msgspec.UNSET
-    phase, digest = status.phase.value, reservation.digest
-    return EntryStatus(phase, status.is_backed, digest, status.message, claims)
+    landed = {uid: status.landed[uid] for uid in claims or () if uid in status.landed}
+    return EntryStatus(
+        status.phase.value,
+        status.is_backed,
+        reservation.digest,
+        status.message,
+        claims,
+        landed or msgspec.UNSET,
+    )
 
 
 def _invalid(message: str) -> EntryStatus:

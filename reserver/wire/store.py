@@ -36,13 +36,18 @@ class Entries:
         problems: one for each entry that is not, the first `MOST_PROBLEMS` of them.
         more_problems: how many there are besides.
         unstamped: it says how long it lives but not until when, which the next start of Reserver
-            could not tell any more (`edits.stamp`).
+            could not tell any more (`edits.complete`).
     """
 
     reservations: tuple[Reservation, ...] = ()
     problems: tuple[Problem, ...] = ()
     more_problems: int = 0
     unstamped: bool = False
+
+    def says_what(self, other: Entries) -> bool:
+        """Return whether both are the same reservations, wherever these are placed."""
+        own = [reservation.identity for reservation in self.reservations]
+        return own == [reservation.identity for reservation in other.reservations]
 
 
 MOST_PROBLEMS = 100

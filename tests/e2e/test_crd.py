@@ -48,6 +48,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "no time": ({"expiresAt": "tomorrow"}, "spec.expiresAt", "date-time"),
     "an unknown policy": ({"policy": "Maybe"}, "spec.policy", '"Prefer", "Require"'),
     "a priority for nothing": ({"priority": 3}, "spec.priority", "without preemptible"),
+    "a node and a placement": (
+        {"node": "a", "placement": {}},
+        "spec.placement",
+        "placement stands beside node",
+    ),
+    "an unknown strategy": (
+        {"node": None, "placement": {"strategy": "tight"}},
+        "spec.placement.strategy",
+        '"pack", "spread"',
+    ),
     "a node without a name": ({"node": ""}, "spec.node", "at least 1 chars"),
 }
 
@@ -74,6 +84,8 @@ def test_what_is_right_is_taken_as_people_write_it(corner: Corner) -> None:
         {"expiresAt": "2040-01-01T00:00:00+02:00", "startsAt": "2039-01-01T00:00:00Z"},
         {"owners": owners, "resources": amounts, "slots": 100_000},
         {"preemptible": True, "priority": -5},
+        {"node": None, "placement": {"nodeSelector": {"a": "b"}, "strategy": "spread"}},
+        {"node": None},
     ]
     for number, changes in enumerate(good):
         corner.write_object(f"good-{number}", {**GOOD, **changes})

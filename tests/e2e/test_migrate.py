@@ -15,7 +15,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import STORE, Corner
+from tests.e2e.cluster import GROUP, STORE, Corner
 
 HOME = STORE[0]
 
@@ -90,6 +90,34 @@ def test_a_full_node_keeps_its_holds_backed_and_no_claim_is_lost_there_and_back(
     wait_for(lambda: corner.keys(store) == {}, "all are claimed")
     assert corner.node_of("stranger") is None
     assert _warnings(corner) == []
+
+
+def test_what_was_placed_stays_where_it_is_there_and_back(
+    corner: Corner, store: tuple[str, str]
+) -> None:
+    first, second = corner.add_nodes(2, cpu="4")
+    owners = [{"pod": {"name": name, "namespace": corner.name}} for name in ("a", "b")]
+    placement = {"nodeSelector": {GROUP: corner.name}, "strategy": "spread"}
+    said = {"owners": owners, "resources": {"cpu": "3"}, "slots": 2, "placement": placement}
+    name = f"{corner.name}-r"
+    corner.patch_store(store, {name: json.dumps(said | {"expiresAt": "2040-01-01T00:00:00Z"})})
+
+    def placed() -> list[dict[str, Any]] | None:
+        said: dict[str, Any] = json.loads(corner.keys(store).get(name, "{}"))
+        return said.get("placements")
+
+    parts = wait_for(placed, "it is placed")
+    assert {part["node"]: part["slots"] for part in parts} == {first: 1, second: 1}
+    here, there = f"configmap:{'/'.join(store)}", f"crd:{HOME}"
+    assert migrate(corner, here, there).returncode == 0
+    assert _status(corner, name)["placements"] == parts
+    corner.create_pod("stranger", {"cpu": "2"})
+    corner.wait_refused("stranger", "held by reservation")
+    assert migrate(corner, there, here).returncode == 0
+    assert placed() == parts
+    corner.create_pod("a", {"cpu": "3"})
+    corner.create_pod("b", {"cpu": "3"})
+    assert {corner.wait_bound("a"), corner.wait_bound("b")} == {first, second}
 
 
 def test_items_of_lists_are_moved_one_by_one_and_broken_ones_stay(

@@ -126,7 +126,7 @@ async def test_of_two_that_create_the_same_name_one_is_told(world: World) -> Non
         (pb.CreateRequest(name="a"), "spec"),
         (pb.CreateRequest(name="a", spec=spec(cpu="lots")), "spec.resources.cpu"),
         (pb.CreateRequest(name="a", spec=spec(cpu="-1")), "spec.resources.cpu"),
-        (pb.CreateRequest(name="a", spec=spec(node="")), "spec.node"),
+        (pb.CreateRequest(name="a", spec=spec(node="A")), "spec.node"),
         (pb.CreateRequest(name="a", spec=spec(owner="")), "spec.owners[0].pod"),
         (pb.CreateRequest(name="a", spec=spec(policy=9)), "spec.policy"),
         (pb.CreateRequest(name="a", spec=spec(slots=-1)), "spec.slots"),

@@ -139,7 +139,7 @@ def test_a_stamp_changes_nothing_but_that_it_is_written_down(written: Any) -> No
     for text in (json.dumps(written), "---\n" + json.dumps(written, indent=1)):
         before = read_key(ref, text, SEEN)
         if before.unstamped:
-            edit = edits.stamp(ref, text, before.reservations[0])
+            edit = edits.complete(ref, text, before.reservations[0], ())
             if edit is not None:
                 encode(edit.patch())
                 after = read_key(ref, edit.value or "", SEEN + 100_000)

@@ -74,9 +74,10 @@ class Capacity(CapacityServiceServicer):
                 wanted.append(specform.read(grpcform.write(spec, now), ref, now))
             except InvalidInput as exc:
                 raise exc.under(f"reservations[{index}]") from exc
-        lacks = judge_set(wanted, self._state, now)
+        lacks, judged = judge_set(wanted, self._state, now)
         shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]
-        return pb.WhatIfResponse(fits=not lacks, shortages=shortages)
+        placements = [pb.WhatIfPlacement(parts=grpcform.show_parts_of(each)) for each in judged]
+        return pb.WhatIfResponse(fits=not lacks, shortages=shortages, placements=placements)
 
     async def Explain(self, request: pb.ExplainRequest, context: Aio) -> pb.ExplainResponse:  # noqa: ARG002, N802
         """Say why a pod is pending, or where it may go."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import grpc
 
 from reserver.errors import InvalidInput
+from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.admit import judge_set
 from reserver.scheduling.state import State
@@ -26,6 +28,16 @@ class Editing(Protocol):
 
     async def edit(self, edit: Edit) -> bool:
         """Change one place and return once that is in force; False if somebody was faster."""
+
+
+def _stays(new: Reservation, old: Reservation) -> bool:
+    """Return whether a reservation can stay where it is, or wait as it did."""
+    if new.node or old.node:
+        return new.holds_no_more_than(old)
+    slot_is_less = all(
+        amount <= old.resources.get(name, 0) for name, amount in new.resources.items()
+    )
+    return new.placement == old.placement and new.slots <= old.slots and slot_is_less
 
 
 class Changes:
@@ -57,10 +69,13 @@ class Changes:
                 if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
                     written |= grpcform.expiry(old)
                 new = self._catalogue.read(written, ref)
+                if not new.node:
+                    new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
                 refusal.require_future(new, "expiresAt", now)
-            if not new.holds_no_more_than(old):
-                self._require_room(new, old, request.name)
-            return grpcform.encode_document(written)
+            if not _stays(new, old):
+                new = self._require_room(new, old, request.name)
+            placed = new.placed if ref.configmap else ()  # A Reservation's status says it.
+            return grpcform.encode_document(grpcform.with_placements(written, placed))
 
         return await self._edit(ref, request.etag, change)
 
@@ -115,10 +130,16 @@ class Changes:
                 break  # The same still: our view is behind, so let the client come back.
         raise refusal.changed_meanwhile(ref)
 
-    def _require_room(self, new: Reservation, old: Reservation, name: str) -> None:
-        lacks = judge_set([new], self._state, self._clock(), instead=old)
-        if lacks:
-            raise refusal.no_room(lacks, [name], "spec")
+    def _require_room(self, new: Reservation, old: Reservation, name: str) -> Reservation:
+        now = self._clock()
+        if new.placed and sum(part.slots for part in new.placed) == new.slots:
+            here = [new.on(part) for part in new.placed]
+            if new.placement == old.placement and not judge_set(here, self._state, now, old).lacks:
+                return new
+        verdict = judge_set([new], self._state, now, old)
+        if verdict.lacks:
+            raise refusal.no_room(verdict.lacks, [name], "spec")
+        return verdict.reservations[0]
 
     def _current(self, ref: Ref, etag: str) -> tuple[Reservation, str]:
         old = self._catalogue.reservation(ref)

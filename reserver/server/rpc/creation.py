@@ -12,8 +12,9 @@ from uuid import uuid4
 from cachetools import TTLCache
 
 from reserver.errors import InvalidInput, NotReady, ReserverError, Taken
+from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.scheduling.admit import judge_set
+from reserver.scheduling.admit import judge_set, place_now
 from reserver.scheduling.state import State
 from reserver.server.rpc import refusal
 from reserver.server.rpc.caller import caller
@@ -67,10 +68,9 @@ class Draft:
     path: str
     document: dict[str, Any]
 
-    @property
-    def text(self) -> str:
-        """What is to be written, as JSON."""
-        return grpcform.encode_document(self.document)
+    def text(self, placed: Parts = ()) -> str:
+        """Return what is to be written, as JSON, as placed there."""
+        return grpcform.encode_document(grpcform.with_placements(self.document, placed))
 
     def at(self, place: Ref) -> Draft:
         """Return what is to be written at a place.
@@ -189,14 +189,26 @@ class Creation:
         existing = self._existing(drafts, request.request_id)
         if existing is not None:
             return self._remember(request, existing, None)
-        place = self._booking.place({each.name: len(each.text.encode()) for each in drafts})
+        place = self._booking.place({each.name: len(each.text().encode()) for each in drafts})
         drafts = [draft.at(place) for draft in drafts]
         new = self._read(drafts, place)
+        obstacles: dict[Ref, str] = {}
         if path:
-            self._require_backing(new, drafts, path)
+            new = self._require_backing(new, drafts, path)
+        else:
+            now = self._clock()
+            for index, one in enumerate(new):
+                new[index], obstacles[one.ref] = place_now(one, self._state, now)
         entries = {each.ref.key: Entries((each,)) for each in new}
-        texts = {draft.name: draft.text for draft in drafts}
+        texts = {
+            # A Reservation's status says where it is placed.
+            draft.name: draft.text(one.placed if place.configmap else ())
+            for draft, one in zip(drafts, new, strict=True)
+        }
         task = self._booking.insert(place, texts, entries)
+        for ref, why in obstacles.items():
+            if why:
+                self._state.ledger.cannot_place(ref, why)
         return self._remember(request, tuple(each.ref for each in new), task)
 
     def _read(self, drafts: Iterable[Draft], place: Ref) -> list[Reservation]:
@@ -210,14 +222,16 @@ class Creation:
 
     def _require_backing(
         self, new: Sequence[Reservation], drafts: Sequence[Draft], path: str
-    ) -> None:
+    ) -> list[Reservation]:
         now = self._clock()
         for each, draft in zip(new, drafts, strict=True):
             if each.starts_at is not None and each.starts_at > now:
                 field = f"{draft.path}spec.startsAt"
                 raise InvalidInput(field, "lies in the future", "a set holds from now on")
-        if lacks := judge_set(new, self._state, now):
-            raise refusal.no_room(lacks, [draft.name for draft in drafts], path)
+        verdict = judge_set(new, self._state, now)
+        if verdict.lacks:
+            raise refusal.no_room(verdict.lacks, [draft.name for draft in drafts], path)
+        return list(verdict.reservations)
 
     def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:
         """Return where the same request has written before, None if nothing of it is there."""

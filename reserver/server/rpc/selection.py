@@ -95,7 +95,7 @@ class Selection:
 
     def covers(self, reservation: pb.Reservation) -> bool:
         """Return whether a reservation is meant."""
-        if self.node and reservation.spec.node != self.node:
+        if self.node and self.node not in {p.node for p in reservation.status.placements}:
             return False
         if self.phases and reservation.status.phase not in self.phases:
             return False

@@ -30,18 +30,18 @@ def test_all_that_is_asked_for_has_to_be_free_beside_the_others(
     wanted: Sequence[Reservation], lacking: dict[int, bool]
 ) -> None:
     state = state_of(*NODES, pod("p", node="worker-1", cpu="1"), reservation("held", cpu="2"))
-    assert {lack.at: lack.never for lack in judge_set(wanted, state, NOW)} == lacking
+    assert {lack.at: lack.never for lack in judge_set(wanted, state, NOW).lacks} == lacking
 
 
 def test_what_goes_makes_room_for_what_comes() -> None:
     old = reservation("old", cpu="3")
     state = state_of(*NODES, old, pod("p", node="worker-1", cpu="1"))
-    assert judge_set([reservation("old", cpu="2")], state, NOW)
-    assert not judge_set([reservation("old", cpu="2")], state, NOW, old)
-    assert judge_set([reservation("old", cpu="4")], state, NOW, old)
+    assert judge_set([reservation("old", cpu="2")], state, NOW).lacks
+    assert not judge_set([reservation("old", cpu="2")], state, NOW, old).lacks
+    assert judge_set([reservation("old", cpu="4")], state, NOW, old).lacks
 
 
 def test_what_has_expired_makes_room() -> None:
     state = state_of(*NODES, reservation("old", cpu="4", expires=NOW + 1))
-    assert judge_set([reservation("new", cpu="4")], state, NOW)
-    assert not judge_set([reservation("new", cpu="4")], state, NOW + 1)
+    assert judge_set([reservation("new", cpu="4")], state, NOW).lacks
+    assert not judge_set([reservation("new", cpu="4")], state, NOW + 1).lacks

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import yaml
 
-from reserver.wire import ownerform, reservation, specform
+from reserver.wire import ownerform, placementform, reservation, specform
 
 CRD = Path(__file__).parents[3] / "scheduler-config/core/crd.yaml"
 
@@ -31,13 +31,14 @@ def part(*path: str) -> dict[str, Any]:
     ("path", "kind"),
     [
         (("spec",), specform.Spec),
+        (("spec", "placement"), placementform.PlacementObject),
         (("spec", "owners"), ownerform.OwnerEntry),
         (("spec", "owners", "pod"), ownerform._Pod),
         (("spec", "owners", "controller"), ownerform._Controller),
         (("spec", "owners", "selector"), ownerform._Selector),
         (("spec", "owners", "selector", "matchExpressions"), ownerform._Expression),
         (("status",), reservation.ReservationStatus),
-        (("status", "placements"), reservation.Placement),
+        (("status", "placements"), placementform.PartObject),
         (("status", "claims"), reservation.Claim),
         (("status", "conditions"), reservation.Condition),
     ],

@@ -1,6 +1,7 @@
 """Edits of the store: one key, as it was seen, and nothing else."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from reserver.wire import edits
 from reserver.wire.edits import Edit
 from reserver.wire.objects import encode
 from reserver.wire.store import read_key
+from tests.builders import parts
 
 SEEN = 1_900_000_000.0
 LIST = Ref("shop", "store", "worker-1")
@@ -37,7 +39,7 @@ def only(ref: Ref, text: str) -> Reservation:
 
 def stamped(text: str) -> str:
     """Return what a spec says after it was stamped."""
-    edit = edits.stamp(SPEC, text, only(SPEC, text))
+    edit = edits.complete(SPEC, text, only(SPEC, text), ())
     assert edit is not None
     assert edit.value is not None
     return edit.value
@@ -135,7 +137,7 @@ def test_a_stamp_writes_down_when_a_reservation_expires() -> None:
 @pytest.mark.parametrize("seen_at", [SEEN, SEEN + 0.999])
 def test_a_stamp_changes_nothing_but_that_it_is_written_down(text: str, seen_at: float) -> None:
     before = read_key(SPEC, text, seen_at)
-    edit = edits.stamp(SPEC, text, before.reservations[0])
+    edit = edits.complete(SPEC, text, before.reservations[0], ())
     assert edit is not None
     after = read_key(SPEC, edit.value or "", seen_at + 5000)
     assert before.unstamped
@@ -151,7 +153,7 @@ def test_a_stamp_keeps_comments_and_layout_of_yaml() -> None:
 
 def test_a_reservation_that_never_expires_is_not_stamped() -> None:
     text = YAML + "ttl: 0\n"
-    assert edits.stamp(SPEC, text, only(SPEC, text)) is None
+    assert edits.complete(SPEC, text, only(SPEC, text), ()) is None
 
 
 def test_a_reservation_near_the_limit_of_yaml_is_still_read_after_its_stamp() -> None:
@@ -159,7 +161,7 @@ def test_a_reservation_near_the_limit_of_yaml_is_still_read_after_its_stamp() ->
     text = f"owners: [{names}]\nresources: {{cpu: 1}}\nnode: worker-1\n"
     text += "#" * (65_530 - len(text)) + "\n"
     before = only(SPEC, text)
-    edit = edits.stamp(SPEC, text, before)
+    edit = edits.complete(SPEC, text, before, ())
     assert edit is None or only(SPEC, edit.value or "") == before
 
 
@@ -167,5 +169,48 @@ def test_a_reservation_near_the_limit_of_yaml_is_still_read_after_its_stamp() ->
 def test_a_reservation_with_an_absurd_ttl_is_refused_or_can_be_stamped(ttl: str) -> None:
     entries = read_key(SPEC, YAML + f"ttl: {ttl}\n", SEEN)
     for reservation in entries.reservations:
-        edits.stamp(SPEC, YAML, reservation)
+        edits.complete(SPEC, YAML, reservation, ())
     assert entries.reservations or entries.problems
+
+
+PLACELESS = "# For the move.\nowners: [{pod: {name: web-0}}]\nresources: {cpu: 2}\n"
+PLACED = parts({"worker-1": 1})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLACELESS,
+        PLACELESS + "ttl: 1h\n",
+        PLACELESS + 'placements: [{"node": "worker-9", "slots": 1}]\n',
+        PLACELESS + "placements:\n- node: worker-9\n  slots: 1\n",
+        '{"owners": [{"pod": {"name": "web-0"}}], "resources": {"cpu": "2"}}',
+    ],
+    ids=["yaml", "with a ttl", "moved", "moved, in several lines", "json"],
+)
+def test_where_it_is_placed_and_when_it_ends_are_written_together(text: str) -> None:
+    before = only(SPEC, text)
+    edit = edits.complete(SPEC, text, before, PLACED)
+    assert edit is not None
+    assert edit.value is not None
+    after = read_key(SPEC, edit.value, SEEN + 100.0).reservations[0]
+    assert after == replace(before, placed=PLACED)
+    assert edits.complete(SPEC, edit.value, after, PLACED) is None
+
+
+def test_comments_stay_where_a_place_is_added_and_changed() -> None:
+    first = edits.complete(SPEC, PLACELESS, only(SPEC, PLACELESS), PLACED)
+    assert first is not None
+    assert first.value is not None
+    assert first.value.startswith(PLACELESS)
+    moved = edits.complete(
+        SPEC, first.value, only(SPEC, first.value), parts({"worker-2": 1, "worker-3": 2})
+    )
+    assert moved is not None
+    assert moved.value is not None
+    assert moved.value.startswith(PLACELESS)
+    assert moved.value.count("placements") == 1
+    gone = edits.complete(SPEC, first.value, only(SPEC, first.value), ())
+    assert gone is not None
+    assert gone.value is not None
+    assert only(SPEC, gone.value).placed == ()

@@ -50,6 +50,26 @@ def test_an_entry_and_its_object_are_one_there_and_back(changes: dict[str, Any])
     assert again.identity == entry.identity
 
 
+def test_where_it_is_placed_goes_into_an_entry_and_not_into_the_spec_of_an_object() -> None:
+    ref, parts = Ref("shop", "store", "web"), [{"node": "worker-1", "slots": 2}]
+    said = SPEC | {"node": "", "slots": 2, "placement": {"strategy": "spread"}}
+    (entry,) = read_key(ref, json.dumps(said | {"placements": parts}), NOW).reservations
+    spec = move.rewritten(entry, said | {"placements": parts}, OBJECT, only_own_namespace=False)
+    assert "placements" not in spec
+    status = {"phase": "Active", "observedGeneration": 1, "claimed": 0, "placements": parts}
+    item = made(
+        "web",
+        namespace="home",
+        raw=json.dumps(spec),
+        status=status | {"claims": [], "conditions": []},
+    )
+    (moved,) = read_object(item, NOW, "home").reservations
+    assert (moved.identity, moved.placed) == (entry.identity, entry.placed)
+    back = move.rewritten(moved, spec, ref, only_own_namespace=False)
+    (again,) = read_key(ref, json.dumps(back), NOW).reservations
+    assert (again.identity, again.placed) == (entry.identity, entry.placed)
+
+
 def test_an_object_that_was_never_moved_keeps_its_uid_in_mind() -> None:
     item = made("web", uid="some-uid", ttl="1h")
     (reservation,) = read_object(item, NOW, "home").reservations

@@ -448,7 +448,6 @@ def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str)
             {"owners": [{"controller": {"name": "web"}}]}, "owners[0].controller", id="controller"
         ),
         pytest.param({"owners": [{"selector": {}}]}, "owners[0].selector", id="selector"),
-        pytest.param({"node": None}, "node", id="no node"),
         pytest.param({"node": "Worker"}, "node", id="no valid node"),
         pytest.param({"node": "a" * 254}, "node", id="a long node"),
         pytest.param({"placement": {}}, "placement", id="placement"),

@@ -1,0 +1,133 @@
+"""Placing reservations that name no node: one decision, and what a node means for many who wait."""
+
+import asyncio
+import gc
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from hack.bench.documents import NAMESPACE, encode, node_document
+from hack.bench.report import milliseconds, progress, table
+from hack.bench.rounds import P99, side_by_side
+from hack.bench.scale import Scale
+from hack.bench.world import NOW, Size, state
+from reserver.cluster.pod import PodName
+from reserver.kube.placer import Placer
+from reserver.reservations.placement import ANYWHERE, Placement, Strategy
+from reserver.reservations.reservation import Phase, Ref, Reservation
+from reserver.scheduling.placement import place
+from reserver.scheduling.state import State
+from reserver.wire import placementform
+from reserver.wire.identity import identified
+from reserver.wire.nodes import NodeObject
+from reserver.wire.objects import decode
+
+_CALLS = 20
+_SLOTS = 100
+_HELPED = 10
+_LARGE = 100_000
+
+
+def measure(scale: Scale) -> Iterator[str]:
+    """Yield the tables of placing."""
+    progress("placing: building the cluster")
+    built = state(Size(nodes=scale.nodes, pods=scale.started_pods))
+    progress("placing")
+    where = f"{scale.nodes:,} nodes, {scale.started_pods:,} pods"
+    calls: dict[str, Any] = {}
+    for name, reservation in _kinds().items():
+        if bool(place(reservation, reservation.slots, built).parts) == ("no room" in name):
+            raise RuntimeError(name)
+        calls[name] = partial(place, reservation, reservation.slots, built)
+    taken = side_by_side(calls, rounds=scale.rounds, calls=_CALLS)
+    rows = [(n, milliseconds(t.seconds()), milliseconds(t.seconds(P99))) for n, t in taken.items()]
+    yield table(f"Placing one reservation: {where}", ("what it asks for", "p50", "p99"), rows)
+    crowds = [_wait(scale, alike=alike, count=count) for alike, count in _CROWDS]
+    header = ("who waits", "placed", "time", "longest without giving way")
+    yield table(f"A node comes, with room for {_HELPED}: {where}", header, crowds)
+
+
+_CROWDS = ((True, 1_000), (True, 10_000), (False, 1_000), (False, 10_000))
+
+
+def _kinds() -> dict[str, Reservation]:
+    spread = Placement(strategy=Strategy.SPREAD)
+    constraint = {
+        "maxSkew": 5,
+        "topologyKey": "topology.kubernetes.io/label-0",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "web"}},
+    }
+    over_zones = placementform.read({"topologySpreadConstraints": [constraint]}, NAMESPACE)
+    return {
+        "a slot": _reservation(0, 100),
+        f"{_SLOTS} slots, packed": _reservation(0, 100, slots=_SLOTS),
+        f"{_SLOTS} slots, spread": _reservation(0, 100, slots=_SLOTS, placement=spread),
+        "a slot that has no room, and why": _reservation(0, _LARGE),
+        "a slot, with a spread constraint": _reservation(0, 100, placement=over_zones),
+        "10 slots, with a spread constraint": _reservation(0, 100, slots=10, placement=over_zones),
+    }
+
+
+def _reservation(
+    index: int, cpu: int, slots: int = 1, placement: Placement = ANYWHERE
+) -> Reservation:
+    return identified(
+        ref=Ref("reserver-system", "bench", f"r-{index}"),
+        node="",
+        owners=frozenset({PodName(NAMESPACE, f"owner-{index}")}),
+        resources={"pods": 1, "cpu": cpu},
+        slots=slots,
+        placement=placement,
+    )
+
+
+@dataclass
+class _Turns:
+    """How long the event loop was kept at most, in seconds."""
+
+    longest: float = 0.0
+
+    async def run(self) -> None:
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0)
+            self.longest = max(self.longest, time.perf_counter() - before)
+
+
+def _wait(scale: Scale, *, alike: bool, count: int) -> tuple[str, ...]:
+    """Return what it takes to place those who fit on a node that comes."""
+    progress(f"placing: {count} who wait")
+    placer = Placer(lambda: NOW)
+    built = State(placer.eased, placer.touched, placer.eased)
+    _fill(built, scale)
+    for index in range(count):
+        built.ledger.put(_reservation(index, _LARGE + (0 if alike else index)))
+    turns = _Turns()
+
+    async def look() -> float:
+        await placer.look(built)  # Nothing fits yet.
+        document = node_document(scale.nodes)
+        document["status"]["allocatable"]["cpu"] = f"{(_LARGE + _HELPED) * _HELPED}m"
+        built.node_seen(decode(NodeObject, encode(document)).value())
+        gc.collect()
+        watch = asyncio.create_task(turns.run())
+        began = time.perf_counter()
+        await placer.look(built)
+        taken = time.perf_counter() - began
+        watch.cancel()
+        return taken
+
+    seconds = asyncio.run(look())
+    placed = sum(phase is Phase.ACTIVE for _, phase in built.ledger)
+    words = f"{count:,} {'alike' if alike else 'of different sizes'}"
+    return words, f"{placed}", milliseconds(seconds), milliseconds(turns.longest)
+
+
+def _fill(built: State, scale: Scale) -> None:
+    """Let a state show the nodes alone: pods do not matter to those who wait."""
+    for index in range(scale.nodes):
+        built.node_seen(decode(NodeObject, encode(node_document(index))).value())
+    built.is_complete = True

@@ -1,0 +1,295 @@
+"""The placer: finds a node for reservations that name none, and another one when theirs is gone.
+
+What it decides holds at once. The cleaner writes it into the entry, or the status writer into the
+Reservation, as it was seen; if the API server does not let them, the hold goes again. Who waits
+for a place is tried again when some node has changed, and passed over unless that may help.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import NamedTuple
+
+import structlog
+
+from reserver.cluster.pod import Pod
+from reserver.errors import ApiError
+from reserver.reservations.placement import Parts, joined, nodes_of
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.placement import (
+    Placed,
+    Sight,
+    is_about_neighbours,
+    place,
+    room_for,
+    slot_pod,
+    suits,
+)
+from reserver.scheduling.state import State
+
+log = structlog.get_logger(__name__)
+
+_PAUSE_S = 0.1
+"""So long between passes: changes come in swarms, in seconds."""
+
+_AT_ONCE_S = 0.003
+"""So long one goes on before other work gets its turn, in seconds."""
+
+_RETRY_S = 5.0
+"""So long after its place could not be written a reservation is placed again, in seconds."""
+
+_SAY_AGAIN_S = 10.0
+"""So long it is not said anew why one has no place, if the reason is another now, in seconds."""
+
+
+class Notice(NamedTuple):
+    """What to tell of a reservation.
+
+    Attributes:
+        ref: its place in the store.
+        reason: in one word, as Events have it.
+        message: what is told.
+        is_warning: it waits.
+    """
+
+    ref: Ref
+    reason: str
+    message: str
+    is_warning: bool
+
+
+@dataclass(slots=True)
+class _Wish:
+    """A reservation that wants a place.
+
+    Attributes:
+        pod: what a slot of it is judged as.
+        shape: equal for those of which one fits where another one does.
+        is_new: it was not tried as it is now.
+        not_before: unix seconds.
+        said_at: when it was said why it has no place, unix seconds.
+    """
+
+    pod: Pod
+    shape: object
+    is_new: bool = True
+    not_before: float = 0.0
+    said_at: float = 0.0
+
+
+@dataclass(slots=True)
+class _Pass:
+    """What was found out in one pass.
+
+    Attributes:
+        eased: the nodes that have changed since the last one.
+        helped: whether that may help reservations of a shape.
+        hopeless: why so many slots of a shape have no place.
+        sight: where constraints let slots go.
+        began: when it went on, as `perf_counter` says.
+    """
+
+    eased: list[str]
+    helped: dict[object, bool] = field(default_factory=dict)
+    hopeless: dict[tuple[object, int], Placed] = field(default_factory=dict)
+    sight: Sight = field(default_factory=Sight)
+    began: float = field(default_factory=perf_counter)
+
+    def may_help(self, wish: _Wish, state: State) -> bool:
+        """Return whether a slot fits where something has changed, or that cannot be told."""
+        if not self.eased:
+            return False
+        helped = self.helped.get(wish.shape)
+        if helped is None:
+            rows = state.snapshot.rows([n for n in self.eased if state.snapshot.has_node(n)])
+            helped = is_about_neighbours(wish.pod) or bool(room_for(wish.pod, state, rows).any())
+            self.helped[wish.shape] = helped
+        return helped
+
+    async def give_way(self, state: State, clock: Callable[[], float]) -> None:
+        """Let other work have its turn, if this goes on for long."""
+        if perf_counter() - self.began > _AT_ONCE_S:
+            await asyncio.sleep(0)
+            state.ledger.advance(clock())
+            self.sight, self.began = Sight(), perf_counter()
+
+
+class Placer:
+    """Places reservations that name no node.
+
+    Attributes:
+        placed: how often one was placed, or placed anew.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        seated: Callable[[str], None] = lambda _: None,
+        tell: Callable[[Notice], None] = lambda _: None,
+    ) -> None:
+        """Begin with nobody who waits.
+
+        Args:
+            clock: unix seconds.
+            seated: is told of each node on which something is placed.
+            tell: is told what the writer of a reservation should know.
+        """
+        self._clock = clock
+        self._seated = seated
+        self._tell = tell
+        self._touched: dict[Ref, None] = {}
+        self._eased: set[str] = set()
+        self._something = asyncio.Event()
+        self._wishes: dict[Ref, _Wish] = {}
+        self._unwritten: dict[Ref, ApiError] = {}
+        self._is_deciding = False
+        self.placed = 0
+
+    def touched(self, ref: Ref) -> None:
+        """Take note that a reservation may want a place now, or none any more; returns at once."""
+        if not self._is_deciding:
+            self._touched[ref] = None
+            self._something.set()
+
+    def eased(self, node: str) -> None:
+        """Take note that there may be room on a node where there was none; returns at once."""
+        if self._wishes:
+            self._eased.add(node)
+            self._something.set()
+
+    def refused(self, ref: Ref, error: ApiError) -> None:
+        """Take note that what was decided for a reservation cannot be written; returns at once."""
+        self._unwritten[ref] = error
+        self._something.set()
+
+    async def run(self, state: State) -> None:
+        """Place until cancelled."""
+        while True:
+            late = [wish.not_before for wish in self._wishes.values() if wish.not_before]
+            patience = max(0.0, min(late) - self._clock()) if late else None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._something.wait()
+            self._something.clear()
+            began = perf_counter()
+            await self.look(state)
+            # However much has to be tried, it takes a quarter of the time at most.
+            await asyncio.sleep(max(_PAUSE_S, 3 * (perf_counter() - began)))
+
+    async def look(self, state: State) -> None:
+        """Place what can be placed now, the oldest first."""
+        state.ledger.advance(self._clock())
+        unwritten, self._unwritten = self._unwritten, {}
+        for ref, error in unwritten.items():
+            with self._deciding():
+                self._take_back(ref, error, state)
+        touched, self._touched = self._touched, {}
+        eased, self._eased = self._eased, set()
+        this = _Pass(list(eased))
+        for ref in touched:
+            with self._deciding():
+                self._consider(ref, state)
+            await this.give_way(state, self._clock)
+        now = self._clock()
+        for ref, wish in tuple(self._wishes.items()):
+            is_due = wish.is_new or 0 < wish.not_before <= now
+            if is_due or (not wish.not_before and this.may_help(wish, state)):
+                with self._deciding():
+                    self._try(ref, wish, state, this)
+            await this.give_way(state, self._clock)
+
+    def _consider(self, ref: Ref, state: State) -> None:
+        """Take note of whether a reservation wants a place."""
+        reservation = state.ledger.get(ref)
+        _, slots = state.ledger.wants_place(ref)
+        if reservation is None or not slots:
+            self._wishes.pop(ref, None)
+            if reservation is not None and state.ledger.is_edited(ref):
+                self._settle_edited(reservation, state)
+            return
+        pod = slot_pod(reservation)
+        shape = (
+            pod.name.namespace,
+            tuple(sorted(pod.labels.items())),
+            tuple(sorted(pod.requests.items())),
+            reservation.placement.text,
+        )
+        wish = self._wishes.setdefault(ref, _Wish(pod, shape))
+        wish.pod, wish.shape, wish.is_new = pod, shape, True
+
+    def _try(self, ref: Ref, wish: _Wish, state: State, this: _Pass) -> None:
+        """Place a reservation, or say why it has no place."""
+        wish.is_new, wish.not_before = False, 0.0
+        reservation = state.ledger.get(ref)
+        kept, slots = state.ledger.wants_place(ref)
+        if reservation is None or not slots:
+            self._wishes.pop(ref, None)
+            return
+        key = (wish.shape, slots)
+        outcome = this.hopeless.get(key) or place(reservation, slots, state, this.sight)
+        if outcome.parts:
+            del self._wishes[ref]
+            self._put(reservation, joined(kept, outcome.parts), state)
+            return
+        this.hopeless[key] = outcome
+        if not state.ledger.obstacle(ref):
+            self._tell(Notice(ref, "NotPlaced", outcome.why, is_warning=True))
+        elif self._clock() < wish.said_at + _SAY_AGAIN_S:
+            return
+        wish.said_at = self._clock()
+        state.ledger.cannot_place(ref, outcome.why)
+
+    def _put(self, reservation: Reservation, parts: Parts, state: State) -> None:
+        ref = reservation.ref
+        state.ledger.place(ref, parts)
+        self.placed += 1
+        log.info("placed", reservation=str(ref), nodes=nodes_of(parts))
+        self._tell(Notice(ref, "Placed", f"placed on {nodes_of(parts)}", is_warning=False))
+        for part in parts:
+            self._seated(part.node)
+
+    def _settle_edited(self, reservation: Reservation, state: State) -> None:
+        """Keep an edited reservation where it was placed before, or place it anew.
+
+        Where it may stay but has no room, and there is none elsewhere, it stays.
+        """
+        ref, before = reservation.ref, reservation.placed
+        suited = suits(reservation, state)
+        if suited.is_allowed and suited.has_room:
+            state.ledger.keep(ref)
+            return
+        state.ledger.place(ref, ())
+        elsewhere = place(reservation, reservation.slots, state)
+        if elsewhere.parts:
+            self._put(reservation, elsewhere.parts, state)
+        elif suited.is_allowed:
+            state.ledger.place(ref, before)
+        else:
+            self._touched[ref] = None
+            self._something.set()
+
+    def _take_back(self, ref: Ref, error: ApiError, state: State) -> None:
+        """Let a reservation go back to where it is written to be."""
+        reservation = state.ledger.get(ref)
+        recorded = state.ledger.recorded_place(ref)
+        if reservation is None or reservation.placed == recorded:
+            return
+        state.ledger.place(ref, recorded)
+        state.ledger.cannot_place(ref, f"its place cannot be written down: {error}")
+        self._consider(ref, state)
+        if ref in self._wishes:
+            self._wishes[ref].is_new = False
+            self._wishes[ref].not_before = self._clock() + _RETRY_S
+
+    @contextmanager
+    def _deciding(self) -> Iterator[None]:
+        """Do not take note of what is decided here until the block ends."""
+        self._is_deciding = True
+        try:
+            yield
+        finally:
+            self._is_deciding = False

@@ -1,0 +1,142 @@
+"""One reservation in the ledger, and what became of it so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.holdings import Hold
+from reserver.reservations.placement import Parts, clipped
+from reserver.reservations.reservation import NOT_YET, Reservation, Written
+
+UNSEEN = -1
+"""In place of a resourceVersion: of a claim whose binding no watch has shown."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A reservation, and what became of it so far.
+
+    Attributes:
+        reservation: what is written; `placed` says where it is, whether or not that is written.
+        written: when.
+        claimants: the pods that took a slot, by UID, each with a resourceVersion at which it had it
+            (`UNSEEN` while its binding is); one mapping for all that have the same identity.
+        landed: where they did, as far as that is known; one mapping as well.
+        order: later ones are greater.
+        holds: what it holds, by node.
+        recorded: what is written of where it is placed.
+        is_edited: where it is placed was decided for what stood there before.
+        obstacle: why it has no place, or why that cannot be written; empty while nothing is known.
+    """
+
+    reservation: Reservation
+    written: Written
+    claimants: dict[str, int]
+    landed: dict[str, str]
+    order: int
+    holds: dict[str, Hold] = field(default_factory=dict)
+    recorded: Parts = ()
+    is_edited: bool = False
+    obstacle: str = ""
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether it holds anything anywhere."""
+        return any(hold.amounts for hold in self.holds.values())
+
+    def stand(self, since: Written, earlier: Mapping[str, Written]) -> None:
+        """Take a turn on each node where it is placed, in the row of those that hold there.
+
+        Args:
+            since: the turn where it did not stand before.
+            earlier: the turns that it keeps, by node.
+        """
+        for part in self.reservation.parts:
+            here = self.reservation.on(part)
+            self.holds[part.node] = Hold(here, earlier.get(part.node, since))
+
+    def move(self, parts: Parts) -> Iterable[Hold]:
+        """Place it elsewhere, behind all that holds there; return what it does not hold any more.
+
+        Its turn on nodes where it stays is the same.
+        """
+        self.reservation = replace(self.reservation, placed=parts)
+        before, self.holds = self.holds, {}
+        for part in parts:
+            hold = before.pop(part.node, None) or Hold(self.reservation, NOT_YET)
+            hold.reservation = self.reservation.on(part)
+            self.holds[part.node] = hold
+        return before.values()
+
+    def release(self, pod_uid: str) -> None:
+        """Give the slot of a pod back."""
+        self.claimants.pop(pod_uid, None)
+        self.landed.pop(pod_uid, None)
+
+    def left(self) -> tuple[dict[str, int], int]:
+        """Return how many slots are not claimed, by node, and how many of these have no place.
+
+        A claim where it has no slot is of one without a place, or else of the last node.
+        """
+        slots = self.reservation.slots
+        if self.reservation.node:
+            return {self.reservation.node: max(0, slots - len(self.claimants))}, 0
+        left = {part.node: part.slots for part in self.reservation.placed}
+        placeless = slots - sum(left.values())
+        elsewhere = 0
+        for node in map(self.landed.get, self.claimants):
+            if node and left.get(node):
+                left[node] -= 1
+            else:
+                elsewhere += 1
+        without = min(placeless, elsewhere)
+        elsewhere -= without
+        for node in reversed(left):
+            given = min(left[node], elsewhere)
+            left[node] -= given
+            elsewhere -= given
+        return left, placeless - without
+
+    def homeless(self, snapshot: Snapshot) -> tuple[Parts, int]:
+        """Return the parts that stay where they are, and how many slots have no node."""
+        left, homeless = self.left()
+        staying = []
+        for part in self.reservation.placed:
+            lost = 0 if snapshot.has_node(part.node) else left[part.node]
+            staying.append(part._replace(slots=part.slots - lost))
+            homeless += lost
+        return clipped(staying, self.reservation.slots), homeless
+
+
+def inherited(entry: Entry, before: Entry) -> None:
+    """Let what is written in a reservation's place begin where that one was placed.
+
+    It holds there until it is known whether that still suits it.
+    """
+    after, old = entry.reservation, before.reservation
+    if after.node or old.node:
+        return
+    if not after.placed:
+        entry.reservation = replace(after, placed=clipped(old.placed, after.slots))
+    entry.is_edited = bool(entry.reservation.placed)
+
+
+def turns(entry: Entry) -> dict[str, Written]:
+    """Return the turn of what holds on each node."""
+    return {node: hold.since for node, hold in entry.holds.items()}
+
+
+def kept_turns(entry: Entry, before: Entry) -> dict[str, Written]:
+    """Return the turns that a reservation takes over from what stood in its place.
+
+    It does where it holds no more than that did.
+    """
+    kept = {}
+    for part in entry.reservation.parts:
+        hold = before.holds.get(part.node)
+        here = entry.reservation.on(part)
+        if hold is not None and hold.amounts and here.holds_no_more_than(hold.reservation):
+            kept[part.node] = hold.since
+    return kept

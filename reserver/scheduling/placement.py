@@ -1,0 +1,269 @@
+"""Where to put a reservation that names no node.
+
+A slot is judged by the one `fit`, as the pod that is to claim it: what the reservation's placement
+says, with the resources of one slot. Unlike a pod it has to have all that it holds: beside all that
+is held for whomever, being bound, or promised to pods that others were evicted for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.snapshot import Int64s, Rows, Snapshot
+from reserver.reservations import owner
+from reserver.reservations.placement import Part, Parts, Strategy
+from reserver.reservations.reservation import Reservation
+from reserver.scheduling.explain import count_reasons, reasons_against, summary
+from reserver.scheduling.fit import allowed, cells, wanted
+from reserver.scheduling.node_rules import allowed_by_affinity
+from reserver.scheduling.state import State
+from reserver.scheduling.trial import trial
+
+MOST_BESIDE_EACH_OTHER = 20
+"""So many slots may have a placement that is about neighbours: each is judged beside all before."""
+
+NO_NODES = "no nodes available to schedule pods"
+"""ErrNoNodesAvailable in pkg/scheduler/schedule_one.go."""
+
+_LAST = -(2**31)
+"""The least priority: whoever was nominated comes first."""
+
+_HALVINGS = 60
+
+Floats = NDArray[np.float64]
+
+
+class Placed(NamedTuple):
+    """Where slots of a reservation go.
+
+    Attributes:
+        parts: how many on which node; empty if they do not all fit.
+        why: why not, in the words of kube-scheduler.
+        never: they would not fit if all nodes were empty.
+    """
+
+    parts: Parts = ()
+    why: str = ""
+    never: bool = False
+
+
+class Suits(NamedTuple):
+    """Whether a reservation is well off where it is.
+
+    Attributes:
+        is_allowed: its placement lets it be there.
+        has_room: it has what it holds.
+    """
+
+    is_allowed: bool
+    has_room: bool
+
+
+class Sight:
+    """Where constraints let slots go, judged once for all that demand the same.
+
+    Good for as long as no pod and no node changes.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing judged."""
+        self._known: dict[object, Bools] = {}
+
+    def allowed(self, pod: Pod, snapshot: Snapshot) -> Bools:
+        """Return, for each row, whether a slot may go there if there is room."""
+        key = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = allowed(pod, snapshot)
+        return known
+
+
+def slot_pod(reservation: Reservation) -> Pod:
+    """Return the pod that a slot is judged as: an owner, with what the placement says.
+
+    Its labels are those that an owner has to have who is matched by the first selector; of one that
+    is named nothing but the name is known.
+    """
+    rules = reservation.rules
+    terms = rules[0].selector.requirements if rules else ()
+    return Pod(
+        name=PodName(owner.home(reservation.owners, rules), ""),
+        uid="",
+        priority=_LAST,
+        requests=reservation.resources,
+        labels={t.key: min(t.values) for t in terms if t.operator == "In" and len(t.values) == 1},
+        constraints=reservation.placement.constraints,
+    )
+
+
+def place(reservation: Reservation, slots: int, state: State, sight: Sight | None = None) -> Placed:
+    """Return where so many slots of a reservation go: all of them somewhere, or none.
+
+    Args:
+        reservation: names no node.
+        slots: how many of its slots; one or more.
+        state: the cluster. The ledger has been advanced to now.
+        sight: what was judged of it before.
+    """
+    pod = slot_pod(reservation)
+    strategy = reservation.placement.strategy
+    if is_about_neighbours(pod) and slots > 1:
+        parts = _beside_each_other(pod, strategy, slots, state)
+    else:
+        may_go = (sight or Sight()).allowed(pod, state.snapshot)
+        parts = _at_once(pod, strategy, slots, state, may_go)
+    return Placed(parts) if parts else _refused(pod, slots, state)
+
+
+def suits(reservation: Reservation, state: State) -> Suits:
+    """Return whether an edited reservation is well off where it is."""
+    snapshot = state.snapshot
+    pod = slot_pod(reservation)
+    rows = snapshot.rows([part.node for part in reservation.parts])
+    is_allowed = bool(np.all(allowed(pod, snapshot)[rows] & (rows >= 0)))
+    columns, _ = wanted(pod, snapshot)
+    at = np.ix_(rows, columns)
+    free = snapshot.allocatable[at] - snapshot.requested[at] - snapshot.held[at]
+    return Suits(is_allowed, bool(np.all(free >= 0)))
+
+
+def is_about_neighbours(pod: Pod) -> bool:
+    """Return whether a pod's constraints depend on the pods that are there."""
+    demands = pod.constraints
+    return bool(demands.spread or demands.affinity or demands.anti_affinity)
+
+
+def room_for(pod: Pod, state: State, rows: Rows) -> Int64s:
+    """Return for how many pods like this each row has room, constraints aside."""
+    snapshot, nominations = state.snapshot, state.nominations
+    columns, amounts = wanted(pod, snapshot)
+    if len(columns) < sum(amount > 0 for amount in pod.requests.values()):
+        return np.zeros(len(rows), dtype=np.int64)  # No node offers it.
+    at = np.ix_(rows, columns)
+    free = snapshot.allocatable[at] - snapshot.requested[at] - snapshot.held[at]
+    promised = nominations.promised(pod, nominations.nodes(), (), state.ledger)
+    if promised:
+        free -= cells(promised, snapshot, rows, columns)
+    room: Int64s = np.maximum((free // amounts).min(axis=1), 0)
+    return room
+
+
+def _at_once(pod: Pod, strategy: Strategy, slots: int, state: State, may_go: Bools) -> Parts:
+    """Return where slots go that do not mind each other; nothing if there is too little room."""
+    rows = np.flatnonzero(may_go)
+    room = np.minimum(room_for(pod, state, rows), slots)
+    rows, room = rows[room > 0], room[room > 0]
+    if room.sum() < slots:
+        return ()
+    base, step = _fullness(pod, state.snapshot, rows)
+    if strategy is Strategy.PACK:
+        numbers = _packed(base + step, room, slots)
+    else:
+        numbers = _spread(base, step, room, slots)
+    chosen = np.flatnonzero(numbers)
+    names = (state.snapshot.name_of(int(rows[index])) for index in chosen)
+    return tuple(map(Part, names, map(int, numbers[chosen])))
+
+
+def _beside_each_other(pod: Pod, strategy: Strategy, slots: int, state: State) -> Parts:
+    """Return where slots go that are neighbours to each other: each is judged beside those before.
+
+    What is placed to that end is taken back before this returns.
+    """
+    numbers: dict[str, int] = {}
+    with trial(state.snapshot, "slot") as seat:
+        for _ in range(slots):
+            parts = _at_once(pod, strategy, 1, state, allowed(pod, state.snapshot))
+            if not parts:
+                return ()
+            seat(pod, parts[0])
+            node = parts[0].node
+            numbers[node] = numbers.get(node, 0) + 1
+    return tuple(map(Part, numbers.keys(), numbers.values()))
+
+
+def _fullness(pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Floats, Floats]:
+    """Return how full nodes are, of all that a slot holds, and by how much a slot fills them.
+
+    That is the mean over its resources, pods aside, as in kube-scheduler's MostAllocated.
+    """
+    columns, amounts = wanted(pod, snapshot)
+    counts = columns != snapshot.columns["pods"] if len(columns) > 1 else np.ones(1, dtype=np.bool_)
+    columns, amounts = columns[counts], amounts[counts]
+    at = np.ix_(rows, columns)
+    offered = snapshot.allocatable[at]
+    taken = snapshot.requested[at] + snapshot.held[at]
+    return np.mean(taken / offered, axis=1), np.mean(amounts / offered, axis=1)
+
+
+def _packed(fullness: Floats, room: Int64s, slots: int) -> Int64s:
+    """Return how many slots go to each node: all to the fullest, or to as few as it takes."""
+    numbers = np.zeros_like(room)
+    whole = np.flatnonzero(room >= slots)
+    if len(whole):
+        numbers[whole[np.argmax(fullness[whole])]] = slots
+        return numbers
+    order = np.argsort(-fullness, kind="stable")
+    before = np.cumsum(room[order]) - room[order]
+    numbers[order] = np.clip(slots - before, 0, room[order])
+    return numbers
+
+
+def _spread(base: Floats, step: Floats, room: Int64s, slots: int) -> Int64s:
+    """Return how many slots go to each node, each to the one that is emptiest with it.
+
+    All nodes are filled up to one level, which is found by halving; of what is then too much, the
+    fullest give back one slot each.
+    """
+
+    def up_to(level: float) -> Int64s:
+        return np.clip(np.floor((level - base) / step), 0, room).astype(np.int64)
+
+    low, high = float(base.min()), float((base + step * (room + 1)).max())
+    numbers = up_to(high)
+    for _ in range(_HALVINGS):
+        if numbers.sum() == slots:
+            return numbers
+        middle = (low + high) / 2
+        fewer = up_to(middle)
+        if fewer.sum() >= slots:
+            high, numbers = middle, fewer
+        else:
+            low = middle
+    fullest = np.argsort(-np.where(numbers > 0, base + step * numbers, -1.0), kind="stable")
+    numbers[fullest[: numbers.sum() - slots]] -= 1
+    return numbers
+
+
+def _refused(pod: Pod, slots: int, state: State) -> Placed:
+    snapshot = state.snapshot
+    if not snapshot.node_count:
+        return Placed((), NO_NODES)
+    found = reasons_against(pod, state, ())
+    refused = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    for rows in found.values():
+        refused |= rows
+    fitting = np.flatnonzero(snapshot.exists & ~refused)
+    why = summary(snapshot.node_count, len(fitting), count_reasons(found, snapshot))
+    if len(fitting):  # Each slot fits, but not all beside each other.
+        some = int(np.minimum(room_for(pod, state, fitting), slots).sum())
+        why = f"there is room for {min(some, slots - 1)} of {slots} slots; {why}"
+    return Placed((), why, never=_never_fits(pod, slots, snapshot))
+
+
+def _never_fits(pod: Pod, slots: int, snapshot: Snapshot) -> bool:
+    """Return whether the nodes that are there, pods and taints aside, are too few or small."""
+    columns, amounts = wanted(pod, snapshot)
+    if len(columns) < len(pod.requests):
+        return True
+    rows = np.flatnonzero(snapshot.exists & allowed_by_affinity(pod.constraints, snapshot))
+    room = (snapshot.allocatable[np.ix_(rows, columns)] // amounts).min(axis=1, initial=_MOST)
+    return bool(np.minimum(room, slots).sum() < slots)
+
+
+_MOST = np.iinfo(np.int64).max

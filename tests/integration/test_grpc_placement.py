@@ -1,0 +1,168 @@
+"""Reservations without a node over gRPC: placed at once, beside each other, or told why not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from reserver.client import Client, Phase, PodOwner, Spec
+from reserver.v1 import capacity_pb2
+from reserver.v1 import reservation_pb2 as pb
+from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
+from tests.integration.test_grpc import refused, spec
+from tests.integration.world import World, serving
+
+SPREAD = pb.Placement(strategy=pb.Placement.STRATEGY_SPREAD)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """Two nodes of 4 CPUs."""
+    async with serving(tmp_path) as world:
+        yield world
+
+
+def placeless(cpu: str, **more: Any) -> Any:
+    return spec(node="", cpu=cpu, **more)
+
+
+def parts(reservation: Any) -> dict[str, int]:
+    return {part.node: part.slots for part in reservation.status.placements}
+
+
+async def create(world: World, name: str, wanted: Any) -> Any:
+    made = await world.api.Create(pb.CreateRequest(name=name, spec=wanted))
+    return made.reservation
+
+
+async def get(world: World, name: str) -> Any:
+    return (await world.api.Get(pb.GetRequest(name=name))).reservation
+
+
+async def create_set(world: World, **wanted: Any) -> Any:
+    entries = [pb.CreateSetRequest.Entry(name=n, spec=each) for n, each in wanted.items()]
+    made = await world.api.CreateSet(pb.CreateSetRequest(reservations=entries))
+    return made.reservations
+
+
+async def test_it_is_placed_when_create_returns_and_its_node_is_written(world: World) -> None:
+    await create(world, "first", spec(node="worker-2", cpu="1"))
+    made = await create(world, "second", placeless("2"))
+    assert made.status.phase == pb.PHASE_ACTIVE
+    assert made.status.backed
+    assert parts(made) == {"worker-2": 1}
+    assert made.spec.node == ""
+    written = json.loads((await world.data())["second"])
+    assert written["placements"] == [{"node": "worker-2", "slots": 1}]
+    assert await get(world, "second") == made
+    found = await world.api.List(pb.ListRequest(filter=pb.ReservationFilter(node="worker-2")))
+    assert [each.name for each in found.reservations] == ["first", "second"]
+
+
+async def test_one_that_has_no_place_says_why_and_gets_one_as_soon_as_there_is_room(
+    world: World,
+) -> None:
+    await create(world, "first", spec(cpu="3"))
+    made = await create(world, "second", placeless("3", slots=2))
+    assert made.status.phase == pb.PHASE_PENDING
+    assert "there is room for 1 of 2 slots; 1/2 nodes are available" in made.status.message
+    assert parts(made) == {}
+    await world.api.Release(pb.ReleaseRequest(name="first"))
+    async with asyncio.timeout(20):
+        while (await get(world, "second")).status.phase != pb.PHASE_ACTIVE:  # noqa: ASYNC110 - asks
+            await asyncio.sleep(0.01)
+    assert parts(await get(world, "second")) == {"worker-1": 1, "worker-2": 1}
+
+
+async def test_a_set_is_placed_beside_each_other_or_not_at_all(world: World) -> None:
+    three = {name: placeless("2") for name in ("a", "b", "c")}
+    made = await create_set(world, **three, pinned=spec(node="worker-1", cpu="1"))
+    by_node: dict[str, int] = {}
+    for each in made:
+        assert each.status.backed
+        for node, slots in parts(each).items():
+            by_node[node] = by_node.get(node, 0) + slots
+    assert by_node == {"worker-1": 2, "worker-2": 2}
+    code, reason, fields = await refused(create_set(world, d=placeless("1"), e=placeless("3")))
+    assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "NO_ROOM")
+    assert list(fields) == ["reservations[1]"]
+    assert "nodes are available" in fields["reservations[1]"]
+    code, reason, _ = await refused(create_set(world, f=placeless("1"), g=placeless("9")))
+    assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
+    assert set(await world.data()) == {"a", "b", "c", "pinned"}
+
+
+async def test_what_if_says_where_each_would_go_and_changes_nothing(world: World) -> None:
+    capacity: Any = CapacityServiceStub(world.channel)
+    wanted = [placeless("3"), placeless("3"), spec(node="worker-1", cpu="1"), placeless("4")]
+    answer = await capacity.WhatIf(capacity_pb2.WhatIfRequest(reservations=wanted))
+    where = [{part.node: part.slots for part in each.parts} for each in answer.placements]
+    assert sorted(map(sorted, where[:2])) == [["worker-1"], ["worker-2"]]
+    assert where[2:] == [{"worker-1": 1}, {}]
+    assert [(each.index, each.never) for each in answer.shortages] == [(3, False)]
+    state = world.running.watched.state
+    assert not state.snapshot.requested.any()
+    assert len(state.ledger) == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (placeless("2"), {"worker-1": 1}),
+        (placeless("4"), {"worker-2": 1}),
+        (spec(node="worker-2", cpu="2"), {"worker-2": 1}),
+        (placeless("2", placement=SPREAD), {"worker-2": 1}),
+    ],
+    ids=["less", "more than there is room for", "a node", "another placement"],
+)
+async def test_update_keeps_the_place_if_it_may(
+    world: World, wanted: Any, expected: dict[str, int]
+) -> None:
+    await create(world, "first", spec(node="worker-1", cpu="1"))
+    assert parts(await create(world, "second", placeless("3"))) == {"worker-1": 1}
+    await world.api.Update(pb.UpdateRequest(name="second", spec=wanted))
+    assert parts(await get(world, "second")) == expected
+    assert (await get(world, "second")).status.backed
+
+
+async def test_update_beyond_all_room_is_refused(world: World) -> None:
+    await create(world, "first", placeless("3"))
+    await create(world, "second", placeless("3"))
+    request = pb.UpdateRequest(name="second", spec=placeless("3", slots=2))
+    code, reason, _ = await refused(world.api.Update(request))
+    assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "NO_ROOM")
+    assert len(parts(await get(world, "second"))) == 1
+
+
+async def test_a_placement_that_is_wrong_is_refused_at_its_field(world: World) -> None:
+    both = spec(node="worker-1", placement=SPREAD)
+    bad = placeless("1", placement=pb.Placement(tolerations=[{"key": "a", "effekt": "b"}]))
+    for wanted, field in ((both, "spec.placement"), (bad, "spec.placement.tolerations[0].effekt")):
+        code, _, fields = await refused(create(world, "r", wanted))
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        assert list(fields) == [field]
+
+
+async def test_the_typed_client_asks_for_a_place(world: World) -> None:
+    wanted = Spec(
+        owners=[PodOwner("shop", "web-0")],
+        resources={"cpu": "1"},
+        slots=2,
+        placement={
+            "nodeSelector": {"kubernetes.io/hostname": "worker-2"},
+            "tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "strategy": "spread",
+        },
+    )
+    address = world.running.grpc_address
+    assert address is not None
+    async with Client(address) as client:
+        made = await client.create("typed", wanted)
+    assert made.phase is Phase.ACTIVE
+    assert [tuple(part) for part in made.placements] == [("worker-2", 2)]
