@@ -289,10 +289,11 @@ class ObjectStore:
 
     def _is_unrecorded(self, ref: Ref) -> bool:
         """Return whether an object does not say where it is placed, or is about to be there."""
-        known = self.known(ref)
-        if known is None or known.reservation is None:
-            return known is None and ref in self._expected
-        return self._ledger.placed(known.reservation) != known.reservation.placed
+        known, expected = self.known(ref), self._expected.get(ref)
+        if known is not None:
+            said = known.reservation
+            return said is not None and self._ledger.placed(said) != said.placed
+        return expected is not None and any(r.placed for r in expected.entries.reservations)
 
     def _abandon(self, set_id: str) -> None:
         for ref in self._sets.abandon(set_id):

@@ -194,7 +194,6 @@ def test_every_form_is_read(tmp_path: Path, text: str, count: int) -> None:
             OBJECT.replace('"shop"', '"x"'),
             ": spec.owners[0]: namespace 'x' is",
         ),
-        (NAMED.replace("w1", ""), ": spec.node: is missing"),
         (f"{NAMED}---\n{NAMED.replace('2', '-2')}", ":2: spec.resources.cpu: -2 is neg"),
         ('{"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": 5}}', ": data[...]: Expected"),
         ("a: [", "invalid YAML"),
