@@ -1,0 +1,113 @@
+"""A third party, which shares no decision with reserver, and adds up what the stores hold."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reserver.kube import credentials
+from reserver.kube.client import ApiClient
+
+SYSTEM = "reserver-system"
+PREFIX = "race"
+"""Of the names of sets; all else is somebody else's."""
+
+_CONFIGMAPS = f"/api/v1/namespaces/{SYSTEM}/configmaps"
+_OBJECTS = f"/apis/reserver.io/v1alpha1/namespaces/{SYSTEM}/reservations"
+
+
+class Auditor:
+    """Adds up what is held after each write, set by set and node by node.
+
+    In a ConfigMap a set is one write, and never half there before it is released part by part. As
+    objects it may be half there while it is written: of one that was never whole nothing may be
+    left in the end.
+
+    Attributes:
+        writes: how many states it has seen.
+        wrong: what must not be.
+    """
+
+    def __init__(self, parts: int, cpu: int) -> None:
+        """Expect sets of so many parts, and nodes of so many CPUs."""
+        self.writes = 0
+        self.wrong: list[str] = []
+        self._parts = parts
+        self._cpu = cpu
+        self._held: Counter[str] = Counter()
+        self._present: Counter[str] = Counter()
+        self._keys: dict[str, dict[str, str]] = {}
+        self._whole: set[str] = set()
+
+    def see_keys(self, configmap: str, data: Mapping[str, str]) -> None:
+        """Take what a ConfigMap says now."""
+        self.writes += 1
+        touched = self._exchange(configmap, dict(data))
+        for name in touched:
+            if 0 < self._present[name] < self._parts and name not in self._whole:
+                self.wrong.append(f"half a set: {name} has {self._present[name]}")
+
+    def see_object(self, kind: str, item: Mapping[str, Any]) -> None:
+        """Take a change of an object, as a watch tells it."""
+        self.writes += 1
+        name = item["metadata"]["name"]
+        self._exchange(name, {} if kind == "DELETED" else {name: json.dumps(item["spec"])})
+
+    def end(self) -> None:
+        """Take note that all calls have been answered."""
+        for name, count in self._present.items():
+            if 0 < count < self._parts and name not in self._whole:
+                self.wrong.append(f"half a set is left: {name} has {count}")
+
+    def _exchange(self, place: str, new: dict[str, str]) -> set[str]:
+        """Take what a place says now; return the sets that have gained or lost a part."""
+        new = {key: text for key, text in new.items() if key.startswith(PREFIX)}
+        old = self._keys.get(place, {})
+        self._keys[place] = new
+        gone = {key: text for key, text in old.items() if new.get(key) != text}
+        come = {key: text for key, text in new.items() if old.get(key) != text}
+        for sign, changed in ((-1, gone), (1, come)):
+            for key, text in changed.items():
+                spec = json.loads(text)
+                self._held[spec["node"]] += sign * int(spec["resources"]["cpu"])
+                self._present[key.rpartition("-")[0]] += sign
+        touched = {key.rpartition("-")[0] for key in gone | come}
+        self._whole |= {name for name in touched if self._present[name] == self._parts}
+        for node in {json.loads(text)["node"] for text in come.values()}:
+            if self._held[node] > self._cpu:
+                self.wrong.append(f"too much is held: {self._held[node]} CPUs of {node}")
+        return touched
+
+    async def follow(self, kubeconfig: Path, begun: asyncio.Event) -> None:
+        """See every state of both stores, until cancelled; `begun` is set when that has begun."""
+        async with (
+            ApiClient(await credentials.load(kubeconfig)) as client,
+            asyncio.TaskGroup() as tasks,
+        ):
+            objects = await self._version(client, _OBJECTS)
+            configmaps = await self._version(client, _CONFIGMAPS)
+            begun.set()
+            tasks.create_task(self._follow_objects(client, objects))
+            tasks.create_task(self._follow_configmaps(client, configmaps))
+
+    @staticmethod
+    async def _version(client: ApiClient, path: str) -> dict[str, str]:
+        listed = json.loads(await client.get(path))
+        return {"resourceVersion": listed["metadata"]["resourceVersion"]}
+
+    async def _follow_objects(self, client: ApiClient, since: dict[str, str]) -> None:
+        async for line in client.watch(_OBJECTS, since, 3600):
+            if line:
+                event = json.loads(line)
+                self.see_object(event["type"], event["object"])
+
+    async def _follow_configmaps(self, client: ApiClient, since: dict[str, str]) -> None:
+        stores = since | {"labelSelector": "reserver.io/store=true,!reserver.io/status-of"}
+        async for line in client.watch(_CONFIGMAPS, stores, 3600):
+            if line:
+                found = json.loads(line)["object"]
+                self.see_keys(found["metadata"]["name"], found.get("data") or {})
