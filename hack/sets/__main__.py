@@ -4,7 +4,8 @@
 
 They release some of what they created, so that there is room now and then, and all at last. A third
 party, which shares no decision with reserver, follows the stores and adds up what they hold after
-each write. The cluster is the embedded one, or with `--real` the control plane that `make controlplane` builds.
+each write. The cluster is the embedded one, or with `--real` the control plane that `make
+controlplane` builds.
 """
 
 from __future__ import annotations

@@ -59,10 +59,13 @@ def _phase(number: int) -> Phase:
 
 def select(selection: Selection) -> pb.ReservationFilter:
     """Return which reservations are meant, as it is sent."""
+    made_by = selection.owner_controller
     return pb.ReservationFilter(
         node=selection.node,
         owner="/".join(selection.owner) if selection.owner else "",
         owner_namespace=selection.owner_namespace,
+        owner_controller=pb.ControllerOwner(**made_by._asdict()) if made_by else None,
+        owner_labels=selection.owner_labels,
         phases=[f"PHASE_{phase}" for phase in selection.phases],
     )
 

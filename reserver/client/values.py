@@ -165,15 +165,19 @@ class Selection:
 
     Attributes:
         node: those that hold on a node.
-        owner: those that name a pod.
-        owner_namespace: those of which some owner is in a namespace.
+        owner: those that a pod may claim; one that does not exist yet only where it is named.
+        owner_namespace: those that pods of a namespace may claim.
+        owner_controller: those that pods of a controller may claim because they are its.
+        owner_labels: those that pods with these labels, and no others, may claim because of them.
         phases: those of one of these phases.
     """
 
     node: str = ""
     owner: PodOwner | None = None
     owner_namespace: str = ""
-    phases: Sequence[Phase] = field(default=())
+    owner_controller: Controller | None = None
+    owner_labels: Mapping[str, str] = field(default_factory=dict)
+    phases: Sequence[Phase] = ()
 
 
 EVERYTHING = Selection()

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
+import yaml
 from kubernetes import client as kubernetes
+from kubernetes.client.exceptions import ApiException
+from kubernetes.utils import FailToCreateError
 
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, ChangeKind, Client, Phase, PodOwner, Spec
 from tests.e2e.cluster import Corner
+from tests.e2e.conftest import grant
 
 pytestmark = pytest.mark.controlplane
 
 SYSTEM = "reserver-system"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/global_manager.py"
 
 
 @pytest.fixture
@@ -84,9 +93,14 @@ async def test_a_set_is_held_whole_or_not_at_all(corner: Corner, served: Reserve
 
 
 async def test_beyond_loopback_a_token_and_a_right_are_needed(
-    reserver_kubeconfig: Path, api: Any, tmp_path: Path
+    reserver_kubeconfig: Path, api: Any, tmp_path: Path, corner: Corner
 ) -> None:
     """On an address that is not loopback, with tokens and roles of the real API server."""
+    (node,) = await asyncio.to_thread(corner.add_nodes, 1, cpu="4")
+    owner = {"pod": {"name": "owner"}}
+    for namespace in (corner.name, SYSTEM):
+        wanted = {"owners": [owner], "node": node, "resources": {"cpu": "1"}}
+        corner.write_object(corner.name, wanted, namespace)
     ca, name = trustme.CA(), "reserver.test"
     certificate = ca.issue_cert(name, "0.0.0.0")
     certificate.private_key_pem.write_to_path(tmp_path / "tls.key")
@@ -98,7 +112,8 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
         f"--client-ca-file={tmp_path / 'ca.crt'}",
         "--grpc-address=0.0.0.0:0",
     ]
-    _grant_reading(api, "grpc-reader")
+    _grant(api, "grpc-reader", "reserver-view", SYSTEM)
+    _grant(api, "grpc-editor", "reserver-edit", corner.name)
     log = tmp_path / "log"
     with ReserverProcess(reserver_kubeconfig, log, *flags, wait_ready=False) as process:
         wait_for(lambda: '"event": "ready"' in log.read_text(), "reserver is ready")
@@ -112,10 +127,53 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
                 await client.get("nothing")
             with pytest.raises(CallFailed, match="PERMISSION_DENIED"):
                 await client.release("nothing")
+            assert (await client.capacity.what_if([spec(corner, node)])).fits
+        # An editor of one namespace may there what kubectl lets them, and nowhere else.
+        token = _token(api, "grpc-editor")
+        async with Client(process.grpc_address, token=token, root_certificates=roots) as client:
+            longer = await client.extend(f"{corner.name}/{corner.name}", timedelta(hours=2))
+            assert longer.id == f"{corner.name}/{corner.name}"
+            await client.release(longer.id)
+            with pytest.raises(CallFailed, match="PERMISSION_DENIED"):
+                await client.release(f"{SYSTEM}/{corner.name}")
+            with pytest.raises(CallFailed, match="PERMISSION_DENIED"):
+                await client.release(corner.name)
     audit = [line for line in log.read_text().splitlines() if '"event": "audit"' in line]
     assert any("UNAUTHENTICATED" in line for line in audit)
     who = f"system:serviceaccount:{SYSTEM}:grpc-reader"
     assert any("PERMISSION_DENIED" in line and who in line for line in audit)
+
+
+async def test_the_global_manager_of_the_examples_reserves_before_it_sends(
+    corner: Corner, served: ReserverProcess
+) -> None:
+    (node,) = await asyncio.to_thread(corner.add_nodes, 1, cpu="4")
+    async with Client(served.grpc_address) as client:
+        await _sees(client, corner, node)
+        done = await _example(corner, served, node, "--cpu=3", "--pod=sent")
+        assert done.returncode == 0, done.stderr
+        assert f"3 CPU held on {node} for {corner.name}/sent" in done.stdout
+        assert f"{corner.name}/sent has landed" in done.stdout
+        assert corner.node_of("sent") == node
+        claims = corner.pod("sent").metadata.annotations["reserver.io/claims"]
+        assert "send-sent" in claims
+        done = await _example(corner, served, node, "--cpu=3", "--pod=late")
+        assert (done.returncode, "no room: " in done.stdout) == (1, True)
+        assert "late" not in corner.pod_names()
+        with pytest.raises(CallFailed, match="NOT_FOUND"):
+            await client.get("send-late")
+
+
+async def _example(
+    corner: Corner, served: ReserverProcess, node: str, *more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the example as its head says."""
+    command = [sys.executable, str(EXAMPLE), f"--address={served.grpc_address}", *more]
+    command += [f"--kubeconfig={corner.kubeconfig}", f"--scheduler={corner.scheduler}"]
+    command += [f"--namespace={corner.name}", f"--node={node}"]
+    return await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 async def _sees(client: Client, corner: Corner, node: str) -> None:
@@ -128,17 +186,25 @@ async def _sees(client: Client, corner: Corner, node: str) -> None:
                     return
 
 
-def _grant_reading(api: Any, name: str) -> None:
-    rbac: Any = kubernetes.RbacAuthorizationV1Api(api.api_client)
-    api.create_namespaced_service_account(SYSTEM, {"metadata": {"name": name}})
-    rule = {"apiGroups": ["reserver.io"], "resources": ["reservations"], "verbs": ["get", "list"]}
-    rbac.create_namespaced_role(SYSTEM, {"metadata": {"name": name}, "rules": [rule]})
+def _grant(api: Any, name: str, role: str, namespace: str) -> None:
+    """Give a service account a role that we ship, in a namespace."""
+    shipped = next(each for each in _shipped_roles() if each["metadata"]["name"] == role)
+    with suppress(FailToCreateError):  # From the same test on the other store.
+        grant(api, shipped)
+    with suppress(ApiException):
+        api.create_namespaced_service_account(SYSTEM, {"metadata": {"name": name}})
     binding = {
         "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": SYSTEM}],
     }
-    rbac.create_namespaced_role_binding(SYSTEM, binding)
+    rbac: Any = kubernetes.RbacAuthorizationV1Api(api.api_client)
+    with suppress(ApiException):
+        rbac.create_namespaced_role_binding(namespace, binding)
+
+
+def _shipped_roles() -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((ROOT / "scheduler-config/core/rbac-users.yaml").read_text()))
 
 
 def _token(api: Any, name: str) -> str:

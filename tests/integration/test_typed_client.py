@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -163,6 +164,24 @@ async def test_sets_and_lists(client: Client) -> None:
     selection = Selection(owner=PodOwner("shop", "web-0"), phases=[Phase.ACTIVE])
     assert [each.name async for each in client.list(selection)] == ["s-0", "s-1"]
     assert [each async for each in client.list(Selection(node="worker-2"))] == []
+
+
+async def test_lists_by_who_may_claim(client: Client) -> None:
+    rules: dict[str, PodOwner | OwnerRule] = {
+        "made": OwnerRule(namespace="shop", controller=Controller("ReplicaSet", "web")),
+        "labelled": OwnerRule(namespace="shop", match_labels={"app": "web"}),
+        "named": PodOwner("shop", "web-0"),
+    }
+    for name, owner in rules.items():
+        await client.create(name, replace(SPEC, owners=(owner,)))
+
+    async def names(**meant: Any) -> list[str]:
+        return [each.name async for each in client.list(Selection(**meant))]
+
+    assert await names(owner_controller=Controller("ReplicaSet", "web")) == ["made"]
+    assert await names(owner_labels={"app": "web", "tier": "front"}) == ["labelled"]
+    assert await names(owner_labels={"app": "db"}) == []
+    assert await names(owner=PodOwner("shop", "web-0")) == ["named"]
 
 
 async def test_a_watch_tells_what_is_there_and_what_changes(client: Client) -> None:
