@@ -18,11 +18,11 @@ from types import MappingProxyType
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations import owner
 from reserver.reservations.claims import Claims
 from reserver.reservations.entry import UNSEEN, Entry, inherited, kept_turns, turns
 from reserver.reservations.holdings import Holdings
 from reserver.reservations.placement import Parts, clipped
+from reserver.reservations.register import Register
 from reserver.reservations.reservation import (
     ANY_TIME,
     NOT_YET,
@@ -56,31 +56,29 @@ class Ledger:
         self._holdings = Holdings(snapshot, freed)
         self._settled = settled
         self._now = 0.0
-        self._entries: dict[Ref, Entry] = {}
-        self._by_owner: dict[owner.Key, dict[Ref, Entry]] = {}
+        self._register = Register()
         self._claims = Claims()
-        self._same: dict[str, dict[Ref, Entry]] = {}  # By identity; the first of them holds.
         self._latest = 0.0
         self._turns: list[tuple[float, int, Ref, str]] = []
         self._sequence = count()
 
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
         """Yield every reservation with its phase, in the order in which they became known."""
-        for entry in self._entries.values():
+        for entry in self._register:
             yield entry.reservation, self._phase(entry)
 
     def __len__(self) -> int:
         """Return how many reservations are known, ended ones included."""
-        return len(self._entries)
+        return len(self._register)
 
     def get(self, ref: Ref) -> Reservation | None:
         """Return what is written at a place."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         return entry.reservation if entry else None
 
     def phase(self, ref: Ref) -> Phase | None:
         """Return the phase of a reservation, None when there is none of that name."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         return self._phase(entry) if entry else None
 
     def put(self, reservation: Reservation, written: Written = ANY_TIME) -> None:
@@ -92,7 +90,7 @@ class Ledger:
                 its binding became known first. `NOT_YET` while it is being written: it holds at
                 once, and is put again when the write is seen.
         """
-        before = self._entries.get(reservation.ref)
+        before = self._register.get(reservation.ref)
         if written.last < ANY_TIME.last:
             self._latest = max(self._latest, written.last)
         if before is not None and before.reservation.identity == reservation.identity:
@@ -107,14 +105,12 @@ class Ledger:
             inherited(entry, before)
             kept = kept_turns(entry, before)
             self.drop(reservation.ref)
-        same = self._same.setdefault(reservation.identity, {})
-        if same:
-            self._join(entry, next(iter(same.values())), written)
+        first = self._register.first(reservation.identity)
+        if first is not None:
+            self._join(entry, first, written)
         else:
             entry.stand(written, kept)
-        same[reservation.ref] = self._entries[reservation.ref] = entry
-        for key in _owner_keys(reservation):
-            self._by_owner.setdefault(key, {})[reservation.ref] = entry
+        self._register.add(entry)
         self._expect_turns(reservation)
         self._settle_all(reservation.identity)
 
@@ -130,7 +126,7 @@ class Ledger:
         entry.recorded = again.placed
         if is_news and again.placed != entry.reservation.placed:
             self._move(again.identity, clipped(again.placed, again.slots))
-        for same in self._identified(again.identity):
+        for same in self._register.same(again.identity):
             for hold in same.holds.values():
                 if hold.since is NOT_YET:
                     hold.since = written
@@ -153,31 +149,31 @@ class Ledger:
             ref: its place in the store; what is written there may say otherwise for a while.
             parts: on which nodes, no slot twice.
         """
-        entry = self._entries[ref]
+        entry = self._register[ref]
         self._move(entry.reservation.identity, parts)
         self._settle_all(entry.reservation.identity)
 
     def _move(self, identity: str, parts: Parts) -> None:
-        for entry in self._identified(identity):
+        for entry in self._register.same(identity):
             entry.obstacle, entry.is_edited = "", False
             for hold in entry.move(parts):
                 self._holdings.hold(hold, {})
 
     def cannot_place(self, ref: Ref, why: str) -> None:
         """Take note of why a reservation has no place, or why its place cannot be written down."""
-        for entry in self._identified(self._entries[ref].reservation.identity):
+        for entry in self._register.same(self._register[ref].reservation.identity):
             if entry.obstacle != why:
                 entry.obstacle = why
                 self._settled(entry.reservation.ref)
 
     def obstacle(self, ref: Ref) -> str:
         """Return why a reservation has no place; empty while that is not known."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         return entry.obstacle if entry else ""
 
     def recorded_place(self, ref: Ref) -> Parts:
         """Return what is written of where a reservation is placed."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         return entry.recorded if entry else ()
 
     def placed(self, written: Reservation) -> Parts:
@@ -188,7 +184,7 @@ class Ledger:
 
     def is_homeless(self, ref: Ref) -> bool:
         """Return whether some slots of a reservation that should hold now have no place."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         if entry is None or entry.reservation.node or not self._is_active(entry):
             return False
         return entry.homeless(self._snapshot)[1] > 0
@@ -198,19 +194,19 @@ class Ledger:
 
         None do where another entry with the same identity holds for it.
         """
-        entry = self._entries.get(ref)
-        if entry is None or not self._is_first(entry) or not self.is_homeless(ref):
+        entry = self._register.get(ref)
+        if entry is None or not self._register.is_first(entry) or not self.is_homeless(ref):
             return (), 0
         return entry.homeless(self._snapshot)
 
     def is_edited(self, ref: Ref) -> bool:
         """Return whether a reservation's place was decided for what stood there before it."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         return entry is not None and entry.is_edited
 
     def keep(self, ref: Ref) -> None:
         """Take note that an edited reservation stays where it is."""
-        self._entries[ref].is_edited = False
+        self._register[ref].is_edited = False
 
     def _claimants(self, reservation: Reservation, written: Written) -> dict[str, int]:
         """Return the owners that are known to have taken a slot, as an entry has them."""
@@ -229,25 +225,17 @@ class Ledger:
 
     def drop(self, ref: Ref) -> None:
         """Forget a reservation that is no longer written; one that is not known is passed over."""
-        entry = self._entries.pop(ref, None)
+        entry = self._register.get(ref)
         if entry is None:
             return
-        was_first = self._is_first(entry)
-        same = self._same[entry.reservation.identity]
-        del same[ref]
+        was_first = self._register.is_first(entry)
+        self._register.remove(entry)
         for hold in entry.holds.values():
             self._holdings.hold(hold, {})
-        if not same:
-            del self._same[entry.reservation.identity]
-        elif was_first:  # The next one takes its place in the row.
-            heir = next(iter(same.values()))
+        heir = self._register.first(entry.reservation.identity)
+        if heir is not None and was_first:  # It takes its place in the row.
             heir.stand(entry.written, turns(entry))
             self._settle(heir)
-        for key in _owner_keys(entry.reservation):
-            refs = self._by_owner[key]
-            del refs[ref]
-            if not refs:
-                del self._by_owner[key]
 
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
         """Record that a pod took a slot, also of a reservation that is not known (yet).
@@ -256,7 +244,7 @@ class Ledger:
         what they like on it. One that is not written yet may be taken back.
         """
         self._claims.add(identity, pod, written=written)
-        for entry in self._identified(identity):
+        for entry in self._register.same(identity):
             if _takes_slot(pod, entry.reservation):
                 if entry.claimants.get(pod.uid, UNSEEN) == UNSEEN:
                     entry.claimants[pod.uid] = pod.revision if written else UNSEEN
@@ -274,7 +262,7 @@ class Ledger:
                 pod of that name, or for a move.
             exact: that is the binding's own resourceVersion, not that of a later change of the pod.
         """
-        for entry in self._naming(pod.name):
+        for entry in self._register.naming(pod.name):
             if self._phase(entry) not in _OVER and entry.written.first <= pod.revision:
                 self.claim(entry.reservation.identity, pod)
         if exact:
@@ -284,13 +272,13 @@ class Ledger:
         """Take note that the API server has what a pod claimed: nothing takes it back any more."""
         if self._claims.written(pod_uid):
             for identity in self._claims.by(pod_uid):
-                for entry in self._identified(identity):
+                for entry in self._register.same(identity):
                     self._settled(entry.reservation.ref)
 
     def unclaim(self, pod_uid: str) -> None:
         """Take back what a pod claimed: its binding failed."""
         for identity in self._claims.forget(pod_uid):
-            for entry in self._identified(identity):
+            for entry in self._register.same(identity):
                 entry.release(pod_uid)
             self._settle_all(identity)
 
@@ -310,7 +298,7 @@ class Ledger:
                 written after that is another reservation, if it says the same.
             landed: where they had it, as far as that is known.
         """
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         if entry is None or entry.reservation.digest != digest or entry.reservation.reusable:
             return
         found = {uid: at for uid, at in claims.items() if entry.written.last <= at}
@@ -328,8 +316,8 @@ class Ledger:
             pod: as it was shown bound.
             exact: its resourceVersion is that of the binding, not that of a later change.
         """
-        named = self._naming(pod.name) if exact else ()
-        claimed = (entry for identity in pod.claims for entry in self._identified(identity))
+        named = self._register.naming(pod.name) if exact else ()
+        claimed = (entry for identity in pod.claims for entry in self._register.same(identity))
         is_sure = True
         for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
             reservation = entry.reservation
@@ -343,7 +331,7 @@ class Ledger:
 
     def narrow(self, ref: Ref, identity: str, written: Written) -> None:
         """Take note that it is known better than before when a reservation was written."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         if entry is None or entry.reservation.identity != identity:
             return
         before = entry.written
@@ -364,7 +352,7 @@ class Ledger:
         What it took stays taken as long as the reservation is written, unless it is reusable.
         """
         for identity in self._claims.forget(pod_uid):
-            for entry in self._identified(identity):
+            for entry in self._register.same(identity):
                 if entry.reservation.reusable:
                     entry.release(pod_uid)
             self._settle_all(identity)
@@ -378,13 +366,13 @@ class Ledger:
         if now < self._now:
             self._now = now
             self._turns.clear()
-            for entry in self._entries.values():
+            for entry in self._register:
                 self._expect_turns(entry.reservation)
                 self._settle(entry)
         self._now = now
         while self._turns and self._turns[0][0] <= now:
             _, _, ref, digest = heapq.heappop(self._turns)
-            entry_due = self._entries.get(ref)
+            entry_due = self._register.get(ref)
             if entry_due is not None and entry_due.reservation.digest == digest:
                 if not entry_due.is_holding:  # Starts now: after all that was written before.
                     for hold in entry_due.holds.values():
@@ -393,7 +381,7 @@ class Ledger:
 
     def naming(self, pod: PodName) -> tuple[Reservation, ...]:
         """Return the reservations that name a pod and are not over, oldest first; each once."""
-        entries = filter(self._is_first, self._naming(pod))
+        entries = filter(self._register.is_first, self._register.naming(pod))
         return tuple(e.reservation for e in entries if self._phase(e) not in _OVER)
 
     def seats(self, pod: Pod) -> tuple[Reservation, ...]:
@@ -403,11 +391,11 @@ class Ledger:
         that name the pod are all its own. Of those that it only matches it claims one: on each
         node the oldest whose slot covers its request, or else the oldest.
         """
-        named = tuple(_seats(self._naming(pod.name)))
+        named = tuple(_seats(self._register.naming(pod.name)))
         if named:
             return named
         on_node: dict[str, Reservation] = {}
-        for reservation in _seats(self._matching(pod)):
+        for reservation in _seats(self._register.matching(pod)):
             known = on_node.setdefault(reservation.node, reservation)
             if not known.covers(pod.requests) and reservation.covers(pod.requests):
                 on_node[reservation.node] = reservation
@@ -418,26 +406,12 @@ class Ledger:
 
         That is one that it may claim, of which it has no seat, and it may land nowhere else.
         """
-        for entry in (*self._naming(pod.name), *self._matching(pod)):
+        for entry in (*self._register.naming(pod.name), *self._register.matching(pod)):
             if entry.reservation.policy is Policy.REQUIRE and self.is_homeless(
                 entry.reservation.ref
             ):
                 return entry.reservation
         return None
-
-    def _matching(self, pod: Pod) -> Iterable[Entry]:
-        """Return the entries that a pod may claim, oldest first."""
-        found = {
-            entry.order: entry
-            for key in owner.keys(pod)
-            for entry in self._by_owner.get(key, {}).values()
-            if entry.reservation.is_owned_by(pod)
-        }
-        return (found[order] for order in sorted(found))
-
-    def _naming(self, pod: PodName) -> tuple[Entry, ...]:
-        entries = self._by_owner.get(owner.named(pod), {}).values()
-        return tuple(entry for entry in entries if pod in entry.reservation.owners)
 
     def held_on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""
@@ -449,7 +423,7 @@ class Ledger:
 
     def held_after(self, node: str, seats: Iterable[Reservation]) -> dict[str, int]:
         """Return what is held on a node by reservations that stand behind all of these."""
-        holds = [self._entries[seat.ref].holds.get(node) for seat in seats]
+        holds = [self._register[seat.ref].holds.get(node) for seat in seats]
         known = [hold for hold in holds if hold is not None]
         return self._holdings.after(node, known) if known else {}
 
@@ -459,26 +433,26 @@ class Ledger:
 
     def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:
         """Return what one reservation holds now, by node."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         return {node: hold.amounts for node, hold in entry.holds.items()} if entry else {}
 
     def recorded(self, ref: Ref) -> Mapping[str, int]:
         """Return the claims of a reservation that a restart must not forget, for `recall`."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         if entry is None or entry.reservation.reusable:
             return {}
         return {uid: at for uid, at in entry.claimants.items() if at != UNSEEN}
 
     def landed(self, ref: Ref) -> Mapping[str, str]:
         """Return where recorded claims were made, of what holds on several nodes, for `recall`."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         if entry is None or not entry.reservation.parts[1:]:
             return {}
         return {uid: entry.landed[uid] for uid in self.recorded(ref) if entry.landed.get(uid)}
 
     def claims(self, ref: Ref) -> dict[str, PodName]:
         """Return UID and name of the pods that took a slot of a reservation and are known."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         if entry is None:
             return {}
         known = self._claims.of(entry.reservation.identity)
@@ -499,7 +473,7 @@ class Ledger:
 
     def is_over(self, ref: Ref) -> bool:
         """Return whether a reservation has expired, or was claimed for good."""
-        entry = self._entries[ref]
+        entry = self._register[ref]
         phase = self._phase(entry)
         return phase is Phase.EXPIRED or (
             phase is Phase.CLAIMED
@@ -509,21 +483,14 @@ class Ledger:
 
     def claimants(self, ref: Ref) -> Mapping[str, Pod | None]:
         """Return the pods that were seen to have a slot, by UID; None for one that is gone."""
-        entry = self._entries.get(ref)
+        entry = self._register.get(ref)
         if entry is None:
             return {}
         pods = self._claims.of(entry.reservation.identity)
         return {uid: pods.get(uid) for uid, at in entry.claimants.items() if at != UNSEEN}
 
-    def _identified(self, identity: str) -> Iterable[Entry]:
-        return self._same.get(identity, {}).values()
-
-    def _is_first(self, entry: Entry) -> bool:
-        """Return whether it holds for all that have the same identity."""
-        return next(iter(self._same[entry.reservation.identity].values())) is entry
-
     def _settle_all(self, identity: str) -> None:
-        for entry in self._identified(identity):
+        for entry in self._register.same(identity):
             self._settle(entry)
 
     def _expect_turns(self, reservation: Reservation) -> None:
@@ -536,7 +503,7 @@ class Ledger:
         """Make the entry hold what its phase and its claims leave of it."""
         reservation = entry.reservation
         self._settled(reservation.ref)
-        is_holding = self._is_active(entry) and self._is_first(entry)
+        is_holding = self._is_active(entry) and self._register.is_first(entry)
         left, _ = entry.left() if is_holding else ({}, 0)
         for node, hold in entry.holds.items():
             slots = left.get(node, 0)
@@ -551,8 +518,3 @@ def _seats(entries: Iterable[Entry]) -> Iterator[Reservation]:
 def _takes_slot(pod: Pod, reservation: Reservation) -> bool:
     """Return whether a pod that says it claimed a reservation has a slot of it."""
     return reservation.is_owned_by(pod) and not (reservation.reusable and pod.finished)
-
-
-def _owner_keys(reservation: Reservation) -> set[owner.Key]:
-    named = {owner.named(pod) for pod in reservation.owners}
-    return named | {rule.key() for rule in reservation.rules}

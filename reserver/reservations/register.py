@@ -1,0 +1,98 @@
+"""The register: which reservations are written; by place, by identity, and by who may claim them.
+
+What has the same identity is one reservation that stands in several places (docs/adr/0009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.reservations import owner
+from reserver.reservations.entry import Entry
+from reserver.reservations.reservation import Ref, Reservation
+
+K = TypeVar("K")
+
+
+class Register:
+    """Which reservations are written."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._entries: dict[Ref, Entry] = {}
+        self._by_owner: dict[owner.Key, dict[Ref, Entry]] = {}
+        self._same: dict[str, dict[Ref, Entry]] = {}
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield all, in the order in which they became known."""
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._entries)
+
+    def __getitem__(self, ref: Ref) -> Entry:
+        """Return what is written at a place; KeyError if that is nothing."""
+        return self._entries[ref]
+
+    def get(self, ref: Ref) -> Entry | None:
+        """Return what is written at a place."""
+        return self._entries.get(ref)
+
+    def add(self, entry: Entry) -> None:
+        """Take an entry; nothing is written at its place."""
+        reservation = entry.reservation
+        self._entries[reservation.ref] = entry
+        self._same.setdefault(reservation.identity, {})[reservation.ref] = entry
+        for key in _owner_keys(reservation):
+            self._by_owner.setdefault(key, {})[reservation.ref] = entry
+
+    def remove(self, entry: Entry) -> None:
+        """Forget an entry."""
+        reservation = entry.reservation
+        del self._entries[reservation.ref]
+        _discard(self._same, reservation.identity, reservation.ref)
+        for key in _owner_keys(reservation):
+            _discard(self._by_owner, key, reservation.ref)
+
+    def same(self, identity: str) -> Iterable[Entry]:
+        """Return the entries of one identity, the one that holds for all of them first."""
+        return self._same.get(identity, {}).values()
+
+    def first(self, identity: str) -> Entry | None:
+        """Return the entry that holds for all of one identity."""
+        return next(iter(self.same(identity)), None)
+
+    def is_first(self, entry: Entry) -> bool:
+        """Return whether an entry holds for all that have the same identity."""
+        return self.first(entry.reservation.identity) is entry
+
+    def naming(self, pod: PodName) -> tuple[Entry, ...]:
+        """Return the entries that name a pod, in the order in which they became known."""
+        entries = self._by_owner.get(owner.named(pod), {}).values()
+        return tuple(entry for entry in entries if pod in entry.reservation.owners)
+
+    def matching(self, pod: Pod) -> Iterable[Entry]:
+        """Return the entries that a pod may claim, oldest first."""
+        found = {
+            entry.order: entry
+            for key in owner.keys(pod)
+            for entry in self._by_owner.get(key, {}).values()
+            if entry.reservation.is_owned_by(pod)
+        }
+        return (found[order] for order in sorted(found))
+
+
+def _discard(index: dict[K, dict[Ref, Entry]], key: K, ref: Ref) -> None:
+    """Remove an entry from an index, and its key with the last one."""
+    entries = index[key]
+    del entries[ref]
+    if not entries:
+        del index[key]
+
+
+def _owner_keys(reservation: Reservation) -> set[owner.Key]:
+    named = {owner.named(pod) for pod in reservation.owners}
+    return named | {rule.key() for rule in reservation.rules}
