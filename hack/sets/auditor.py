@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Auditor:
 
     def _exchange(self, place: str, new: dict[str, str]) -> set[str]:
         """Take what a place says now; return the sets that have gained or lost a part."""
-        new = {key: text for key, text in new.items() if key.startswith(PREFIX)}
+        new = {key: text for key, text in new.items() if _is_of_race(key)}
         old = self._keys.get(place, {})
         self._keys[place] = new
         gone = {key: text for key, text in old.items() if new.get(key) != text}
@@ -94,20 +94,48 @@ class Auditor:
             tasks.create_task(self._follow_objects(client, objects))
             tasks.create_task(self._follow_configmaps(client, configmaps))
 
+    async def has_seen_all(self, kubeconfig: Path) -> bool:
+        """Return whether what the watches have shown is what there is now."""
+        async with ApiClient(await credentials.load(kubeconfig)) as client:
+            objects = json.loads(await client.get(_OBJECTS))["items"]
+            configmaps = json.loads(await client.get(_CONFIGMAPS))["items"]
+        data = (configmap.get("data") or {} for configmap in configmaps)
+        keys = [key for each in data for key in each] + [o["metadata"]["name"] for o in objects]
+        seen = [key for each in self._keys.values() for key in each]
+        return sorted(filter(_is_of_race, keys)) == sorted(seen)
+
     @staticmethod
     async def _version(client: ApiClient, path: str) -> dict[str, str]:
         listed = json.loads(await client.get(path))
         return {"resourceVersion": listed["metadata"]["resourceVersion"]}
 
     async def _follow_objects(self, client: ApiClient, since: dict[str, str]) -> None:
-        async for line in client.watch(_OBJECTS, since, 3600):
-            if line:
-                event = json.loads(line)
-                self.see_object(event["type"], event["object"])
+        async for kind, found in _changes(client, _OBJECTS, since):
+            self.see_object(kind, found)
 
     async def _follow_configmaps(self, client: ApiClient, since: dict[str, str]) -> None:
         stores = since | {"labelSelector": "reserver.io/store=true,!reserver.io/status-of"}
-        async for line in client.watch(_CONFIGMAPS, stores, 3600):
+        async for _, found in _changes(client, _CONFIGMAPS, stores):
+            self.see_keys(found["metadata"]["name"], found.get("data") or {})
+
+
+async def _changes(
+    client: ApiClient, path: str, params: dict[str, str]
+) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    """Yield kind and object of each change; the API server ends the watch of who is slow.
+
+    Raises:
+        RuntimeError: changes were missed.
+    """
+    while True:
+        async for line in client.watch(path, params, 3600):
             if line:
-                found = json.loads(line)["object"]
-                self.see_keys(found["metadata"]["name"], found.get("data") or {})
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise RuntimeError(f"changes were missed: {event['object']}")
+                params["resourceVersion"] = event["object"]["metadata"]["resourceVersion"]
+                yield event["type"], event["object"]
+
+
+def _is_of_race(name: str) -> bool:
+    return name.startswith(PREFIX)

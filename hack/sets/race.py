@@ -11,6 +11,9 @@ from hack.sets.auditor import Auditor
 from hack.sets.clients import Outcome
 from hack.sets.clusters import Scene
 
+_PATIENCE_S = 60
+"""So long the auditor may be behind at the end, in seconds."""
+
 
 async def race(scene: Scene, calls: int, count: int) -> tuple[Outcome, Auditor, float]:
     """Make so many calls from so many clients; return what came of them, and in how many s."""
@@ -24,16 +27,12 @@ async def race(scene: Scene, calls: int, count: int) -> tuple[Outcome, Auditor, 
             arguments = (scene.address, scene.nodes, calls, count)
             outcome = await asyncio.to_thread(pool.apply, clients.run, arguments)
             took = time.perf_counter() - began
-        await _settled(auditor)
+        async with asyncio.timeout(_PATIENCE_S):
+            while not (following.done() or await auditor.has_seen_all(scene.kubeconfig)):  # noqa: ASYNC110 - asks the API server
+                await asyncio.sleep(1)
+        if following.done():
+            following.result()  # Raises what ended it.
     finally:
         following.cancel()
     auditor.end()
     return outcome, auditor, took
-
-
-async def _settled(auditor: Auditor) -> None:
-    """Return once nothing more is written."""
-    seen = -1
-    while seen != auditor.writes:
-        seen = auditor.writes
-        await asyncio.sleep(1)

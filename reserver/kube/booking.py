@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count
 
@@ -42,6 +44,23 @@ Outcome = ReserverError | None
 """Why something was not written; None once it is."""
 
 
+@dataclass(slots=True, eq=False)
+class _Insertion:
+    """Keys that wait to be written.
+
+    Attributes:
+        texts: value by key.
+        revision: the resourceVersion that they were written at; None while they are not.
+        was_tried: they are part of a request that was sent for several.
+        may_be_written: there was a request for them without an answer.
+    """
+
+    texts: Mapping[str, str]
+    revision: int | None = None
+    was_tried: bool = False
+    may_be_written: bool = False
+
+
 class Booking:
     """Writes reservations into the default store of a namespace.
 
@@ -64,6 +83,7 @@ class Booking:
         self._namespace = namespace
         self._tasks = tasks
         self._turns: dict[str, asyncio.Lock] = {}
+        self._queued: dict[Name, list[_Insertion]] = {}
         self.writes = 0
 
     def find(self, name: str) -> Ref | None:
@@ -113,12 +133,17 @@ class Booking:
         Raises:
             ApiError: the API server refused, or did not answer.
         """
-        self.writes += 1
-        revision = await self._apply.edit_at(edit)
+        async with self._turn(edit.ref.configmap):
+            self.writes += 1
+            revision = await self._apply.edit_at(edit)
         if revision is None:
             return False
         await self._store.shown((edit.ref.namespace, edit.ref.configmap), revision)
         return True
+
+    def _turn(self, configmap: str) -> asyncio.Lock:
+        """Return what lets one request at a time through: the others would have to start anew."""
+        return self._turns.setdefault(configmap, asyncio.Lock())
 
     def _names(self) -> Iterator[str]:
         yield BASE
@@ -134,19 +159,40 @@ class Booking:
 
     async def _insert(self, refs: list[Ref], texts: Mapping[str, str]) -> Outcome:
         name = (self._namespace, refs[0].configmap)
+        mine = _Insertion(texts)
+        self._queued.setdefault(name, []).append(mine)
         try:
-            async with self._turns.setdefault(name[1], asyncio.Lock()):
-                revision = await self._write(name, texts)
+            async with self._turn(name[1]):
+                if not mine.was_tried:
+                    await self._write_queued(name)
+                if mine.revision is None:
+                    mine.revision = await self._write(name, mine)
         except ReserverError as exc:
             for ref in refs:
                 self._store.withdraw(ref)
             log.warning("reservations not written", configmap=name[1], why=str(exc))
             return exc
         for ref in refs:
-            self._store.written(ref, revision)
+            self._store.written(ref, mine.revision)
         return None
 
-    async def _write(self, name: Name, texts: Mapping[str, str]) -> int:
+    async def _write_queued(self, name: Name) -> None:
+        """Write all that has queued up in one request.
+
+        If that fails, each is written by itself when its turn comes: one bad key costs no other.
+        """
+        queued = self._queued.pop(name)
+        for each in queued:
+            each.was_tried = True
+        if len(queued) == 1:
+            return
+        together = _Insertion({k: text for each in queued for k, text in each.texts.items()})
+        with suppress(ReserverError):
+            together.revision = await self._write(name, together)
+        for each in queued:
+            each.revision, each.may_be_written = together.revision, together.may_be_written
+
+    async def _write(self, name: Name, wanted: _Insertion) -> int:
         """Write keys that must not be there; return the resourceVersion.
 
         A request without an answer is sent again: the API server carries out one of them at most.
@@ -155,7 +201,8 @@ class Booking:
             Taken: one of the keys is there.
             ApiError: the API server refused.
         """
-        may_be_written, tries, pause = False, 0, PAUSE_S
+        texts = wanted.texts
+        tries, pause = 0, PAUSE_S
         current: ConfigMapObject | None = self._guess(name)
         while True:
             try:
@@ -170,7 +217,7 @@ class Booking:
                 if tries > _TRIES or (exc.is_definite and not conflict):
                     raise
                 if not exc.is_definite:
-                    may_be_written = True
+                    wanted.may_be_written = True
                     log.warning("write not confirmed, asking again", why=str(exc))
                     await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
                     pause = min(2 * pause, LAST_PAUSE_S)
@@ -180,7 +227,7 @@ class Booking:
                 problem = f"ConfigMap {'/'.join(name)} lacks the label {LABEL_KEY}: {LABEL_VALUE!r}"
                 raise ApiError(HTTPStatus.CONFLICT, "NotAStore", problem)
             there = {} if current is None else current.data or {}
-            if current is not None and may_be_written and texts.items() <= there.items():
+            if current is not None and wanted.may_be_written and texts.items() <= there.items():
                 return current.metadata.revision
             if taken := texts.keys() & there.keys():
                 raise Taken(f"{min(taken)} is in ConfigMap {'/'.join(name)} already")

@@ -185,3 +185,66 @@ async def test_an_edit_returns_once_it_is_in_force(desk: Make) -> None:
     assert await task
     assert held(made.state, "worker-1") == 0
     assert not await made.booking.edit(edit)
+
+
+async def queued(made: Desk, *keys: str) -> list[asyncio.Task[Any]]:
+    """Return what is written for each key once another request has been answered."""
+    async with made.booking._turn("reservations"):
+        tasks = [made.insert(key) for key in keys]
+        await asyncio.sleep(0)
+        assert not made.client.requests
+    return tasks
+
+
+async def test_what_queues_up_is_written_in_one_request(desk: Make) -> None:
+    made = desk(configmap(7))
+    made.show(3, {"x": ""})
+    for task in await queued(made, "a", "b", "c"):
+        assert await task is None
+    (request,) = made.client.requests
+    assert [op["path"] for op in request.body if op["op"] == "add"] == [
+        "/data/a",
+        "/data/b",
+        "/data/c",
+    ]
+    made.show(7, {"x": "", "a": TEXT, "b": TEXT, "c": TEXT})
+    assert held(made.state, "worker-1") == 6000
+
+
+async def test_of_what_queues_up_one_that_is_taken_costs_no_other(desk: Make) -> None:
+    there = {"x": "", "b": "theirs"}
+    taken = (refused(422), configmap(8, there))
+    made = desk(*taken, configmap(9), *taken, configmap(11))
+    made.show(3, {"x": ""})
+    first, second, third = [await task for task in await queued(made, "a", "b", "c")]
+    assert (first, third) == (None, None)
+    assert isinstance(second, Taken)
+    assert held(made.state, "worker-1") == 4000
+
+
+async def test_of_what_queues_up_without_an_answer_what_was_written_is_recognised(
+    desk: Make,
+) -> None:
+    here = {"a": TEXT, "c": TEXT}  # The one in between was claimed and removed since.
+    seen = (refused(422), configmap(8, here))
+    made = desk(NO_ANSWER, *seen, *seen, configmap(9, here | {"b": TEXT}), *seen)
+    made.show(3, {"x": ""})
+    assert [await task for task in await queued(made, "a", "b", "c")] == [None, None, None]
+    assert held(made.state, "worker-1") == 6000
+
+
+async def test_a_change_waits_for_its_turn(desk: Make) -> None:
+    made = desk(configmap(7))
+    made.show(3, {"a": TEXT})
+    async with made.booking._turn("reservations"):
+        edit = asyncio.create_task(
+            made.booking.edit(
+                Edit(made.booking.place({})._replace(key="a"), TEXT, None, "released")
+            )
+        )
+        await asyncio.sleep(0)
+        assert not made.client.requests
+    while not made.client.requests:  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0)
+    made.show(7, {})
+    assert await edit
