@@ -11,7 +11,7 @@ INPUTS ?= 1000000
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
-.PHONY: help venv demo test check check-lint check-types check-tests e2e grpcurl cluster controlplane chaos differential fuzz bench image proto proto-check lock clean
+.PHONY: help venv demo test check check-lint check-types check-tests e2e grpcurl cluster controlplane chaos differential fuzz bench image proto proto-check cli-reference lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -83,6 +83,9 @@ proto: venv ## Generate reserver/v1 and docs/grpc-reference.md from the contract
 
 proto-check: venv ## Lint the contracts; compare them with the last release (builds buf once)
 	@$(BIN)/python -m hack.proto.check
+
+cli-reference: venv ## Write docs/cli-reference.md from the commands' help
+	@$(BIN)/python -m hack.cli_reference
 
 lock: venv ## Pin what pyproject.toml asks for, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -13,18 +13,17 @@ from reserver.cli.connect import Target
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output, OutputOption, connecting
 from reserver.cli.selecting import (
+    Chosen,
     NamesArgument,
+    NamespaceOption,
     NodeOption,
-    OwnerNamespaceOption,
     OwnerOption,
     PhaseOption,
-    selection,
 )
 from reserver.errors import InvalidInput
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
-    from reserver.client import Selection
 
 
 @connecting
@@ -89,7 +88,7 @@ def release(
     ] = False,
     node: NodeOption = "",
     owner: OwnerOption = "",
-    owner_namespace: OwnerNamespaceOption = "",
+    namespace: NamespaceOption = "",
     phase: PhaseOption = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
@@ -98,9 +97,9 @@ def release(
     Exit status: 0 released; 1 some are not there or refused, or the answer was no; 2 wrong usage;
     3 reserver cannot be reached.
     """
+    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
     try:
-        chosen = selection(node, owner, owner_namespace, phase)
-        _check(names or [], every=every, narrowed=bool(node or owner or owner_namespace or phase))
+        _check(names or [], every=every, narrowed=chosen.is_narrow)
         if every and not yes and not sys.stdin.isatty():
             raise Failed(Status.USAGE, "--all: nobody is there to be asked; give --yes")
     except Failed as exc:
@@ -115,10 +114,12 @@ def _check(names: list[str], *, every: bool, narrowed: bool) -> None:
         raise Failed(Status.USAGE, "NAME: names say all; leave out --all and what goes with it")
 
 
-async def _release(session: Session, names: list[str], chosen: Selection, *, yes: bool) -> None:
+async def _release(session: Session, names: list[str], chosen: Chosen, *, yes: bool) -> None:
     from reserver.cli import releasing
 
     if names:
         await releasing.release_named(session.client, names)
     else:
-        await releasing.release_chosen(session.client, chosen, ask=not yes)
+        await releasing.release_chosen(
+            session.client, chosen.selection(session.namespace), ask=not yes
+        )

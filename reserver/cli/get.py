@@ -11,17 +11,16 @@ from reserver.cli.connect import Target
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output, OutputOption, connecting
 from reserver.cli.selecting import (
+    Chosen,
     NamesArgument,
+    NamespaceOption,
     NodeOption,
-    OwnerNamespaceOption,
     OwnerOption,
     PhaseOption,
-    selection,
 )
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
-    from reserver.client import Selection
 
 
 @connecting
@@ -30,7 +29,7 @@ def get(
     names: NamesArgument = None,
     node: NodeOption = "",
     owner: OwnerOption = "",
-    owner_namespace: OwnerNamespaceOption = "",
+    namespace: NamespaceOption = "",
     phase: PhaseOption = None,
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Keep the table up to date until Ctrl-C.")
@@ -42,26 +41,24 @@ def get(
     Exit status: 0 listed; 1 some name is not there, or refused; 2 wrong usage; 3 reserver cannot be
     reached.
     """
-    try:
-        chosen = selection(node, owner, owner_namespace, phase)
-        if names and (node or owner or owner_namespace or phase or watch):
-            raise Failed(Status.USAGE, "NAME: names say all; leave out the other options")
-    except Failed as exc:
-        failure.end(exc)
+    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
+    if names and (chosen.is_narrow or watch):
+        failure.end(Failed(Status.USAGE, "NAME: names say all; leave out the other options"))
     target.run(lambda session: _get(session, names or [], chosen, output, watch=watch))
 
 
 async def _get(
-    session: Session, names: list[str], chosen: Selection, output: Output, *, watch: bool
+    session: Session, names: list[str], chosen: Chosen, output: Output, *, watch: bool
 ) -> None:
     from reserver.cli import listing
 
+    selection = chosen.selection(session.namespace)
     if names:
         await listing.show_named(session.client, names, output)
     elif watch:
-        await listing.follow(session.client, chosen, output)
+        await listing.follow(session.client, selection, output)
     else:
-        await listing.show_all(session.client, chosen, output)
+        await listing.show_all(session.client, selection, output)
 
 
 @connecting
@@ -93,7 +90,7 @@ def watch(
     target: Target,
     node: NodeOption = "",
     owner: OwnerOption = "",
-    owner_namespace: OwnerNamespaceOption = "",
+    namespace: NamespaceOption = "",
     phase: PhaseOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -102,14 +99,11 @@ def watch(
     A connection that breaks is resumed, and no change is left out. `-o json` prints one object a
     line, `{"change", "reservation"}`. It ends with Ctrl-C, and with 1 or 3 as `reserver get` does.
     """
-    try:
-        chosen = selection(node, owner, owner_namespace, phase)
-    except Failed as exc:
-        failure.end(exc)
+    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
 
     async def stream(session: Session) -> None:
         from reserver.cli import listing
 
-        await listing.stream(session.client, chosen, output)
+        await listing.stream(session.client, chosen.selection(session.namespace), output)
 
     target.run(stream)

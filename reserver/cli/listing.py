@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 import typer
@@ -24,7 +25,7 @@ _KINDS = {
     ChangeKind.MODIFIED: Cell("modified", "yellow"),
     ChangeKind.DELETED: Cell("deleted", "red"),
 }
-_WIDTHS = (8, 32, 16, 24, 5, 7)
+_WIDTHS = (8, 24, 15, 16, 5, 7)
 """Of a stream's columns, where the widest text is not known beforehand."""
 
 
@@ -35,7 +36,7 @@ async def show_named(client: Client, names: Sequence[str], form: Output) -> None
         Failed: some are not there.
     """
     found, missing = await fetch(client, names)
-    if found or form in {Output.TABLE, Output.WIDE}:
+    if found:
         show(found, form, alone=len(names) == 1)
     failure.raise_all(missing)
 
@@ -52,25 +53,52 @@ async def follow(client: Client, selection: Selection, form: Output) -> None:
     if not sys.stdout.isatty() or output.is_for_programs(form):
         await stream(client, selection, form)
         return
+    await _reach(client, selection)
     from rich.live import Live
 
     known: dict[str, Reservation] = {}
-    with Live(table.drawn(_columns(form), (), right=_NUMBERS), auto_refresh=False) as live:
-        async for change in client.watch(selection):
-            if change.kind is ChangeKind.DELETED:
-                known.pop(change.reservation.id, None)
-            else:
-                known[change.reservation.id] = change.reservation
+    with Live(auto_refresh=False) as live:
+
+        def draw() -> None:
             rows = _rows([known[each] for each in sorted(known)], form)
             live.update(table.drawn(_columns(form), rows, right=_NUMBERS), refresh=True)
 
+        ticking = asyncio.create_task(_each_second(draw))
+        try:
+            async for change in client.watch(selection):
+                if change.kind is ChangeKind.DELETED:
+                    known.pop(change.reservation.id, None)
+                else:
+                    known[change.reservation.id] = change.reservation
+                draw()
+        finally:
+            ticking.cancel()
+
+
+async def _each_second(draw: Callable[[], None]) -> None:
+    """Draw again as time passes: each row says how long is left."""
+    while True:
+        draw()
+        await asyncio.sleep(1)
+
 
 async def stream(client: Client, selection: Selection, form: Output) -> None:
-    """Print each change, for ever."""
+    """Print each change, for ever.
+
+    Raises:
+        CallFailed: reserver cannot be reached; once it was, a connection that breaks is resumed.
+    """
+    await _reach(client, selection)
     if form in {Output.TABLE, Output.WIDE}:
         typer.echo(_padded(("CHANGE", *_columns(form))))
     async for change in client.watch(selection):
         _print_change(change, form)
+
+
+async def _reach(client: Client, selection: Selection) -> None:
+    """Call once: a watch waits for ever for a server that is not there."""
+    async with patience("Connecting"):
+        await anext(client.list(selection), None)
 
 
 async def fetch(client: Client, names: Sequence[str]) -> tuple[list[Reservation], list[Failed]]:

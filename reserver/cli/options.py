@@ -17,7 +17,7 @@ from reserver.cli.connect import Target
 _PANEL = "Connection"
 _TARGET = "target"
 
-_CONNECTION = {
+CONNECTION = {
     "address": Annotated[
         str,
         typer.Option(
@@ -34,6 +34,15 @@ _CONNECTION = {
             help="PEM: the CA of a reserver that serves over TLS.",
             rich_help_panel=_PANEL,
         ),
+    ],
+    "client_certificate": Annotated[
+        Path | None,
+        typer.Option(
+            help="PEM: a certificate, for a reserver that asks for one.", rich_help_panel=_PANEL
+        ),
+    ],
+    "client_key": Annotated[
+        Path | None, typer.Option(help="PEM: the key of that.", rich_help_panel=_PANEL)
     ],
     "token": Annotated[
         str,
@@ -66,6 +75,7 @@ _CONNECTION = {
         ),
     ],
 }
+"""The options that make a `Target`, by the names of its fields."""
 
 
 class Output(StrEnum):
@@ -105,7 +115,7 @@ NamespaceOption = Annotated[
 
 def target_of(arguments: dict[str, Any]) -> Target:
     """Take the connection's options out of a command's arguments."""
-    given = {name: arguments.pop(name) for name in _CONNECTION if name in arguments}
+    given = {name: arguments.pop(name) for name in CONNECTION if name in arguments}
     return Target(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -117,7 +127,7 @@ def connecting(command: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=annotation
         )
-        for name, annotation in _CONNECTION.items()
+        for name, annotation in CONNECTION.items()
     ]
     parameters = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY)

@@ -38,7 +38,8 @@ def document(value: Any, output: Output | Report) -> None:  # noqa: ANN401 - wha
     if output.value == Report.YAML.value:
         import yaml
 
-        typer.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+        dumper = yaml.CSafeDumper  # libyaml takes a fifth of the time.
+        typer.echo(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True), nl=False)
     else:
         typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 

@@ -42,14 +42,14 @@ async def release_chosen(client: Client, selection: Selection, *, ask: bool) -> 
 
 async def _release(client: Client, which: Iterable[tuple[str, str]], *, missing_ok: bool) -> None:
     refused = []
-    async with patience("Releasing"):
-        for name, etag in which:
-            try:
+    for name, etag in which:
+        try:
+            async with patience(f"Releasing {name}"):
                 await client.release(name, etag=etag, missing_ok=missing_ok)
-            except CallFailed as exc:
-                if failure.is_without_answer(exc):
-                    raise
-                refused.append(failure.of(exc, name))
-            else:
-                typer.echo(f"{name} released")
+        except CallFailed as exc:
+            if failure.is_without_answer(exc):
+                raise
+            refused.append(failure.of(exc, name))
+        else:
+            typer.echo(f"{name} released")
     failure.raise_all(refused)

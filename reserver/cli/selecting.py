@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reserver.cli import completion
-from reserver.cli.failure import Failed, Status
+from reserver.errors import InvalidInput
 
 if TYPE_CHECKING:
     from reserver.client import Selection
@@ -46,13 +48,19 @@ NodeOption = Annotated[
 ]
 OwnerOption = Annotated[
     str,
-    typer.Option(metavar="NAMESPACE/POD", help="Those that name a pod.", rich_help_panel=_PANEL),
+    typer.Option(
+        metavar="OWNER",
+        help="Those that it may claim: pod/NAME, replicaset/NAME, or labels as app=web.",
+        rich_help_panel=_PANEL,
+    ),
 ]
-OwnerNamespaceOption = Annotated[
+NamespaceOption = Annotated[
     str,
     typer.Option(
+        "--namespace",
+        "-n",
         metavar="NAME",
-        help="Those of which some owner is in a namespace.",
+        help="Those that pods of a namespace may claim; with --owner, its namespace.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -66,22 +74,56 @@ PhaseOption = Annotated[
 ]
 
 
-def selection(
-    node: str, owner: str, owner_namespace: str, phases: list[PhaseName] | None
-) -> Selection:
-    """Return which reservations options mean.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Which reservations options mean; what is empty means any.
 
-    Raises:
-        Failed: an owner is not of the form NAMESPACE/POD.
+    Attributes:
+        node: those that hold on a node.
+        owner: those that it may claim, as `create --owner` has it.
+        namespace: of the owner, or of any owner.
+        phases: those of one of these.
     """
-    from reserver.client import Phase, PodOwner, Selection
 
-    namespace, _, pod = owner.partition("/")
-    if owner and (not (namespace and pod) or "/" in pod):
-        raise Failed(Status.USAGE, f"--owner: {owner!r} is not a pod; write NAMESPACE/POD")
-    return Selection(
-        node=node,
-        owner=PodOwner(namespace, pod) if owner else None,
-        owner_namespace=owner_namespace,
-        phases=[Phase[phase.name] for phase in phases or ()],
-    )
+    node: str = ""
+    owner: str = ""
+    namespace: str = ""
+    phases: Sequence[PhaseName] = ()
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether some reservations are not meant."""
+        return self != Chosen()
+
+    def selection(self, default_namespace: str) -> Selection:
+        """Return them for the client.
+
+        Args:
+            default_namespace: of an owner, where no option names one.
+
+        Raises:
+            Failed: the owner is malformed.
+        """
+        from reserver.cli import spec_flags, spec_form
+        from reserver.client import Phase, PodOwner, Selection
+
+        chosen = Selection(
+            node=self.node,
+            owner_namespace=self.namespace,
+            phases=[Phase[phase.name] for phase in self.phases],
+        )
+        if not self.owner:
+            return chosen
+        namespace = self.namespace or default_namespace
+        try:
+            owner = spec_form.read_owner(spec_flags.owner(self.owner, namespace), namespace)
+        except InvalidInput as exc:
+            raise spec_flags.flag_of(exc) from exc
+        if isinstance(owner, PodOwner):
+            return replace(chosen, owner=owner)
+        return replace(
+            chosen,
+            owner_namespace=namespace,
+            owner_controller=owner.controller,
+            owner_labels=owner.match_labels,
+        )

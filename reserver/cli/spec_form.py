@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from reserver.client import (
     Controller,
@@ -16,7 +19,7 @@ from reserver.client import (
 )
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
-from reserver.wire import specform
+from reserver.wire import ownerform, specform
 from reserver.wire.ownerform import OwnerEntry
 from reserver.wire.times import parse_duration, parse_moment
 
@@ -89,8 +92,7 @@ def show_spec(spec: Spec) -> dict[str, Any]:
     if spec.expires_at is not None:
         shown["expiresAt"] = show_moment(spec.expires_at)
     if spec.ttl is not None:
-        seconds = spec.ttl.total_seconds()
-        shown["ttl"] = f"{seconds:g}s" if seconds else "0"
+        shown["ttl"] = show_duration(spec.ttl)
     shown["policy"] = spec.policy.capitalize()
     for field in ("reusable", "preemptible"):
         if getattr(spec, field):
@@ -98,6 +100,15 @@ def show_spec(spec: Spec) -> dict[str, Any]:
     if spec.priority is not None:
         shown["priority"] = spec.priority
     return shown
+
+
+def show_duration(duration: timedelta) -> str:
+    """Return a duration as ``ttl`` has it, such as ``1h30m``; ``0`` stands for ever."""
+    minutes, seconds = divmod(duration.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    hours += 24 * duration.days
+    parts = [(hours, "h"), (minutes, "m"), (seconds, "s"), (duration.microseconds // 1000, "ms")]
+    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0"
 
 
 def show_moment(moment: datetime) -> str:
@@ -125,6 +136,17 @@ def _owner(entry: OwnerEntry, default: str) -> PodOwner | OwnerRule:
             Requirement(each.key, each.operator, tuple(each.values)) for each in expressions
         ),
     )
+
+
+def read_owner(entry: Mapping[str, Any], namespace: str) -> PodOwner | OwnerRule:
+    """Return an entry of ``owners`` that flags stand for.
+
+    Raises:
+        InvalidInput: a name in it is not acceptable; the error carries its path.
+    """
+    written = msgspec.convert(entry, OwnerEntry)
+    ownerform.read([written], namespace, only_there=False)
+    return _owner(written, namespace)
 
 
 def _show_owner(owner: PodOwner | OwnerRule) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
 from typing import Any, Self
 
 import aiohttp
@@ -24,6 +25,7 @@ JSON_PATCH = "application/json-patch+json"
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _MAX_EVENT_BYTES = 16 * 2**20
 _CONNECTIONS = 64
+_KNOWN = {int(status) for status in HTTPStatus}
 
 
 class ApiClient:
@@ -211,7 +213,8 @@ def _as_api_error() -> Any:  # noqa: ANN401 - a context manager
     except TimeoutError as exc:
         raise ApiError(0, "Timeout", "the API server did not answer in time") from exc
     except aiohttp.WSServerHandshakeError as exc:
-        raise ApiError(exc.status, "", "the API server refused a WebSocket") from exc
+        reason = HTTPStatus(exc.status).phrase if exc.status in _KNOWN else "Unknown"
+        raise ApiError(exc.status, reason, "the API server opens no WebSocket") from exc
     except aiohttp.ClientPayloadError as exc:
         raise ApiError(0, "Unreachable", "the API server broke off its answer") from exc
     except (aiohttp.ClientError, OSError) as exc:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
 
-from reserver.errors import ApiError
+from reserver.errors import ApiError, NotReady
 from reserver.kube.client import ApiClient
+from reserver.kube.serving_pod import ServingPod
 
 _PROTOCOL = "v4.channel.k8s.io"
 _DATA, _ERROR = 0, 1
@@ -25,27 +26,27 @@ _CHUNK = 64 * 1024
 
 
 class Tunnel:
-    """A socket whose connections end at a port of a pod.
+    """A socket whose connections end at a port of a pod, on its loopback interface perhaps.
 
     Attributes:
         address: of the socket, as gRPC takes it. Nobody else on this machine reaches it.
-        problem: why the last connection could not be made; empty if it could.
+        place: where the last connection was to end.
+        problem: why it could not be made; empty if it could.
     """
 
-    def __init__(self, client: ApiClient, pod: str, port: int) -> None:
+    def __init__(self, client: ApiClient, find: Callable[[], Awaitable[ServingPod]]) -> None:
         """Prepare a tunnel.
 
         Args:
             client: of the API server.
-            pod: as ``NAMESPACE/NAME``.
-            port: that something in the pod listens on, on its loopback interface perhaps.
+            find: says which pod to connect to, for each connection anew: another one may lead by
+                then.
         """
-        namespace, name = pod.split("/")
         self._client = client
-        self._path = f"/api/v1/namespaces/{namespace}/pods/{name}/portforward"
-        self._port = port
+        self._find = find
         self._spare: aiohttp.ClientWebSocketResponse | None = None
         self.address = ""
+        self.place = ""
         self.problem = ""
 
     @asynccontextmanager
@@ -53,7 +54,8 @@ class Tunnel:
         """Listen until the block ends.
 
         Raises:
-            ApiError: the API server does not forward to that pod.
+            NotReady: there is no pod to connect to.
+            ApiError: the API server does not forward to it.
         """
         # The first connection is made beforehand: a refusal is told at once, and by its name.
         self._spare = await self._dial()
@@ -69,7 +71,11 @@ class Tunnel:
                     await self._spare.close()
 
     async def _dial(self) -> aiohttp.ClientWebSocketResponse:
-        return await self._client.web_socket(self._path, {"ports": str(self._port)}, _PROTOCOL)
+        pod = await self._find()
+        namespace, name = pod.name.split("/")
+        self.place = f"in pod {pod.name}, port {pod.port}"
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}/portforward"
+        return await self._client.web_socket(path, {"ports": str(pod.port)}, _PROTOCOL)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection until either side ends it."""
@@ -83,7 +89,7 @@ class Tunnel:
                 finally:
                     sending.cancel()
                     await asyncio.wait({sending})
-        except ApiError as exc:
+        except (ApiError, NotReady) as exc:
             self.problem = str(exc)
         except (OSError, aiohttp.ClientError):
             pass  # Whoever called has gone: there is nobody to tell.

@@ -98,5 +98,5 @@ async def serving_pod(client: ApiClient, namespace: str) -> ServingPod:
     )
     if ready:
         return ready[0]
-    found = f"{len(pods)} pods there, none of them ready" if pods else "no pod there"
+    found = f"{len(pods)} there, none of them ready" if pods else "no pod there"
     raise NotReady(f"namespace {namespace} has no ready pod labelled {LABEL}: {found}")

@@ -13,26 +13,28 @@ from hack.controlplane.kwok import kwok_command
 from hack.controlplane.process import Process, free_port, stop
 from hack.reserver_process import wait_for
 
-NAMESPACE = "reserver-system"
 PORT = 9443
 """Where the manifests have reserver listen, on the pod's loopback interface."""
 
-_NODE = "control-plane"
-_ANNOTATION = ("kwok.x-k8s.io/node", "forwards")
+_NAME = "reserver-0"
+_ANNOTATION = "kwok.x-k8s.io/node"
 
 
 @contextmanager
-def reserver_pod(api: Any, kubeconfig: Path, folder: Path, grpc_address: str) -> Iterator[str]:
+def reserver_pod(
+    api: Any, kubeconfig: Path, folder: Path, port: int, namespace: str = "reserver-system"
+) -> Iterator[str]:
     """A ready pod with the labels of the manifests; yield its name.
 
     Args:
         api: the API server, as its administrator.
         kubeconfig: of the administrator.
         folder: for KWOK's configuration and log.
-        grpc_address: where the pod's port leads.
+        port: on loopback, where the pod's port leads.
+        namespace: of the pod.
     """
-    host, _, port = grpc_address.rpartition(":")
-    forward = {"ports": [PORT], "target": {"address": host, "port": int(port)}}
+    node = f"{namespace}-node"
+    forward = {"ports": [PORT], "target": {"address": "127.0.0.1", "port": port}}
     config = folder / "forward.yaml"
     config.write_text(
         json.dumps(
@@ -44,33 +46,33 @@ def reserver_pod(api: Any, kubeconfig: Path, folder: Path, grpc_address: str) ->
             }
         )
     )
-    key, value = _ANNOTATION
-    command = kwok_command(kubeconfig, nodes=f"{key}={value}", port=free_port(), config=config)
+    nodes = f"{_ANNOTATION}={node}"
+    command = kwok_command(kubeconfig, nodes=nodes, port=free_port(), config=config)
     kubelet = Process(command, folder / "kwok-forwards.log")
     try:
         room = {"cpu": "4", "memory": "16Gi", "pods": "110"}
-        metadata = {"name": _NODE, "annotations": {key: value}}
+        metadata = {"name": node, "annotations": {_ANNOTATION: node}}
         api.create_node({"metadata": metadata, "status": {"allocatable": room, "capacity": room}})
-        wait_for(lambda: _is_ready(api.read_node(_NODE)), "the node is ready")
-        api.create_namespaced_pod(NAMESPACE, _pod())
-        read = partial(api.read_namespaced_pod, _pod()["metadata"]["name"], NAMESPACE)
+        wait_for(lambda: _is_ready(api.read_node(node)), "the node is ready")
+        api.create_namespaced_pod(namespace, _pod(node))
+        read = partial(api.read_namespaced_pod, _NAME, namespace)
         wait_for(lambda: _is_ready(read()), "the pod is ready")
-        yield _pod()["metadata"]["name"]
+        yield _NAME
     finally:
-        api.delete_namespaced_pod(_pod()["metadata"]["name"], NAMESPACE, grace_period_seconds=0)
-        api.delete_node(_NODE)
+        api.delete_namespaced_pod(_NAME, namespace, grace_period_seconds=0)
+        api.delete_node(node)
         stop([kubelet])
 
 
-def _pod() -> dict[str, Any]:
+def _pod(node: str) -> dict[str, Any]:
     port = {"name": "grpc", "containerPort": PORT}
     return {
         "metadata": {
-            "name": "reserver-scheduler-0",
+            "name": _NAME,
             "labels": {"app.kubernetes.io/name": "reserver"},
         },
         "spec": {
-            "nodeName": _NODE,
+            "nodeName": node,
             "tolerations": [{"operator": "Exists"}],
             "initContainers": [
                 {"name": "reserver", "image": "none", "restartPolicy": "Always", "ports": [port]}

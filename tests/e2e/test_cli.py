@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
+import yaml
 from kubernetes.client.exceptions import ApiException
+from kubernetes.utils import create_from_dict
 
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane, create_nodes
@@ -24,7 +27,9 @@ from tests.e2e.forwarding import reserver_pod
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 
-PAGE = Path(__file__).parents[2] / "docs/cli.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/cli.md"
+USERS = ROOT / "scheduler-config/core/rbac-users.yaml"
 SCRIPTS = Path(sys.executable).parent
 
 _BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -122,7 +127,8 @@ def forwarded(
 ) -> Iterator[str]:
     """A pod that reserver seems to run in."""
     folder = tmp_path_factory.mktemp("cli-kubelet")
-    with reserver_pod(api, control_plane.kubeconfig, folder, served.grpc_address) as name:
+    port = int(served.grpc_address.rpartition(":")[2])
+    with reserver_pod(api, control_plane.kubeconfig, folder, port) as name:
         yield name
 
 
@@ -165,12 +171,12 @@ def test_kubectl_completes_names_of_reservations(shell: Shell, forwarded: str) -
     assert told[0] == "seat-1"
     assert ":4" in told
     assert "worker-1" in shell.run("kubectl __complete reserver top nodes worker-")
-    assert "--owner-namespace" in shell.run("kubectl __complete reserver get --own")
+    assert "--owner" in shell.run("kubectl __complete reserver get --own")
 
 
 def test_a_watch_tells_each_change_and_ends_with_ctrl_c(shell: Shell) -> None:
     watching = subprocess.Popen(
-        ["reserver", "watch", "-o", "json", "--owner", "shop/watched"],
+        ["reserver", "watch", "-o", "json", "--owner", "pod/watched", "-n", "shop"],
         env=shell.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -221,8 +227,66 @@ def test_a_user_without_the_right_to_forward_is_told_so(
     assert told.startswith("1\n")
 
 
+def test_over_tls_it_is_known_by_the_token_of_the_kubeconfig(
+    shell: Shell, api: Any, control_plane: ControlPlane, reserver_kubeconfig: Path
+) -> None:
+    """At an address that is not loopback, and through a pod that serves over TLS."""
+    ca, namespace = trustme.CA(), "shop"
+    certificate = ca.issue_cert("0.0.0.0", f"reserver.{namespace}.svc")
+    certificate.private_key_pem.write_to_path(shell.folder / "tls.key")
+    certificate.cert_chain_pems[0].write_to_path(shell.folder / "tls.crt")
+    ca.cert_pem.write_to_path(shell.folder / "ca.crt")
+    flags = [
+        f"--tls-cert-file={shell.folder}/tls.crt",
+        f"--tls-private-key-file={shell.folder}/tls.key",
+        f"--client-ca-file={shell.folder}/ca.crt",
+        "--grpc-address=0.0.0.0:0",
+        "--grpc-client-certificates",
+    ]
+    own = "--ca-file ca.crt --client-certificate tls.crt --client-key tls.key"
+    log = shell.folder / "log"
+    with ReserverProcess(reserver_kubeconfig, log, *flags, wait_ready=False) as process:
+        shell.environment["RESERVER_ADDRESS"] = process.grpc_address
+        assert "NODE" in shell.run(f"reserver top nodes {own}")
+        told = shell.run(f"reserver get {own} --token nonsense; echo $?")
+        assert told.startswith("1\n")
+        assert "send a token that the API server knows" in told
+        assert "cannot reach reserver at" in shell.run("reserver get --ca-file ca.crt")
+        assert "--client-key: is missing" in shell.run(f"reserver get {own[:-21]}")
+        del shell.environment["RESERVER_ADDRESS"]
+        port = int(process.grpc_address.rpartition(":")[2])
+        kubeconfig = control_plane.kubeconfig
+        with reserver_pod(api, kubeconfig, shell.folder, port, namespace):
+            assert "NODE" in shell.run(f"reserver top nodes --reserver-namespace shop {own}")
+
+
+def test_who_may_not_forward_is_told_so_at_once(
+    shell: Shell, forwarded: str, api: Any, kubeconfig: Path
+) -> None:
+    """Rights to see pods are not enough; those of the Role `reserver-cli` are."""
+    assert forwarded
+    del shell.environment["RESERVER_ADDRESS"]
+    (shell.folder / "user").write_text(kubeconfig.read_text())
+    shell.run("kubectl create serviceaccount user -n shop")
+    shell.run(
+        "kubectl config set-credentials user --kubeconfig user "
+        "--token $(kubectl create token user -n shop)"
+    )
+    given = "--serviceaccount shop:user -n reserver-system"
+    shell.run("kubectl create role looks --verb get,list --resource pods -n reserver-system")
+    shell.run(f"kubectl create rolebinding looks --role looks {given}")
+    told = shell.run("time reserver get --kubeconfig user; echo status $?")
+    assert "status 1" in told
+    assert "403 Forbidden: the API server opens no WebSocket; have somebody bind you to" in told
+    documents = yaml.safe_load_all(USERS.read_text())
+    (role,) = [each for each in documents if each["metadata"]["name"] == "reserver-cli"]
+    create_from_dict(api.api_client, role)
+    shell.run(f"kubectl create rolebinding reserver-cli --role reserver-cli {given}")
+    assert "NODE" in shell.run("reserver top nodes --kubeconfig user")
+
+
 def test_without_a_ready_pod_it_says_where_it_looked(shell: Shell) -> None:
     del shell.environment["RESERVER_ADDRESS"]
-    told = shell.run("reserver get --reserver-namespace shop; echo $?")
+    told = shell.run("reserver get --reserver-namespace kube-system; echo $?")
     assert "3" in told.splitlines()
-    assert "namespace shop has no ready pod labelled app.kubernetes.io/name=reserver" in told
+    assert "namespace kube-system has no ready pod labelled app.kubernetes.io/name=reserver" in told

@@ -1,0 +1,131 @@
+"""A port-forward of our own, against an API server that speaks the protocol of the kubelet."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from reserver.errors import ApiError, NotReady
+from reserver.kube import credentials
+from reserver.kube.client import MERGE_PATCH, ApiClient
+from reserver.kube.portforward import Tunnel
+from reserver.kube.serving_pod import ServingPod, serving_pod
+from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
+
+PODS = "/api/v1/namespaces/ns/pods"
+PORT = struct.pack("<H", 9443)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+async def echo(request: web.Request) -> web.WebSocketResponse:
+    """Send back what comes, in pieces, as a pod would that listens."""
+    socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+    await socket.prepare(request)
+    for channel in (0, 1):
+        await socket.send_bytes(bytes((channel,)) + PORT)
+    async for message in socket:
+        assert message.data[0] == 0
+        for start in range(1, len(message.data), 1000):
+            await socket.send_bytes(b"\x00" + message.data[start : start + 1000])
+    return socket
+
+
+async def nobody(request: web.Request) -> web.WebSocketResponse:
+    """Say that nothing listens."""
+    socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+    await socket.prepare(request)
+    for channel in (0, 1):
+        await socket.send_bytes(bytes((channel,)) + PORT)
+    await socket.send_bytes(b"\x01connection refused")
+    return socket
+
+
+async def forbidden(_: web.Request) -> web.Response:
+    return web.json_response({"kind": "Status", "message": "no"}, status=403)
+
+
+@asynccontextmanager
+async def api_server(handler: Handler, folder: Path) -> AsyncIterator[ApiClient]:
+    application = web.Application()
+    application.router.add_get("/api/v1/namespaces/ns/pods/p/portforward", handler)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    cluster = f'{{"name": "c", "cluster": {{"server": "{site.name}"}}}}'
+    context = '{"name": "c", "context": {"cluster": "c", "user": "u"}}'
+    (folder / "kubeconfig").write_text(
+        f'{{"clusters": [{cluster}], "contexts": [{context}], "current-context": "c",'
+        ' "users": [{"name": "u", "user": {"token": "t"}}]}'
+    )
+    try:
+        async with ApiClient(await credentials.load(folder / "kubeconfig")) as client:
+            yield client
+    finally:
+        await runner.cleanup()
+
+
+async def found() -> ServingPod:
+    return ServingPod("ns/p", 9443)
+
+
+async def test_bytes_come_back_as_they_were_sent_on_each_connection(tmp_path: Path) -> None:
+    sent = bytes(range(256)) * 2000
+    async with api_server(echo, tmp_path) as client, Tunnel(client, found).open() as tunnel:
+        for _ in range(2):
+            path = tunnel.address.removeprefix("unix:")
+            assert oct(Path(path).parent.stat().st_mode)[-3:] == "700"
+            reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(sent)
+            assert await reader.readexactly(len(sent)) == sent
+            writer.close()
+    assert tunnel.problem == ""
+
+
+async def test_why_nothing_listens_is_kept(tmp_path: Path) -> None:
+    async with api_server(nobody, tmp_path) as client, Tunnel(client, found).open() as tunnel:
+        reader, writer = await asyncio.open_unix_connection(tunnel.address.removeprefix("unix:"))
+        assert await reader.read() == b""
+        assert tunnel.problem == "connection refused"
+        writer.close()
+
+
+async def test_a_refusal_is_told_at_once(tmp_path: Path) -> None:
+    async with api_server(forbidden, tmp_path) as client:
+        with pytest.raises(ApiError, match="403 Forbidden"):
+            async with Tunnel(client, found).open():
+                pass
+
+
+async def test_the_pod_that_is_ready_is_asked(tmp_path: Path) -> None:
+    async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+        send = cluster.client.send
+        await send("POST", "/api/v1/namespaces", {"metadata": {"name": "ns"}})
+
+        async def add(name: str, *, is_ready: bool, port: int | None = None) -> None:
+            ports = [{"name": "grpc", "containerPort": port}] if port else []
+            labels = {"app.kubernetes.io/name": "reserver"}
+            spec = {"containers": [{"name": "c", "image": "i", "ports": ports}]}
+            pod = {"metadata": {"name": name, "labels": labels}, "spec": spec}
+            await send("POST", PODS, pod)
+            conditions = [{"type": "Ready", "status": str(is_ready)}]
+            status = {"status": {"conditions": conditions}}
+            await send("PATCH", f"{PODS}/{name}/status", status, media=MERGE_PATCH)
+
+        async with ApiClient(await credentials.load(tmp_path / "kubeconfig")) as client:
+            with pytest.raises(NotReady, match="no pod there"):
+                await serving_pod(client, "ns")
+            await add("a", is_ready=False)
+            with pytest.raises(NotReady, match="1 there, none of them ready"):
+                await serving_pod(client, "ns")
+            await add("c", is_ready=True)
+            assert await serving_pod(client, "ns") == ServingPod("ns/c", 9443)
+            await add("b", is_ready=True, port=7)
+            assert await serving_pod(client, "ns") == ServingPod("ns/b", 7)

@@ -1,0 +1,69 @@
+"""What Tab offers, and that it is silent where nobody answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reserver.cli import completion, kubectl
+
+
+def complete(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    monkeypatch.setattr("sys.argv", ["kubectl_complete-reserver", *words])
+    monkeypatch.setenv("RESERVER_ADDRESS", "127.0.0.1:1")
+    for name in ("_RESERVER_COMPLETE", "_TYPER_COMPLETE_FISH_ACTION", "_TYPER_COMPLETE_ARGS"):
+        monkeypatch.setenv(name, "")  # Put back what the command sets.
+    kubectl.complete()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("val",), ["validate"]),
+        (("top", "n"), ["nodes"]),
+        (("get", "--ph"), ["--phase"]),
+        (("create", "--policy", ""), ["Prefer", "Require"]),
+    ],
+)
+def test_kubectl_is_told_commands_options_and_values(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    offered: list[str],
+) -> None:
+    complete(monkeypatch, *words)
+    *lines, directive = capsys.readouterr().out.splitlines()
+    assert [line.partition("\t")[0] for line in lines] == offered
+    assert directive == ":4"
+
+
+@pytest.mark.parametrize("words", [("describe", "web"), ("create", "--node", "w"), ("get", "'")])
+def test_where_nobody_answers_nothing_is_offered_or_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(completion, "_DEADLINE_S", 0.2)
+    complete(monkeypatch, *words)
+    told = capsys.readouterr()
+    assert (told.out.strip(), told.err) == (":4", "")
+
+
+def test_files_and_folders_are_offered_as_far_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ab.yaml").touch()
+    (tmp_path / "aa").mkdir()
+    (tmp_path / "aa" / "c.yaml").touch()
+    assert completion.files(f"{tmp_path}/a") == [f"{tmp_path}/aa/", f"{tmp_path}/ab.yaml"]
+    assert completion.files(f"{tmp_path}/aa/") == [f"{tmp_path}/aa/c.yaml"]
+    assert completion.files(f"{tmp_path}/no/such") == []
+    monkeypatch.chdir(tmp_path)
+    assert completion.files("a") == ["aa/", "ab.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/usr/bin/kubectl-reserver", "kubectl reserver"), ("/x/reserver", "reserver")],
+)
+def test_usage_names_the_command_as_it_was_called(path: str, name: str) -> None:
+    assert kubectl.program_name(path) == name

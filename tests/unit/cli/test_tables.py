@@ -1,0 +1,51 @@
+"""Tables, bars and spans of time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reserver.cli.bar import bar
+from reserver.cli.table import Cell, Row, plain
+from reserver.cli.words import duration
+
+
+def test_columns_are_as_wide_as_their_widest_text_and_nothing_is_cut() -> None:
+    rows: list[Row] = [
+        ("NAME", "NODE"),
+        (Cell("a" * 50, "red"), "w"),
+        ("b", [Cell("x"), Cell("y")]),
+    ]
+    assert plain(rows) == [
+        f"NAME{' ' * 49}NODE",
+        f"{'a' * 50}   w",
+        f"b{' ' * 52}xy",
+    ]
+
+
+@given(st.integers(0, 10**15), st.integers(0, 10**15), st.integers(0, 10**15))
+def test_a_bar_is_as_long_as_it_should_be_and_shows_what_is_held(
+    total: int, used: int, held: int
+) -> None:
+    parts = [len(cell.text) for cell in bar(total, used, held)]
+    assert sum(parts) == 20
+    assert min(parts) >= 0
+    assert (parts[1] > 0) == (held > 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "no end"),
+        (-5, "0s"),
+        (0.4, "0s"),
+        (59, "59s"),
+        (60, "1m 0s"),
+        (3_725, "1h 2m"),
+        (90_061, "1d 1h"),
+        (1e9, "11574d 1h"),
+    ],
+)
+def test_time_left_is_told_in_two_units(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
