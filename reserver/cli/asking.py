@@ -148,11 +148,16 @@ async def weigh(client: Client, specs: Specs, form: Output) -> None:
             for at, name in enumerate(specs)
             if at in lacking
         ]
-        output.document({"fits": verdict.fits, "shortages": shortages}, form)
+        placements = {
+            name: [part._asdict() for part in parts]
+            for name, parts in zip(specs, verdict.placements, strict=True)
+        }
+        told = {"fits": verdict.fits, "placements": placements, "shortages": shortages}
+        output.document(told, form)
     else:
         rows = [
-            (name, spec.node or words.NOTHING, *_verdict(lacking.get(at)))
-            for at, (name, spec) in enumerate(specs.items())
+            (name, words.places(verdict.placements[at]), *_verdict(lacking.get(at)))
+            for at, name in enumerate(specs)
         ]
         table.show(("NAME", "NODE", "FITS", "MISSING"), rows)
     if not verdict.fits:

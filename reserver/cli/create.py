@@ -26,6 +26,13 @@ class PolicyName(StrEnum):
     REQUIRE = "Require"
 
 
+class StrategyName(StrEnum):
+    """Which nodes to take."""
+
+    PACK = "pack"
+    SPREAD = "spread"
+
+
 FilesOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,8 +56,24 @@ def create(
     node: Annotated[
         str | None,
         typer.Option(
-            help="Whose capacity to hold.",
+            help="Whose capacity to hold. Default: reserver chooses.",
             autocompletion=completion.nodes,
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
+    node_selector: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL=VALUE",
+            help="Without --node: of the nodes to choose from. May be given more than once.",
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
+    strategy: Annotated[
+        StrategyName | None,
+        typer.Option(
+            help="Without --node: the fullest nodes, or the emptiest. Default: pack.",
+            case_sensitive=False,
             rich_help_panel=_SHAPE,
         ),
     ] = None,
@@ -146,6 +169,8 @@ def create(
 
     flags = SpecFlags(
         node=node,
+        node_labels=tuple(node_selector or ()),
+        strategy=strategy.value if strategy else None,
         owners=tuple(owner or ()),
         cpu=cpu,
         memory=memory,

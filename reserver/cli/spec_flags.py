@@ -21,7 +21,14 @@ _FLAGS = {
     "resources.cpu": "--cpu",
     "resources.memory": "--memory",
     "startsAt": "--starts-at",
+    "placement.strategy": "--strategy",
     "expiresAt": "--expires-at",
+}
+_WORDS = {
+    "": "NAME",
+    "owners": "--owner",
+    "resources": "--resource",
+    "placement": "--node-selector",
 }
 
 
@@ -30,6 +37,8 @@ class SpecFlags:
     """The flags of `create` that say what to hold; None or empty is one that was not given."""
 
     node: str | None = None
+    strategy: str | None = None
+    node_labels: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     cpu: str | None = None
     memory: str | None = None
@@ -65,6 +74,7 @@ class SpecFlags:
         given = {
             "owners": [owner(text, namespace) for text in self.owners],
             "node": self.node,
+            "placement": self._placement(),
             "resources": {name: amount for name, amount in resources.items() if amount},
             "slots": self.slots,
             "startsAt": self.starts_at,
@@ -77,6 +87,11 @@ class SpecFlags:
         }
         return {name: value for name, value in given.items() if value is not None}
 
+    def _placement(self) -> dict[str, Any] | None:
+        labels = dict(pair("--node-selector", text, "disk=ssd") for text in self.node_labels)
+        given = {"nodeSelector": labels or None, "strategy": self.strategy}
+        return {name: value for name, value in given.items() if value is not None} or None
+
 
 def flag_of(error: InvalidInput) -> Failed:
     """Return what is wrong with a document that was made of flags, by the flag to blame."""
@@ -84,7 +99,7 @@ def flag_of(error: InvalidInput) -> Failed:
     if flag is None:
         field = re.match(r"[a-z]*", error.path.lower())
         name = field.group() if field else ""
-        flag = {"owners": "--owner", "resources": "--resource", "": "NAME"}.get(name, f"--{name}")
+        flag = _WORDS.get(name, f"--{name}")
     return Failed(Status.USAGE, f"{flag}: {error.problem}; {error.remedy}")
 
 

@@ -74,6 +74,7 @@ def show(reservation: Reservation) -> dict[str, Any]:
             "phase": reservation.phase.capitalize(),
             "backed": reservation.is_backed,
             "message": reservation.message,
+            "placements": [part._asdict() for part in reservation.placements],
             "claims": claims,
         },
     }

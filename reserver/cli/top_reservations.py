@@ -25,7 +25,7 @@ class _Holding:
     Attributes:
         reservation: which one.
         held: by resource, in the unit of `quantity.to_unit`.
-        percent: of its node, of the resource of which it holds most; 0 if it has no node.
+        percent: of one of its nodes, of the resource of which it holds most; 0 if it has none.
     """
 
     reservation: Reservation
@@ -37,9 +37,9 @@ async def show(client: Client, form: Report) -> None:
     """Print what each reservation holds now, those first that hold most of their node."""
     async with patience("Asking what is held"):
         active = [each async for each in client.list(Selection(phases=[Phase.ACTIVE]))]
-        names = sorted({each.spec.node for each in active if each.spec.node})
+        names = sorted({part.node for each in active for part in each.placements})
         nodes = {each.node: each async for each in client.capacity.nodes(names)} if names else {}
-    holdings = [_holding(each, nodes.get(each.spec.node)) for each in active]
+    holdings = [_holding(each, nodes) for each in active]
     holdings.sort(key=lambda each: (-each.percent, each.reservation.id))
     if form is not Report.TABLE:
         output.document({"reservations": [_shown(each) for each in holdings]}, form)
@@ -49,17 +49,22 @@ async def show(client: Client, form: Report) -> None:
         failure.tell("nothing is held")
 
 
-def _holding(reservation: Reservation, node: NodeCapacity | None) -> _Holding:
-    left = reservation.spec.slots - len(reservation.claims)
-    held = {
-        name: left * quantity.amount(name, text)
+def _holding(reservation: Reservation, nodes: Mapping[str, NodeCapacity]) -> _Holding:
+    slot = {
+        name: quantity.amount(name, text)
         for name, text in sorted(reservation.spec.resources.items())
     }
+    left = reservation.spec.slots - len(reservation.claims)
+    held = {name: left * amount for name, amount in slot.items()}
+    # Which part a claim is of is not told: a part holds no more than is left.
     shares = [0]
-    for name, amount in held.items():
-        if node is not None and name in node.resources:
-            total = quantity.amount(name, node.resources[name].allocatable)
-            shares.append(_PERCENT * amount // total if total else 0)
+    for part in reservation.placements:
+        resources = nodes[part.node].resources if part.node in nodes else {}
+        for name, amount in slot.items():
+            if name in resources:
+                total = quantity.amount(name, resources[name].allocatable)
+                most = min(part.slots, left) * amount
+                shares.append(_PERCENT * most // total if total else 0)
     return _Holding(reservation, held, max(shares))
 
 
@@ -81,7 +86,7 @@ def _shown(holding: _Holding) -> dict[str, object]:
     return {
         "name": holding.reservation.name,
         "id": holding.reservation.id,
-        "node": holding.reservation.spec.node,
+        "placements": [part._asdict() for part in holding.reservation.placements],
         "percentOfNode": holding.percent,
         "held": {name: quantity.show(name, each) for name, each in holding.held.items()},
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from math import ceil
 
 from reserver.cli.table import Cell
-from reserver.client import OwnerRule, Phase, PodOwner, Reservation
+from reserver.client import OwnerRule, Phase, PlacedSlots, PodOwner, Reservation
 
 NOTHING = "-"
 
@@ -48,7 +49,14 @@ def phase(reservation: Reservation) -> Cell:
 
 def node(reservation: Reservation) -> str:
     """Return where it holds."""
-    return reservation.spec.node or NOTHING
+    return places(reservation.placements) if reservation.placements else NOTHING
+
+
+def places(parts: Sequence[PlacedSlots]) -> str:
+    """Return nodes, with the number of slots where there are several."""
+    if len(parts) == 1:
+        return parts[0].node
+    return ", ".join(f"{part.node} ×{part.slots}" for part in parts) or NOTHING
 
 
 def ends_in(reservation: Reservation, now: datetime) -> str:
@@ -87,7 +95,9 @@ def owners(reservation: Reservation) -> str:
 
 def one_line(reservation: Reservation, now: datetime) -> str:
     """Return a reservation in a line."""
-    said = f"{phase(reservation).text} on {node(reservation)}"
+    said = phase(reservation).text
+    if reservation.placements:
+        said += f" on {node(reservation)}"
     end = ends_in(reservation, now)
     until = "for ever" if end in {"never", NOTHING} else f"for {end}"
     return f"{said}, {until}"

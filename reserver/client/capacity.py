@@ -10,7 +10,7 @@ from google.protobuf import json_format
 
 from reserver.client.connection import Connection
 from reserver.client.spec_message import whole, write_spec
-from reserver.client.values import Spec
+from reserver.client.values import PlacedSlots, Spec
 from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
 
@@ -67,10 +67,12 @@ class Verdict:
     Attributes:
         fits: all of it fits at this instant.
         shortages: those that do not.
+        placements: where each one would go, in their order; empty for one that has no place.
     """
 
     fits: bool
     shortages: tuple[Shortage, ...]
+    placements: tuple[tuple[PlacedSlots, ...], ...]
 
 
 class Capacity:
@@ -114,7 +116,11 @@ class Capacity:
         request = pb.WhatIfRequest(reservations=map(write_spec, specs))
         answer = await self._connection.call(self._stub.WhatIf, request)
         shortages = [Shortage(each.index, each.message, each.never) for each in answer.shortages]
-        return Verdict(answer.fits, tuple(shortages))
+        placements = [
+            tuple(PlacedSlots(part.node, part.slots) for part in each.parts)
+            for each in answer.placements
+        ]
+        return Verdict(answer.fits, tuple(shortages), tuple(placements))
 
     async def explain(self, namespace: str, pod: str) -> dict[str, Any]:
         """Return why a pod is pending, or where it may go, as ``GET /explain`` answers.

@@ -102,6 +102,8 @@ async def test_every_flag_reaches_the_spec(run: Run) -> None:
         ("a --owner pod/x --node worker-1 --resource gpu", "--resource: 'gpu' is not of the form"),
         ("a --owner pod/x --node worker-1 --resource gpu=1", "--resource: is not a resource"),
         ("a --owner pod/x --node W --cpu 1", "--node: 'W' is not a node's name"),
+        ("a --owner pod/x --cpu 1 --node-selector x", "--node-selector: 'x' is not of the form"),
+        ("a --owner pod/x --cpu 1 --node-selector /=b", "--node-selector: "),
         ("a --owner web-0 --node w --cpu 1", "--owner: 'web-0' is not an owner"),
         ("a --owner deployment/x --node w --cpu 1", "--owner: a Deployment owns no pods"),
         ("a --owner pod/X_ --node w --cpu 1", "--owner: 'X_' is not a pod's name"),
@@ -165,6 +167,33 @@ async def test_a_set_is_created_whole_or_not_at_all(run: Run) -> None:
     assert once.exit_code == 0
     again = await run("create", "-f", "-", "--set", "--request-id", "r", text=text)
     assert (again.exit_code, untimed(again.stdout)) == (0, untimed(once.stdout))
+
+
+async def test_without_a_node_it_is_placed_and_says_where(run: Run) -> None:
+    flags = "--owner app=web -n shop --cpu 3 --slots 2 --strategy spread"
+    dry = await run("create", "a", *flags.split(), "--dry-run")
+    assert dry.exit_code == 0
+    assert "worker-1 ×1, worker-2 ×1" in dry.stdout
+    made = await run("create", "a", *flags.split(), "-o", "json")
+    told = json.loads(made.stdout)
+    assert told["spec"]["placement"] == {"strategy": "spread"}
+    places = [{"node": node, "slots": 1} for node in ("worker-1", "worker-2")]
+    assert told["status"]["placements"] == places
+    again = await run("create", "-f", "-", text=made.stdout.replace('"a"', '"b"'))
+    assert again.exit_code == 0
+    assert untimed(again.stdout) == "b created: Pending, for SPAN\n"
+    assert "0/2 nodes are available: 2 capacity held by reservations" in again.stderr
+    rows = [line.split() for line in (await run("get")).stdout.splitlines()]
+    assert rows[1][:6] == ["a", "Active", "worker-1", "×1,", "worker-2", "×1"]
+    assert rows[2][:3] == ["b", "Pending", "-"]
+    top = json.loads((await run("top", "reservations", "-o", "json")).stdout)["reservations"]
+    assert [(each["name"], each["percentOfNode"]) for each in top] == [("a", 75)]
+    nowhere = "c --owner app=web --cpu 1 --node-selector disk=ssd --dry-run"
+    refused = await run("create", *nowhere.split())
+    assert refused.exit_code == 4
+    assert "didn't match Pod's node affinity/selector" in refused.stdout
+    both = await run("create", *nowhere.split(), "--node", "worker-1")
+    assert both.exit_code == 2
 
 
 async def test_what_options_mean_is_released_after_a_yes(run: Run) -> None:
