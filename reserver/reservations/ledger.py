@@ -207,6 +207,7 @@ class Ledger:
     def keep(self, ref: Ref) -> None:
         """Take note that an edited reservation stays where it is."""
         self._register[ref].is_edited = False
+        self._settled(ref)
 
     def _claimants(self, reservation: Reservation, written: Written) -> dict[str, int]:
         """Return the owners that are known to have taken a slot, as an entry has them."""

@@ -89,10 +89,8 @@ class Shortages:
             return Status(phase, is_backed=False, message=obstacle, is_homeless=True)
         if phase is not Phase.ACTIVE:
             return Status(phase, is_backed=False, message=_NOT_HOLDING[phase])
-        placed = ledger.placed(reservation)
-        if placed != reservation.placed:  # Whoever starts anew would not know of it.
-            message = f"placed on {nodes_of(placed)}, which is being written down"
-            return Status(Phase.PENDING, is_backed=False, message=message, is_homeless=True)
+        if unsettled := _unsettled(reservation, ledger):
+            return Status(Phase.PENDING, is_backed=False, message=unsettled, is_homeless=True)
         for part in reservation.parts:
             if lacking := self._lacking(part.node, reservation, ledger):
                 message = _short(part.node, lacking, reservation)
@@ -115,6 +113,16 @@ def _placelessness(reservation: Reservation, ledger: Ledger) -> str:
     if not ledger.is_homeless(reservation.ref):
         return ""
     return ledger.obstacle(reservation.ref) or "a place for it is being looked for"
+
+
+def _unsettled(reservation: Reservation, ledger: Ledger) -> str:
+    """Return why it is too early to say that a reservation is placed; empty if it is not."""
+    if ledger.is_edited(reservation.ref):
+        return "it was edited; whether it can stay where it is placed is being looked at"
+    placed = ledger.placed(reservation)
+    if placed != reservation.placed:  # Whoever starts anew would not know of it.
+        return f"placed on {nodes_of(placed)}, which is being written down"
+    return ""
 
 
 def _short(node: str, lacking: list[str], reservation: Reservation) -> str:

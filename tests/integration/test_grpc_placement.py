@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,30 @@ import grpc
 import pytest
 
 from reserver.client import Client, Phase, PodOwner, Spec
+from reserver.config import ReservationStore
 from reserver.v1 import capacity_pb2
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
 from tests.integration.test_grpc import refused, spec
 from tests.integration.world import World, serving
 
+ON_THE_SECOND = pb.Placement(node_selector={"kubernetes.io/hostname": "worker-2"})
 SPREAD = pb.Placement(strategy=pb.Placement.STRATEGY_SPREAD)
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+@pytest.fixture(params=ReservationStore)
+async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """Two nodes of 4 CPUs."""
-    async with serving(tmp_path) as world:
+    async with serving(tmp_path, store=request.param) as world:
         yield world
+
+
+async def written_parts(world: World, name: str) -> list[dict[str, Any]]:
+    """Return what the store says of where a reservation is placed."""
+    if world.writes_objects:
+        status = (await world.objects())[name]["status"]
+        return list(status["placements"])
+    return list(json.loads((await world.data())[name])["placements"])
 
 
 def placeless(cpu: str, **more: Any) -> Any:
@@ -58,8 +69,7 @@ async def test_it_is_placed_when_create_returns_and_its_node_is_written(world: W
     assert made.status.backed
     assert parts(made) == {"worker-2": 1}
     assert made.spec.node == ""
-    written = json.loads((await world.data())["second"])
-    assert written["placements"] == [{"node": "worker-2", "slots": 1}]
+    assert await written_parts(world, "second") == [{"node": "worker-2", "slots": 1}]
     assert await get(world, "second") == made
     found = await world.api.List(pb.ListRequest(filter=pb.ReservationFilter(node="worker-2")))
     assert [each.name for each in found.reservations] == ["first", "second"]
@@ -95,7 +105,7 @@ async def test_a_set_is_placed_beside_each_other_or_not_at_all(world: World) -> 
     assert "nodes are available" in fields["reservations[1]"]
     code, reason, _ = await refused(create_set(world, f=placeless("1"), g=placeless("9")))
     assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
-    assert set(await world.data()) == {"a", "b", "c", "pinned"}
+    assert set(await world.written()) == {"a", "b", "c", "pinned"}
 
 
 async def test_what_if_says_where_each_would_go_and_changes_nothing(world: World) -> None:
@@ -117,9 +127,10 @@ async def test_what_if_says_where_each_would_go_and_changes_nothing(world: World
         (placeless("2"), {"worker-1": 1}),
         (placeless("4"), {"worker-2": 1}),
         (spec(node="worker-2", cpu="2"), {"worker-2": 1}),
-        (placeless("2", placement=SPREAD), {"worker-2": 1}),
+        (placeless("2", placement=SPREAD), {"worker-1": 1}),
+        (placeless("2", placement=ON_THE_SECOND), {"worker-2": 1}),
     ],
-    ids=["less", "more than there is room for", "a node", "another placement"],
+    ids=["less", "more than there is room for", "a node", "a strategy", "a placement elsewhere"],
 )
 async def test_update_keeps_the_place_if_it_may(
     world: World, wanted: Any, expected: dict[str, int]
@@ -127,8 +138,18 @@ async def test_update_keeps_the_place_if_it_may(
     await create(world, "first", spec(node="worker-1", cpu="1"))
     assert parts(await create(world, "second", placeless("3"))) == {"worker-1": 1}
     await world.api.Update(pb.UpdateRequest(name="second", spec=wanted))
+    async with asyncio.timeout(20):
+        while not (await get(world, "second")).status.backed:  # noqa: ASYNC110 - asks
+            await asyncio.sleep(0.01)  # It is Pending while it is moved.
     assert parts(await get(world, "second")) == expected
-    assert (await get(world, "second")).status.backed
+
+
+async def test_extend_keeps_the_place_and_says_so(world: World) -> None:
+    before = parts(await create(world, "one", placeless("3")))
+    longer = pb.ExtendRequest(name="one", ttl=timedelta(hours=9))
+    after = (await world.api.Extend(longer)).reservation
+    assert after.status.phase == pb.PHASE_ACTIVE
+    assert parts(after) == before
 
 
 async def test_update_beyond_all_room_is_refused(world: World) -> None:

@@ -12,6 +12,7 @@ from reserver.errors import InvalidInput
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.admit import judge_set
+from reserver.scheduling.placement import suits
 from reserver.scheduling.state import State
 from reserver.server.rpc import refusal
 from reserver.server.rpc.catalogue import Catalogue
@@ -134,12 +135,25 @@ class Changes:
         now = self._clock()
         if new.placed and sum(part.slots for part in new.placed) == new.slots:
             here = [new.on(part) for part in new.placed]
-            if new.placement == old.placement and not judge_set(here, self._state, now, old).lacks:
+            is_allowed = suits(new, self._state).is_allowed
+            if is_allowed and not judge_set(here, self._state, now, old).lacks:
                 return new
         verdict = judge_set([new], self._state, now, old)
         if verdict.lacks:
             raise refusal.no_room(verdict.lacks, [name], "spec")
         return verdict.reservations[0]
+
+    def _settle(self, ref: Ref) -> None:
+        """Let a reservation that was changed stay where it is placed, if that suits it."""
+        ledger = self._state.ledger
+        ledger.advance(self._clock())
+        reservation = ledger.get(ref)
+        if (
+            reservation is not None
+            and ledger.is_edited(ref)
+            and all(suits(reservation, self._state))
+        ):
+            ledger.keep(ref)
 
     def _current(self, ref: Ref, etag: str) -> tuple[Reservation, str]:
         old = self._catalogue.reservation(ref)
@@ -160,6 +174,7 @@ class Changes:
             old, text = self._current(ref, etag)
             new = change(text, old)
             if new == text or await self._editing.edit(Edit(ref, text, new, "changed")):
+                self._settle(ref)
                 return self._catalogue.show_one(ref)
             if self._catalogue.text(ref) == text:
                 break  # The same still: our view is behind, so let the client come back.

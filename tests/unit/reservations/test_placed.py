@@ -165,6 +165,11 @@ def test_an_edit_begins_where_it_was(after: Reservation, expected: dict[str, int
     state.ledger.put(after)
     assert holds(state) == expected
     assert state.ledger.is_edited(ref("r")) is not bool(after.node)
+    if not after.node and after.slots < 4:
+        assert status(state, after).phase is Phase.PENDING
+        state.ledger.keep(ref("r"))
+        as_placed = replace(after, placed=state.ledger.placed(after))
+        assert status(state, as_placed) == Status(Phase.ACTIVE, is_backed=True)
 
 
 def test_a_copy_is_placed_where_the_reservation_is_and_takes_over() -> None:
