@@ -2,7 +2,7 @@
 
 What is written holds from the moment it is decided, before the API server is asked; if it turns out
 not to have been written, the hold goes again. A set is several objects, of which the API server
-writes one at a time: the first says that the set is unfinished until all are there (docs/adr/0011).
+writes one at a time: the first says that the set is unfinished until all are there (docs/adr/0012).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ObjectBooking:
             texts: spec by name, as JSON, with an `origin` that no other object has.
             entries: what each spec says.
         """
-        set_id = uuid4().hex if len(texts) > 1 else ""
+        set_id = f"{place.namespace}/{uuid4().hex}" if len(texts) > 1 else ""
         specs = {place._replace(key=key): text for key, text in texts.items()}
         for ref, text in specs.items():
             self._store.expect(ref, text, entries[ref.key], set_id)

@@ -318,10 +318,12 @@ class ObjectStore:
         """Tell those whose condition has come true."""
         waiting, self._waiting = self._waiting, []
         for condition, seen in waiting:
-            if not condition():
-                self._waiting.append((condition, seen))
-            elif not seen.done():
+            if seen.done():
+                continue  # Nobody waits any more.
+            if condition():
                 seen.set_result(None)
+            else:
+                self._waiting.append((condition, seen))
 
     def _is_over(self, ref: Ref, known: Known) -> bool:
         held, reservation = self._ledger.get(ref), known.reservation

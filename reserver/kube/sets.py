@@ -2,7 +2,7 @@
 
 The API server writes one object at a time. So the first member of a set says that the set is
 unfinished until all are written, and whoever starts next deletes what belongs to such a set
-(docs/adr/0011).
+(docs/adr/0012).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ SET_LABEL = "reserver.io/set"
 """On each member of a set: what tells the set from others."""
 
 UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
-"""On the first member of a set, until all of them are written (docs/adr/0011)."""
+"""On the first member of a set, until all of them are written (docs/adr/0012)."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -74,8 +74,9 @@ class ObjectMetadata(LabelledMetadata, frozen=True):
 
     @property
     def set_id(self) -> str:
-        """What all members of the set that it was created with have in common; empty without."""
-        return (self.labels or {}).get(SET_LABEL, "")
+        """The set that it was created with, ``NAMESPACE/ID``; empty if it stands alone."""
+        label = (self.labels or {}).get(SET_LABEL, "")
+        return f"{self.namespace}/{label}" if label else ""
 
     @property
     def is_unfinished(self) -> bool:
@@ -124,12 +125,12 @@ def manifest(ref: Ref, text: str, set_id: str = "", size: int = 0) -> dict[str, 
     Args:
         ref: its place.
         text: its spec, as JSON.
-        set_id: the set that it is a member of; empty if it stands alone.
+        set_id: the set that it is a member of, ``NAMESPACE/ID``; empty if it stands alone.
         size: of the set, if this one leads it; else 0.
     """
     metadata: dict[str, object] = {"name": ref.key, "namespace": ref.namespace}
     if set_id:
-        metadata["labels"] = {SET_LABEL: set_id}
+        metadata["labels"] = {SET_LABEL: set_id.rpartition("/")[2]}
     if size:
         metadata["annotations"] = {UNFINISHED_ANNOTATION: str(size)}
     spec = msgspec.Raw(text.encode())

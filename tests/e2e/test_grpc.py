@@ -127,7 +127,7 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
                 await client.get("nothing")
             with pytest.raises(CallFailed, match="PERMISSION_DENIED"):
                 await client.release("nothing")
-            assert (await client.capacity.what_if([spec(corner, node)])).fits
+            assert (await client.capacity.what_if([spec(corner, node, "1m")])).fits
         # An editor of one namespace may there what kubectl lets them, and nowhere else.
         token = _token(api, "grpc-editor")
         async with Client(process.grpc_address, token=token, root_certificates=roots) as client:

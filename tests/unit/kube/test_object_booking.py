@@ -275,7 +275,7 @@ async def test_a_set_whose_end_was_written_without_an_answer_stands(desk: Make) 
 def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None:
     made = Desk(asyncio.TaskGroup())
     made.show(first_of("x"), member_of("x"), member_of("y", "c"), item("d"))
-    assert made.store.abandon_unfinished() == ("x",)
+    assert made.store.abandon_unfinished() == (f"{HOME}/x",)
     assert made.booking.is_ending(ref("b"))
     assert [made.due(key) is not None for key in "abcd"] == [False, True, False, False]
     made.touched.clear()
@@ -286,6 +286,16 @@ def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None
     made.show(member_of("x", "e"))  # Written by a request that was still under way.
     assert made.due("e") is not None
     assert made.due("c") is None
+
+
+def test_who_may_write_elsewhere_has_no_set_of_this_namespace_deleted() -> None:
+    made = Desk(asyncio.TaskGroup())
+    lead = first_of("x")
+    lead["metadata"]["namespace"] = "shop"
+    made.show(lead, member_of("x"))
+    assert made.store.abandon_unfinished() == ("shop/x",)
+    assert made.due("b") is None
+    assert made.store.due_edit(Ref("shop", "", "a"), NOW) is not None
 
 
 def test_the_first_of_a_set_outlives_its_claim_until_the_set_is_whole() -> None:
