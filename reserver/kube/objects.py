@@ -157,8 +157,13 @@ class ObjectStore:
 
     def written(self, ref: Ref, uid: str) -> None:
         """Take note that an expected object was written, and of its UID."""
-        expected = self._expected.get(ref)
-        if expected is not None:  # Else the watch was faster.
+        expected, known = self._expected.get(ref), self.known(ref)
+        if expected is None:
+            return  # The watch was faster.
+        if known is not None and known.metadata.uid == uid:
+            del self._expected[ref]  # As well, and something has made it say something else.
+            self._wake()
+        else:
             expected.uid = uid
 
     def withdraw(self, ref: Ref) -> None:

@@ -157,6 +157,16 @@ async def test_a_watch_that_is_faster_than_the_answer_does_no_harm(desk: Make) -
     assert made.booking.find("a") is None
 
 
+async def test_what_an_admission_webhook_changes_holds_what_it_says_then(desk: Make) -> None:
+    made = desk(item("a", 7))
+    task = made.insert("a")
+    made.show(item("a", 7, spec=text("a", cpu=3)))
+    assert await task is None
+    assert made.held == 3
+    made.gone("a")
+    assert made.held == 0
+
+
 async def test_what_came_and_went_between_two_lists_holds_no_more(desk: Make) -> None:
     made = desk(item("a", 7))
     assert await made.insert("a") is None
