@@ -18,7 +18,8 @@ import structlog
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, Taken
 from reserver.kube.booking import LAST_PAUSE_S, MOST_BYTES, PAUSE_S, Outcome
 from reserver.kube.client import JSON_PATCH, ApiClient
-from reserver.kube.objects import Known, ObjectStore
+from reserver.kube.known import Known
+from reserver.kube.objects import ObjectStore
 from reserver.reservations.reservation import Ref
 from reserver.wire.edits import Deletion, Edit
 from reserver.wire.objects import decode

@@ -20,7 +20,8 @@ import structlog
 from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
-from reserver.kube.objects import Known, ObjectStore
+from reserver.kube.known import Known
+from reserver.kube.objects import ObjectStore
 from reserver.kube.reflector import advice
 from reserver.kube.room import Room
 from reserver.kube.status import PASS_EVERY_S, Warn

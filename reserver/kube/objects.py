@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from reserver.errors import InvalidInput
+from reserver.kube.known import Expected, Known
 from reserver.kube.sets import Sets
 from reserver.kube.store import Name, written
 from reserver.reservations.ledger import Ledger
@@ -14,49 +14,11 @@ from reserver.reservations.reservation import NOT_YET, Phase, Ref, Reservation, 
 from reserver.wire.edits import Deletion
 from reserver.wire.objects import Metadata
 from reserver.wire.reservation import (
-    ObjectMetadata,
     ReservationObject,
-    ReservationStatus,
     read_object,
     with_placements,
 )
 from reserver.wire.store import Entries, Problem
-
-
-@dataclass(slots=True)
-class Known:
-    """One Reservation as it was last read."""
-
-    metadata: ObjectMetadata
-    path: str
-    spec: bytes
-    entries: Entries
-    said: ReservationStatus | None
-
-    def is_of(self, item: ReservationObject) -> bool:
-        """Return whether an object as it is now says the same in its spec."""
-        return self.metadata.uid == item.metadata.uid and self.spec == bytes(item.spec)
-
-    @property
-    def reservation(self) -> Reservation | None:
-        """What it says; None where it is not enforced."""
-        return next(iter(self.entries.reservations), None)
-
-    @property
-    def text(self) -> str:
-        """Its spec, as the API server writes it."""
-        return self.spec.decode(errors="replace")
-
-
-@dataclass(slots=True)
-class _Expected:
-    """An object that is being written and that no watch has shown yet."""
-
-    text: str
-    entries: Entries
-    set_id: str
-    uid: str = ""
-    """Of what was written; empty until that is known."""
 
 
 class ObjectStore:
@@ -89,7 +51,7 @@ class ObjectStore:
         self._touched = touched
         self._home = home
         self._known: dict[Name, Known] = {}
-        self._expected: dict[Ref, _Expected] = {}
+        self._expected: dict[Ref, Expected] = {}
         self._sets = Sets()
         self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
@@ -142,7 +104,7 @@ class ObjectStore:
             set_id: the set that it is a member of; empty if it stands alone.
         """
         self._ledger.advance(self._clock())
-        self._expected[ref] = expected = _Expected(text, entries, set_id)
+        self._expected[ref] = expected = Expected(text, entries, set_id)
         self._hold(expected)
 
     def is_expected(self, item: ReservationObject) -> bool:
@@ -309,7 +271,7 @@ class ObjectStore:
         expected = (each.set_id for each in self._expected.values())
         return self._sets.has(set_id) or set_id in expected
 
-    def _hold(self, expected: _Expected) -> None:
+    def _hold(self, expected: Expected) -> None:
         for reservation in expected.entries.reservations:
             self._ledger.put(reservation, NOT_YET)
 

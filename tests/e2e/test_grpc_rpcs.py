@@ -73,7 +73,8 @@ def test_a_reservation_from_create_to_release(
     name = f"{corner.name}-move"
     request = {"name": name, "spec": wanted(corner, nodes[0]), "request_id": name}
     made = curl.call("ReservationService/Create", **request)["reservation"]
-    assert made["status"] == {"phase": "PHASE_ACTIVE", "backed": True}
+    placements = [{"node": nodes[0], "slots": 1}]
+    assert made["status"] == {"phase": "PHASE_ACTIVE", "backed": True, "placements": placements}
     assert curl.call("ReservationService/Create", **request)["reservation"]["id"] == made["id"]
     assert curl.call("ReservationService/Get", name=name)["reservation"] == made
     by_id = curl.call("ReservationService/Get", name=made["id"])["reservation"]
@@ -180,7 +181,9 @@ def test_what_is_wrong_is_named(corner: Corner, curl: Curl, nodes: list[str]) ->
 
 def test_what_if_says_what_a_set_would_lack(corner: Corner, curl: Curl, nodes: list[str]) -> None:
     fits = [wanted(corner, node) for node in nodes]
-    assert curl.call("CapacityService/WhatIf", reservations=fits) == {"fits": True}
+    verdict = curl.call("CapacityService/WhatIf", reservations=fits)
+    assert verdict["fits"]
+    assert [each["parts"][0]["node"] for each in verdict["placements"]] == nodes
     lacks = curl.call("CapacityService/WhatIf", reservations=[*fits, fits[0]])
     assert [shortage["index"] for shortage in lacks["shortages"]] == [2]
     assert not curl.call("CapacityService/WhatIf", reservations=[wanted(corner, "no")]).get("fits")
