@@ -46,7 +46,7 @@ def measure(scale: Scale) -> Iterator[str]:
     yield table(f"Placing one reservation: {where}", ("what it asks for", "p50", "p99"), rows)
     crowds = [_wait(scale, alike=alike, count=count) for alike, count in _CROWDS]
     header = ("who waits", "placed", "time", "longest without giving way")
-    yield table(f"A node comes, with room for {_HELPED}: {where}", header, crowds)
+    yield table(f"A node comes, with room for {_HELPED}: {scale.nodes:,} nodes", header, crowds)
 
 
 _CROWDS = ((True, 1_000), (True, 10_000), (False, 1_000), (False, 10_000))
