@@ -64,7 +64,8 @@ def extend(
 
 
 def _until(ttl: str, expires_at: str) -> datetime | timedelta:
-    from reserver.wire.times import parse_duration, parse_moment
+    from reserver.cli.spec_form import read_moment
+    from reserver.wire.times import parse_duration
 
     if bool(ttl) == bool(expires_at):
         raise Failed(Status.USAGE, "--ttl, --expires-at: give one of them")
@@ -72,11 +73,9 @@ def _until(ttl: str, expires_at: str) -> datetime | timedelta:
     try:
         if ttl:
             return timedelta(seconds=parse_duration(ttl))
-        return datetime.fromtimestamp(parse_moment(expires_at), UTC)
+        return read_moment(expires_at)
     except InvalidInput as exc:
         raise Failed(Status.USAGE, f"{flag}: {exc}") from exc
-    except OverflowError as exc:
-        raise Failed(Status.USAGE, f"{flag}: is too long; write 0 to hold for ever") from exc
 
 
 @connecting

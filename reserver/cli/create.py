@@ -11,6 +11,7 @@ from reserver.cli import completion
 from reserver.cli.connect import Target
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import NamespaceOption, Output, OutputOption, connecting
+from reserver.cli.selecting import FILES
 
 if TYPE_CHECKING:
     from reserver.cli.asking import Asked
@@ -33,25 +34,13 @@ class StrategyName(StrEnum):
     SPREAD = "spread"
 
 
-FilesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--filename",
-        "-f",
-        metavar="FILE",
-        help="File, folder, or - for standard input. May be given more than once.",
-        autocompletion=completion.files,
-    ),
-]
-
-
 @connecting
 def create(
     target: Target,
     name: Annotated[
         str, typer.Argument(help="Of the reservation.", metavar="NAME", show_default=False)
     ] = "",
-    filename: FilesOption = None,
+    filename: Annotated[list[str] | None, FILES] = None,
     namespace: NamespaceOption = "",
     node: Annotated[
         str | None,
@@ -208,7 +197,7 @@ async def _create(
 @connecting
 def whatif(
     target: Target,
-    filename: FilesOption = None,
+    filename: Annotated[list[str], FILES],
     namespace: NamespaceOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -221,7 +210,7 @@ def whatif(
     from reserver.cli import asking
     from reserver.cli.spec_flags import SpecFlags
 
-    asked = asking.Asked.of("", filename or (), SpecFlags(), namespace)
+    asked = asking.Asked.of("", filename, SpecFlags(), namespace)
 
     async def ask(session: Session) -> None:
         await asking.weigh(session.client, asked.specs(session.namespace), output)

@@ -1,4 +1,4 @@
-"""The options that say which reservations are meant."""
+"""The options that say which reservations are meant: those that are there, and those of files."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ class PhaseName(StrEnum):
     FAILED = "Failed"
 
 
+FILES = typer.Option(
+    "--filename",
+    "-f",
+    metavar="FILE",
+    help="File, folder, or - for standard input. May be given more than once.",
+    autocompletion=completion.files,
+)
 NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reserver.cli.failure import Failed, Status
+from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 
 _KINDS = {
@@ -114,7 +115,7 @@ def owner(text: str, namespace: str) -> dict[str, Any]:
         return {"selector": {"matchLabels": labels, "namespace": namespace}}
     kind, slash, name = text.partition("/")
     if not (kind and slash and name):
-        raise Failed(Status.USAGE, f"--owner: {text!r} is not an owner; {_OWNER_FORMS}")
+        raise Failed(Status.USAGE, f"--owner: {shorten(text)!r} is not an owner; {_OWNER_FORMS}")
     if kind in {"pod", "Pod"}:
         return {"pod": {"name": name, "namespace": namespace}}
     if kind.lower() == "deployment":
@@ -132,6 +133,6 @@ def pair(flag: str, text: str, example: str) -> tuple[str, str]:
     """
     name, equals, value = text.rpartition("=") if flag == "--resource" else text.partition("=")
     if not (name and equals and value):
-        problem = f"{text!r} is not of the form NAME=VALUE"
+        problem = f"{shorten(text)!r} is not of the form NAME=VALUE"
         raise Failed(Status.USAGE, f"{flag}: {problem}; write e.g. {example}")
     return name, value

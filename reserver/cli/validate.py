@@ -6,22 +6,14 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure
+from reserver.cli import failure
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Report, ReportOption
+from reserver.cli.selecting import FILES
 
 
 def validate(
-    filename: Annotated[
-        list[str],
-        typer.Option(
-            "--filename",
-            "-f",
-            metavar="FILE",
-            help="File, folder, or - for standard input. May be given more than once.",
-            autocompletion=completion.files,
-        ),
-    ],
+    filename: Annotated[list[str], FILES],
     reserver_namespace: Annotated[
         str,
         typer.Option(

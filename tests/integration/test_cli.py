@@ -110,6 +110,10 @@ async def test_every_flag_reaches_the_spec(run: Run) -> None:
         ("a --owner app= --node w --cpu 1", "--owner: 'app=' is not of the form"),
         ("a --owner pod/x --node w --cpu 1 --ttl 1d", "--ttl: '1d' is not a duration"),
         ("a --owner pod/x --node w --cpu 1 --expires-at now", "--expires-at: 'now' is not a time"),
+        (
+            "a --owner pod/x --node w --cpu 1 --expires-at 9999-12-31T23:00:00-10:00",
+            "--expires-at: '9999-12-31T23:00:00-10:00' is out of range",
+        ),
         ("a --owner pod/x --node w --cpu 1 --slots 0", "--slots: 0 is out of range"),
         ("a --owner pod/x --node w --cpu 1 --priority 1", "--priority: means nothing without"),
         ("A_ --owner pod/x --node w --cpu 1", "NAME: 'A_' is not a reservation's name"),
@@ -127,6 +131,25 @@ def document(name: str, node: str, cpu: str) -> str:
     owners = [{"pod": {"name": "web-0"}}]
     spec = {"owners": owners, "node": node, "resources": {"cpu": cpu}}
     return json.dumps({"name": name, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ("", "--ttl, --expires-at: give one of them"),
+        ("--ttl 1h --expires-at 2030-01-31T10:00:00Z", "--ttl, --expires-at: give one of them"),
+        ("--ttl 1d", "--ttl: '1d' is not a duration"),
+        ("--expires-at now", "--expires-at: 'now' is not a time"),
+        (
+            "--expires-at 0001-01-01T00:00:00+10:00",
+            "--expires-at: '0001-01-01T00:00:00+10:00' is out",
+        ),
+    ],
+)
+async def test_a_time_that_is_wrong_is_named(run: Run, flags: str, line: str) -> None:
+    result = await run("extend", "a", *flags.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"reserver: {line}" in result.stderr
 
 
 async def test_of_several_one_that_is_refused_costs_no_other(run: Run) -> None:
