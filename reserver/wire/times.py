@@ -11,6 +11,9 @@ from reserver.errors import InvalidInput
 _LATEST = 253_402_300_799
 """The last second of the year 9999; what lies beyond is milliseconds taken for seconds."""
 
+_EARLIEST = -62_135_596_800
+"""The first second of the year 1."""
+
 _DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:h|ms|m|s))+|0")
 _DURATION_PART = re.compile(r"([0-9.]+)(h|ms|m|s)")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -20,16 +23,20 @@ def parse_moment(text: str) -> float:
     """Return an RFC 3339 time as unix seconds.
 
     Raises:
-        InvalidInput: it is not one, or it has no offset from UTC.
+        InvalidInput: it is not one, it has no offset from UTC, or in UTC it is in no year from 1 to
+            9999, which could not be written again.
     """
     remedy = "write RFC 3339 with an offset, such as 2030-01-31T10:00:00Z"
     try:
         moment = datetime.fromisoformat(text.upper())  # RFC 3339 allows t and z, Python does not
-        if moment.tzinfo is not None:
-            return moment.timestamp()
-    except (ValueError, OverflowError) as exc:
+    except ValueError as exc:
         raise InvalidInput("", f"{shorten(text)!r} is not a time", remedy) from exc
-    raise InvalidInput("", f"{text!r} has no offset from UTC", remedy)
+    if moment.tzinfo is None:
+        raise InvalidInput("", f"{text!r} has no offset from UTC", remedy)
+    seconds = moment.timestamp()
+    if not _EARLIEST <= seconds <= _LATEST:
+        raise InvalidInput("", f"{text!r} is out of range", "write a year from 1 to 9999 in UTC")
+    return seconds
 
 
 def parse_unix_or_moment(value: object) -> float:
@@ -63,4 +70,5 @@ def parse_duration(text: str) -> float:
 
 def show_moment(seconds: float) -> str:
     """Return unix seconds as RFC 3339 in UTC, to the second."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not strftime: it writes the year 1 as 1.
+    return f"{datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat('T', 'seconds')}Z"

@@ -33,3 +33,22 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 def test_a_moment_that_is_shown_reads_as_the_same() -> None:
     assert show_moment(1_900_000_000.0) == "2030-03-17T17:46:40Z"
     assert parse_moment(show_moment(1_900_000_000.0)) == 1_900_000_000.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9999-12-31T23:00:00-10:00",
+        "9999-12-31T23:59:59.999999Z",
+        "0001-01-01T00:00:00+10:00",
+    ],
+)
+def test_a_moment_that_could_not_be_shown_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="out of range"):
+        parse_moment(text)
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
+def test_the_first_and_the_last_moment_can_be_shown(text: str) -> None:
+    seconds = parse_moment(text)
+    assert parse_moment(show_moment(seconds)) == seconds
