@@ -36,6 +36,7 @@ from reserver.wire.companion import CompanionObject, Contents, chunks
 from reserver.wire.extender import decode_bind, decode_filter, decode_preempt
 from reserver.wire.nodes import NodeObject
 from reserver.wire.objects import ConfigMapObject, decode, encode
+from reserver.wire.past import PodPast, StorePast
 from reserver.wire.pods import PodObject
 from reserver.wire.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.store import Entries, Problem, read_key
@@ -98,8 +99,9 @@ def check_entries(entries: Entries) -> None:
         check_refusal(problem.error)
     for each in entries.reservations:
         amounts = each.resources.values()
-        is_whole = each.owners and each.node and each.slots >= 1 and amounts
-        if not is_whole or not all(0 < amount <= MAX for amount in amounts):
+        is_whole = each.owners and each.slots >= 1 and amounts
+        has_too_many = sum(part.slots for part in each.parts) > each.slots
+        if not is_whole or has_too_many or not all(0 < amount <= MAX for amount in amounts):
             raise Fault(f"cannot be held: {each}")
 
 
@@ -146,6 +148,14 @@ def read_lease(raw: bytes) -> object:
     return found.duration_s
 
 
+def read_past(raw: bytes) -> object:
+    """Read an event of the past."""
+    event = decode(WatchEvent, raw)
+    for past in (StorePast("shop"), PodPast()):
+        try_to(lambda _, past=past: past.take(event), raw)  # type: ignore[misc]
+    return None
+
+
 def read_list(raw: bytes) -> object:
     """Read a page of a list."""
     page = decode(ObjectList, raw)
@@ -178,6 +188,7 @@ def read_companion(raw: bytes) -> object:
     for text in data.values():
         list(status.newly_unbacked(text, entry))
         list(status.newly_unbacked(entry, text))
+        list(status.recorded_claims(text))
     for limit in (1_000_000, 100):
         try:
             changes, _ = Contents(dict(data)).changes({"web": entry, "gone": None}, limit)
@@ -250,7 +261,7 @@ def _json(*documents: object) -> tuple[bytes, ...]:
 
 _LISTS = ([shapes.SHORT_ITEM], [shapes.LONG_ITEM], [shapes.SHORT_ITEM, shapes.LONG_ITEM, 1])
 _ENTRIES = (
-    *_json(shapes.SPEC, *_LISTS),
+    *_json(shapes.SPEC, shapes.PLACED, *_LISTS),
     yaml.safe_dump(shapes.SPEC).encode(),
     b"owners: [{pod: {name: web-0}}]\nnode: worker-1\nresources: {cpu: 2}\nttl: 90m # a while\n",
 )
@@ -277,6 +288,7 @@ DECODERS = {
     "lease": Decoder(read_lease, _json(shapes.LEASE)),
     "bind": Decoder(decode_bind, _json(shapes.BIND)),
     "watch": Decoder(read_watch, _json(_EVENTS, [shapes.EVENT], [_ERROR])),
+    "past": Decoder(read_past, _json(*_EVENTS)),
     "list": Decoder(read_list, _json(shapes.LIST)),
     "status": Decoder(lambda raw: decode(Status, raw), _json(shapes.FAILURE)),
     "entry": Decoder(read_entry, _ENTRIES),

@@ -138,11 +138,30 @@ SPEC: Document = {
     "policy": "Require",
     "reusable": False,
 }
-ENTRY_STATUS: Document = {"phase": "Active", "backed": False, "digest": "d", "message": "no room"}
+PLACED: Document = {
+    "owners": SPEC["owners"],
+    "resources": AMOUNTS,
+    "slots": 3,
+    "placement": {
+        "nodeSelector": {"zone": "a"},
+        "affinity": POD["spec"]["affinity"],
+        "tolerations": POD["spec"]["tolerations"],
+        "topologySpreadConstraints": [TERM],
+        "strategy": "spread",
+    },
+    "placements": [{"node": "worker-1", "slots": 2}, {"node": "worker-2", "slots": 1}],
+}
+ENTRY_STATUS: Document = {
+    "phase": "Active",
+    "backed": False,
+    "digest": "d",
+    "message": "no room",
+    "claims": {"u": 7},
+}
 COMPANION: Document = {
     "metadata": {"resourceVersion": "7", "ownerReferences": [{"uid": "u"}]},
     "data": {
-        "web": '{"phase":"Active","backed":false,"digest":"d","message":"no room"}',
+        "web": '{"phase":"Active","backed":true,"digest":"d","message":"","claims":{"u":7}}',
         "worker-1": '{"shop/web-0":{"phase":"Active","backed":false,"digest":"d","message":"m"}}',
     },
 }
