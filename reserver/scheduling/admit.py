@@ -132,5 +132,6 @@ def _lack(
             never = never or wanted + taken.get(name, 0) > offered
     if not short:
         return None
-    why = "offers" if never else "has free"
-    return Lack(index, f"{node} {why} too little {', '.join(short)}", never)
+    lacking = ", ".join(short)
+    what = f"offers too little {lacking}" if never else f"has too little {lacking} free"
+    return Lack(index, f"{node} {what}", never)
