@@ -102,6 +102,7 @@ class Corner:
         self.api.delete_namespace(self.name)
         for node in self.nodes:
             self.api.delete_node(node)
+        self._delete_objects(STORE[0])
         for store in {form.store for form in CONFIG_MAP_FORMS}:
             keys = self.keys(store)
             mine = [key for key in keys if self.name in key or self.name in keys[key]]
@@ -270,9 +271,18 @@ class Corner:
             return None
         return found
 
-    def delete_object(self, name: str) -> None:
-        where = (*OBJECTS, self.name, "reservations", name)
+    def delete_object(self, name: str, namespace: str | None = None) -> None:
+        where = (*OBJECTS, namespace or self.name, "reservations", name)
         self._objects.delete_namespaced_custom_object(*where)
+
+    def _delete_objects(self, namespace: str) -> None:
+        """Delete this test's Reservations in a namespace that all tests use."""
+        where = (*OBJECTS, namespace, "reservations")
+        items = self._objects.list_namespaced_custom_object(*where)["items"]
+        for name in (item["metadata"]["name"] for item in items):
+            if self.name in name:
+                with suppress(ApiException):  # Reserver may have been faster.
+                    self.delete_object(name, namespace)
 
     def texts(self, form: Form) -> dict[str, str]:
         """Return what all entries of a form's store say, by data key or by the object's name."""
