@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from operator import eq
 from uuid import uuid4
 
 import structlog
@@ -31,23 +30,13 @@ from reserver.kube.object_booking import ObjectBooking
 from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.objects import ObjectStore
 from reserver.kube.placer import Notice, Placer
-from reserver.kube.reflector import Reflector
 from reserver.kube.reviewer import Reviewer
 from reserver.kube.status import StatusWriter
-from reserver.kube.store import LABEL, NO_COMPANION, Name, Store
+from reserver.kube.store import Store
 from reserver.kube.stores import Stores
-from reserver.kube.views import (
-    claim_view,
-    class_view,
-    namespace_view,
-    node_view,
-    object_view,
-    pod_view,
-    store_view,
-    volume_view,
-)
 from reserver.kube.waker import Waker
 from reserver.kube.watched import Watched
+from reserver.kube.watches import PODS, cluster_reflectors, object_reflector, store_reflectors
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.server.extender import BIND_PATIENCE_S, Extender
@@ -59,15 +48,12 @@ from reserver.server.rpc.listen import server_credentials, serving
 from reserver.server.rpc.service import Service
 from reserver.server.tls import ServerTls
 from reserver.wire.edits import Deletion, Edit
-from reserver.wire.reservation import COLLECTION, KIND
+from reserver.wire.reservation import KIND
 
 log = structlog.get_logger(__name__)
 
 LEASE = "reserver"
 """Name of the Lease, in the namespace of the labelled stores."""
-
-PODS = "/api/v1/pods"
-"""The path of all pods of a cluster."""
 
 _HISTORY_PATIENCE_S = 5.0
 """So long calls wait for the history to be read, in seconds: without it more is held."""
@@ -265,10 +251,10 @@ def _wire(
         ObjectStore(state.ledger, clock, report, touched, settings.namespace),
     )
     cleaner = Cleaner(apply, clock, partial(_tell_over, recorder), placer.refused)
-    cluster = tuple(_cluster_reflectors(client, state))
+    cluster = tuple(cluster_reflectors(client, state))
     written = (
-        *_store_reflectors(settings, client, stores.configmaps),
-        _object_reflector(settings, client, stores.objects),
+        *store_reflectors(client, settings.namespace, settings.configmaps, stores.configmaps),
+        object_reflector(client, stores.objects, is_optional=not settings.needs_crd),
     )
     reflectors = (*cluster, *written)
     pods = next(reflector for reflector in cluster if reflector.path == PODS)
@@ -296,38 +282,6 @@ def _tell_placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
         write(metadata, notice.reason, f"{notice.ref.key}: {notice.message}")
     else:
         write(metadata, notice.reason, notice.message, KIND)
-
-
-def _cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
-    """Yield the watches of what placing a pod depends on."""
-    snapshot, storage = state.snapshot, state.snapshot.storage
-    yield Reflector(client, "/api/v1/nodes", node_view(state))
-    yield Reflector(client, PODS, pod_view(state))
-    yield Reflector(client, "/api/v1/namespaces", namespace_view(snapshot))
-    yield Reflector(client, "/api/v1/persistentvolumeclaims", claim_view(storage))
-    yield Reflector(client, "/api/v1/persistentvolumes", volume_view(storage))
-    yield Reflector(client, "/apis/storage.k8s.io/v1/storageclasses", class_view(storage))
-
-
-def _store_reflectors(settings: Settings, client: ApiClient, store: Store) -> Iterable[Reflector]:
-    """Yield one watch for all labelled ConfigMaps, and one for each that is named."""
-    named = frozenset(settings.configmaps)
-
-    def is_labelled(name: Name) -> bool:
-        return name not in named and name[0] == settings.namespace
-
-    path = f"/api/v1/namespaces/{settings.namespace}/configmaps"
-    yield Reflector(client, path, store_view(store, is_labelled), {"labelSelector": LABEL})
-    for own in sorted(named):
-        path = f"/api/v1/namespaces/{own[0]}/configmaps"
-        selector = {"fieldSelector": f"metadata.name={own[1]}", "labelSelector": NO_COMPANION}
-        yield Reflector(client, path, store_view(store, partial(eq, own)), selector)
-
-
-def _object_reflector(settings: Settings, client: ApiClient, store: ObjectStore) -> Reflector:
-    """Return the watch for all Reservation objects."""
-    is_optional = not settings.needs_crd
-    return Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
 
 
 async def _complete(watched: Watched, history: History) -> None:

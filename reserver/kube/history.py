@@ -23,7 +23,7 @@ from reserver.kube.client import ApiClient
 from reserver.reservations.ledger import Ledger
 from reserver.wire.objects import decode
 from reserver.wire.past import PodPast, StorePast
-from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
+from reserver.wire.watch import ObjectList, PartialObject, WatchEvent, read_event
 
 log = structlog.get_logger(__name__)
 
@@ -188,10 +188,7 @@ async def _patiently(collection: Collection, read: Callable[[], Awaitable[int]])
 
 def _take(line: bytes, until: int, past: Past) -> int:
     """Take a line of a watch, if it is of the past; return the resourceVersion that it shows."""
-    event = decode(WatchEvent, line)
-    if event.type == "ERROR":
-        status = decode(Status, event.object)
-        raise ApiError(status.code, status.reason, status.message)
+    event = read_event(line)
     revision = decode(PartialObject, event.object).metadata.revision
     if event.type != "BOOKMARK" and revision <= until:
         with suppress(InvalidInput):  # The watch tells of objects that cannot be read.

@@ -17,7 +17,7 @@ import structlog
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
 from reserver.wire.objects import decode
-from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
+from reserver.wire.watch import ObjectList, PartialObject, read_event
 
 log = structlog.get_logger(__name__)
 
@@ -198,10 +198,7 @@ class Reflector:
                 self._accepted_at, self._lost_at = _now(), None
                 self.current.set()
                 continue
-            event = decode(WatchEvent, line)
-            if event.type == "ERROR":
-                status = decode(Status, event.object)
-                raise ApiError(status.code, status.reason, status.message)
+            event = read_event(line)
             if event.type == "DELETED":
                 self.view.deleted(event.object)
             elif event.type != "BOOKMARK":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from reserver.wire.objects import Metadata
+from reserver.errors import ApiError
+from reserver.wire.objects import Metadata, decode
 
 
 class ObjectList(msgspec.Struct, frozen=True):
@@ -33,3 +34,17 @@ class Status(msgspec.Struct, frozen=True):
     code: int = 0
     reason: str = ""
     message: str = ""
+
+
+def read_event(line: bytes) -> WatchEvent:
+    """Return one line of a watch.
+
+    Raises:
+        ApiError: the API server says that it cannot go on; 410 if it does not remember so far back.
+        InvalidInput: it is no event.
+    """
+    event = decode(WatchEvent, line)
+    if event.type == "ERROR":
+        status = decode(Status, event.object)
+        raise ApiError(status.code, status.reason, status.message)
+    return event

@@ -84,10 +84,12 @@ async def test_one_that_has_no_place_says_why_and_gets_one_as_soon_as_there_is_r
     assert "there is room for 1 of 2 slots; 1/2 nodes are available" in made.status.message
     assert parts(made) == {}
     await world.api.Release(pb.ReleaseRequest(name="first"))
+    active = pb.ReservationFilter(phases=[pb.PHASE_ACTIVE])
     async with asyncio.timeout(20):
-        while (await get(world, "second")).status.phase != pb.PHASE_ACTIVE:  # noqa: ASYNC110 - asks
-            await asyncio.sleep(0.01)
-    assert parts(await get(world, "second")) == {"worker-1": 1, "worker-2": 1}
+        async for change in world.api.Watch(pb.WatchRequest(filter=active)):
+            if change.reservation.name == "second":
+                break
+    assert parts(change.reservation) == {"worker-1": 1, "worker-2": 1}
 
 
 async def test_a_set_is_placed_beside_each_other_or_not_at_all(world: World) -> None:
