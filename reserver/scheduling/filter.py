@@ -79,7 +79,7 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
             refused = dict.fromkeys(names, f"waiting for a place of reservation {awaited.ref}")
             return FilterVerdict(refused=refused, awaits=True)
         return _for_anybody(pod, names, state, seats)
-    verdict, lost = _for_owner(pod, names, state, seats)
+    verdict, lost = _for_owner(pod, names, state, seats, now)
     return replace(verdict or _for_anybody(pod, names, state, seats), lost_seat=lost)
 
 
@@ -95,7 +95,7 @@ def _for_anybody(
 
 
 def _for_owner(
-    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
+    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], now: float
 ) -> tuple[FilterVerdict | None, Reservation | None]:
     """Return the seats among the names, or the way to one; None when it may land elsewhere.
 
@@ -111,10 +111,13 @@ def _for_owner(
     # its own filters, and so were those before it: it tries the nominated node first.
     tried = usable.index(pod.nominated_node) + 1 if pod.nominated_node in usable else 0
     lost = next((seat for seat in seats if tried and seat.node == pod.nominated_node), None)
+    refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
+    if lost is not None and state.may_be_forgetting(lost.node, now):
+        # It was refused for a pod that does not get there.
+        return FilterVerdict(refused=refused, effects=(Retry(pod, attempts=1),), awaits=True), None
     untried = usable[tried:]
     if not untried and all(seat.policy is not Policy.REQUIRE for seat in seats):
         return None, lost
-    refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
     steer = (Steer(pod, untried[0]),) if untried else ()
     return FilterVerdict(refused=refused, effects=steer, awaits=not steer), lost
 

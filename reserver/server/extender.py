@@ -238,8 +238,10 @@ class Extender:
                 return f"being bound to {assumption.node}"
             # Else it is written, and the watch has not shown it yet.
             return self._under_way.get(pod.uid, "")
-        verdict = judge_bind(pod, args.node, self._state, self._clock())
+        now = self._clock()
+        verdict = judge_bind(pod, args.node, self._state, now)
         if verdict.refusal is not None:
+            self._state.bind_failed(args.node, now)
             log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
             return verdict.refusal
         self._state.assume(pod, args.node, verdict.claims)
@@ -295,6 +297,7 @@ class Extender:
             await self._cluster.bind(pod, node, claims)
         except (ApiError, InvalidInput) as exc:
             self._state.forget(pod.uid)
+            self._state.bind_failed(node, self._clock())
             log.warning("binding failed", pod=str(pod.name), node=node, why=str(exc))
             return f"binding failed: {exc.reason if isinstance(exc, ApiError) else exc}"
         else:

@@ -347,6 +347,19 @@ def test_an_owner_is_steered_from_seat_to_seat_before_it_falls_back_or_waits(
     assert steered_to(verdict) == steered
 
 
+@pytest.mark.parametrize(("later", "answered"), [(0.0, []), (0.99, []), (1.0, ["worker-1"])])
+def test_an_owner_waits_for_a_seat_that_kube_scheduler_is_just_clearing(
+    later: float, answered: list[str]
+) -> None:
+    state = state_of(W1, W2, W3, SEAT)
+    state.bind_failed("worker-2", NOW)
+    asking = dataclasses.replace(OWNER, nominated_node="worker-2")
+    verdict = filter_nodes(asking, ["worker-1"], state, NOW + later)
+    assert answer(verdict) == answered
+    assert verdict.effects == (() if answered else (Retry(asking, attempts=1),))
+    assert verdict.awaits == (not answered)
+
+
 def test_one_reservation_that_requires_its_seat_keeps_the_owner_from_falling_back() -> None:
     prefers = reservation("p", node="worker-2", cpu="2")
     requires = reservation("q", node="worker-3", require=True, cpu="2")

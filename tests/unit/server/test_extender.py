@@ -44,6 +44,18 @@ async def test_what_holds_refuse_is_not_asked_for(served: Served) -> None:
     assert requested(served.state, "worker-1") == 0
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_an_owner_waits_while_kube_scheduler_forgets_whose_binding_to_its_seat_failed(
+    served: Served, *, fails: bool
+) -> None:
+    owner = pod("owner", nominated="worker-1", cpu="2")
+    served.show(SEAT, owner, pod("a", cpu="2" if fails else "3"))
+    served.cluster.failure = ApiError(409, "Conflict", "") if fails else None
+    assert await served.extender.bind(call("a")) != ""
+    verdict = served.extender.filter(owner, ["worker-2"])
+    assert (verdict.nodes, verdict.effects) == ((), (Retry(owner, attempts=1),))
+
+
 async def test_room_is_taken_from_the_decision_on_not_from_the_answer(served: Served) -> None:
     served.show(SEAT, pod("a", cpu="2"), pod("b", cpu="2"))
     served.cluster.gate.clear()
