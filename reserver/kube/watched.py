@@ -16,7 +16,7 @@ from reserver.kube.reflector import STALE_AFTER_S, Reflector
 from reserver.kube.status import StatusWriter
 from reserver.kube.stores import Stores
 from reserver.kube.waker import Waker
-from reserver.reservations.ledger import Ledger
+from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 
 
@@ -40,7 +40,7 @@ class Watched:
     lease: Lease | None = None
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> LedgerView:
         """The ledger of reservations, at this moment."""
         self.state.ledger.advance(self.clock())
         return self.state.ledger

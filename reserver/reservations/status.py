@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.ledger import Ledger
 from reserver.reservations.placement import nodes_of
 from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.view import LedgerView
 
 _NOT_HOLDING = {
     Phase.PENDING: "startsAt is still to come; nothing is held before",
@@ -67,7 +67,7 @@ class Shortages:
             by_node[snapshot.name_of(rows[index])] = lacking if exists[index] else None
         return cls(by_node, frozenset(resources))
 
-    def status(self, reservation: Reservation, ledger: Ledger) -> Status:
+    def status(self, reservation: Reservation, ledger: LedgerView) -> Status:
         """Return the status of a reservation.
 
         Where a node is short, those written last are not backed: an owner takes its seat whatever
@@ -79,7 +79,7 @@ class Shortages:
         ref = reservation.ref
         return verdict._replace(claims=ledger.recorded(ref), landed=ledger.landed(ref))
 
-    def _judge(self, phase: Phase, reservation: Reservation, ledger: Ledger) -> Status:
+    def _judge(self, phase: Phase, reservation: Reservation, ledger: LedgerView) -> Status:
         """Return the status of a reservation, claims aside."""
         if phase is Phase.FAILED:
             node = reservation.node
@@ -97,7 +97,7 @@ class Shortages:
                 return Status(phase, is_backed=False, message=message)
         return Status(phase, is_backed=True)
 
-    def _lacking(self, node: str, reservation: Reservation, ledger: Ledger) -> list[str]:
+    def _lacking(self, node: str, reservation: Reservation, ledger: LedgerView) -> list[str]:
         """Return the resources that a reservation holds and a node does not have for it."""
         short = self.by_node.get(node) or {}
         later = ledger.held_after(node, (reservation,)) if short else {}
@@ -108,14 +108,14 @@ class Shortages:
         ]
 
 
-def _placelessness(reservation: Reservation, ledger: Ledger) -> str:
+def _placelessness(reservation: Reservation, ledger: LedgerView) -> str:
     """Return why some slots have no place; empty where all that want one have one."""
     if not ledger.is_homeless(reservation.ref):
         return ""
     return ledger.obstacle(reservation.ref) or "a place for it is being looked for"
 
 
-def _unsettled(reservation: Reservation, ledger: Ledger) -> str:
+def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
     """Return why it is too early to say that a reservation is placed; empty if it is not."""
     if ledger.is_edited(reservation.ref):
         return "it was edited; whether it can stay where it is placed is being looked at"
@@ -136,7 +136,7 @@ def _short(node: str, lacking: list[str], reservation: Reservation) -> str:
     return message
 
 
-def count_unbacked(snapshot: Snapshot, ledger: Ledger) -> int:
+def count_unbacked(snapshot: Snapshot, ledger: LedgerView) -> int:
     """Return how many reservations hold capacity that their node does not have."""
     shortages = Shortages.of(snapshot)
     holding = (r for r, phase in ledger if phase in {Phase.ACTIVE, Phase.FAILED})

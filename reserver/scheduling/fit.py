@@ -21,8 +21,8 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot
-from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Reservation
+from reserver.reservations.view import LedgerView
 from reserver.scheduling.node_rules import node_refusals
 from reserver.scheduling.pod_affinity import affinity_refusals
 from reserver.scheduling.reasons import HELD, UNKNOWN_NODE, Reason, Refusal, insufficient
@@ -150,7 +150,7 @@ def is_exempt(pod: Pod) -> bool:
     return pod.priority >= EXEMPT_PRIORITY
 
 
-def seats_by_node(seats: Iterable[Reservation], ledger: Ledger) -> dict[str, Seat]:
+def seats_by_node(seats: Iterable[Reservation], ledger: LedgerView) -> dict[str, Seat]:
     """Return an owner's seat on each node where reservations hold capacity for it now."""
     on_node: dict[str, list[Reservation]] = {}
     for seat in seats:
@@ -162,7 +162,7 @@ def seats_by_node(seats: Iterable[Reservation], ledger: Ledger) -> dict[str, Sea
 
 
 def with_yields(
-    own: Mapping[str, Seat], pod: Pod, nodes: Iterable[str], ledger: Ledger
+    own: Mapping[str, Seat], pod: Pod, nodes: Iterable[str], ledger: LedgerView
 ) -> dict[str, Seat]:
     """Return an owner's seats, and on some nodes what others hold and its priority may take."""
     shares = dict(own)
@@ -179,7 +179,7 @@ def _total(slots: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return total
 
 
-def in_the_way(pod: Pod, node: str, ledger: Ledger) -> Reservation | None:
+def in_the_way(pod: Pod, node: str, ledger: LedgerView) -> Reservation | None:
     """Return the oldest reservation of others that holds capacity on a node, None without one."""
     return next((r for r in ledger.holding_on(node) if is_in_the_way(r, pod)), None)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.ledger import Ledger
+from reserver.reservations.view import LedgerView
 
 
 class Nominations:
@@ -51,7 +51,7 @@ class Nominations:
                 del self._pods_on[node]
 
     def promised(
-        self, pod: Pod, nodes: Iterable[str], own: Container[str], ledger: Ledger
+        self, pod: Pod, nodes: Iterable[str], own: Container[str], ledger: LedgerView
     ) -> dict[str, dict[str, int]]:
         """Return what is promised on some nodes to those who come before a pod.
 

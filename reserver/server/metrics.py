@@ -15,8 +15,8 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from reserver.reservations.ledger import Ledger
 from reserver.reservations.status import count_unbacked
+from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -30,7 +30,7 @@ class Watched(Protocol):
         """What decisions are made on."""
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> LedgerView:
         """The ledger of reservations, at this moment."""
 
     @property

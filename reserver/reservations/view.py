@@ -1,0 +1,199 @@
+"""What can be asked of the ledger: what is held where, for whom, at this instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.claims import Claims
+from reserver.reservations.entry import UNSEEN, Entry
+from reserver.reservations.holdings import Holdings
+from reserver.reservations.placement import Parts
+from reserver.reservations.register import Register
+from reserver.reservations.reservation import Phase, Policy, Ref, Reservation
+
+OVER = (Phase.CLAIMED, Phase.EXPIRED)
+
+
+class LedgerView:
+    """What is held where, for whom, at this instant, to look at (`ledger.Ledger` changes it)."""
+
+    def __init__(self, snapshot: Snapshot, freed: Callable[[str], None]) -> None:
+        """Begin with nothing held; `freed` is told of each node on which less is held."""
+        self._snapshot = snapshot
+        self._holdings = Holdings(snapshot, freed)
+        self._register = Register()
+        self._claims = Claims()
+        self._now = 0.0
+
+    def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
+        """Yield every reservation with its phase, in the order in which they became known."""
+        for entry in self._register:
+            yield entry.reservation, self._phase(entry)
+
+    def __len__(self) -> int:
+        """Return how many reservations are known, ended ones included."""
+        return len(self._register)
+
+    def get(self, ref: Ref) -> Reservation | None:
+        """Return what is written at a place."""
+        entry = self._register.get(ref)
+        return entry.reservation if entry else None
+
+    def phase(self, ref: Ref) -> Phase | None:
+        """Return the phase of a reservation, None when there is none of that name."""
+        entry = self._register.get(ref)
+        return self._phase(entry) if entry else None
+
+    def obstacle(self, ref: Ref) -> str:
+        """Return why a reservation has no place; empty while that is not known."""
+        entry = self._register.get(ref)
+        return entry.obstacle if entry else ""
+
+    def recorded_place(self, ref: Ref) -> Parts:
+        """Return what is written of where a reservation is placed."""
+        entry = self._register.get(ref)
+        return entry.recorded if entry else ()
+
+    def placed(self, written: Reservation) -> Parts:
+        """Return where what is written at a place is now, whatever is written of that."""
+        known = self.get(written.ref)
+        is_known = known is not None and known.identity == written.identity
+        return known.placed if known is not None and is_known else written.placed
+
+    def is_homeless(self, ref: Ref) -> bool:
+        """Return whether some slots of a reservation that should hold now have no place."""
+        entry = self._register.get(ref)
+        if entry is None or entry.reservation.node or not self._is_active(entry):
+            return False
+        return entry.homeless(self._snapshot)[1] > 0
+
+    def wants_place(self, ref: Ref) -> tuple[Parts, int]:
+        """Return which parts of a reservation stay, and how many of its slots want a place now.
+
+        None do where another entry with the same identity holds for it.
+        """
+        entry = self._register.get(ref)
+        if entry is None or not self._register.is_first(entry) or not self.is_homeless(ref):
+            return (), 0
+        return entry.homeless(self._snapshot)
+
+    def is_edited(self, ref: Ref) -> bool:
+        """Return whether a reservation's place was decided for what stood there before it."""
+        entry = self._register.get(ref)
+        return entry is not None and entry.is_edited
+
+    def naming(self, pod: PodName) -> tuple[Reservation, ...]:
+        """Return the reservations that name a pod and are not over, oldest first; each once."""
+        entries = filter(self._register.is_first, self._register.naming(pod))
+        return tuple(e.reservation for e in entries if self._phase(e) not in OVER)
+
+    def seats(self, pod: Pod) -> tuple[Reservation, ...]:
+        """Return the reservations that hold capacity for a pod now, oldest first.
+
+        One that is placed on several nodes comes once for each of them, as what it is there. Those
+        that name the pod are all its own. Of those that it only matches it claims one: on each
+        node the oldest whose slot covers its request, or else the oldest.
+        """
+        named = tuple(_seats(self._register.naming(pod.name)))
+        if named:
+            return named
+        on_node: dict[str, Reservation] = {}
+        for reservation in _seats(self._register.matching(pod)):
+            known = on_node.setdefault(reservation.node, reservation)
+            if not known.covers(pod.requests) and reservation.covers(pod.requests):
+                on_node[reservation.node] = reservation
+        return tuple(on_node.values())
+
+    def awaited_by(self, pod: Pod) -> Reservation | None:
+        """Return the reservation that a pod has to wait for, because it has no place yet.
+
+        That is one that it may claim, of which it has no seat, and it may land nowhere else.
+        """
+        for entry in (*self._register.naming(pod.name), *self._register.matching(pod)):
+            if entry.reservation.policy is Policy.REQUIRE and self.is_homeless(
+                entry.reservation.ref
+            ):
+                return entry.reservation
+        return None
+
+    def held_on(self, node: str) -> Mapping[str, int]:
+        """Return what is held on a node in all, exactly."""
+        return self._holdings.on(node)
+
+    def holding_on(self, node: str) -> Iterator[Reservation]:
+        """Yield the reservations that hold capacity on a node now, oldest first."""
+        return self._holdings.reservations_on(node)
+
+    def held_after(self, node: str, seats: Iterable[Reservation]) -> dict[str, int]:
+        """Return what is held on a node by reservations that stand behind all of these."""
+        holds = [self._register[seat.ref].holds.get(node) for seat in seats]
+        known = [hold for hold in holds if hold is not None]
+        return self._holdings.after(node, known) if known else {}
+
+    def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Return what is held on some nodes, for others, that a pod's priority may take."""
+        return self._holdings.yielding(pod, nodes)
+
+    def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:
+        """Return what one reservation holds now, by node."""
+        entry = self._register.get(ref)
+        return {node: hold.amounts for node, hold in entry.holds.items()} if entry else {}
+
+    def recorded(self, ref: Ref) -> Mapping[str, int]:
+        """Return the claims of a reservation that a restart must not forget, for `recall`."""
+        entry = self._register.get(ref)
+        if entry is None or entry.reservation.reusable:
+            return {}
+        return {uid: at for uid, at in entry.claimants.items() if at != UNSEEN}
+
+    def landed(self, ref: Ref) -> Mapping[str, str]:
+        """Return where recorded claims were made, of what holds on several nodes, for `recall`."""
+        entry = self._register.get(ref)
+        if entry is None or not entry.reservation.parts[1:]:
+            return {}
+        return {uid: entry.landed[uid] for uid in self.recorded(ref) if entry.landed.get(uid)}
+
+    def claims(self, ref: Ref) -> dict[str, PodName]:
+        """Return UID and name of the pods that took a slot of a reservation and are known."""
+        entry = self._register.get(ref)
+        if entry is None:
+            return {}
+        known = self._claims.of(entry.reservation.identity)
+        return {uid: known[uid].name for uid in entry.claimants.keys() & known.keys()}
+
+    def _phase(self, entry: Entry) -> Phase:
+        phase = entry.reservation.phase(len(entry.claimants), self._now)
+        if phase is not Phase.ACTIVE:
+            return phase
+        if entry.reservation.node:
+            is_there = self._snapshot.has_node(entry.reservation.node)
+            return Phase.ACTIVE if is_there else Phase.FAILED
+        return Phase.PENDING if self.is_homeless(entry.reservation.ref) else Phase.ACTIVE
+
+    def _is_active(self, entry: Entry) -> bool:
+        """Return whether it holds wherever it has a place."""
+        return entry.reservation.phase(len(entry.claimants), self._now) is Phase.ACTIVE
+
+    def is_over(self, ref: Ref) -> bool:
+        """Return whether a reservation has expired, or was claimed for good."""
+        entry = self._register[ref]
+        phase = self._phase(entry)
+        return phase is Phase.EXPIRED or (
+            phase is Phase.CLAIMED
+            and not entry.reservation.reusable
+            and self._claims.are_written(entry.claimants)
+        )
+
+    def claimants(self, ref: Ref) -> Mapping[str, Pod | None]:
+        """Return the pods that were seen to have a slot, by UID; None for one that is gone."""
+        entry = self._register.get(ref)
+        if entry is None:
+            return {}
+        pods = self._claims.of(entry.reservation.identity)
+        return {uid: pods.get(uid) for uid, at in entry.claimants.items() if at != UNSEEN}
+
+
+def _seats(entries: Iterable[Entry]) -> Iterator[Reservation]:
+    return (hold.reservation for e in entries for hold in e.holds.values() if hold.amounts)
