@@ -83,8 +83,12 @@ def of(error: ReserverError) -> Refusal:
     if isinstance(error, NotReady):
         return Refusal(grpc.StatusCode.UNAVAILABLE, "NOT_READY", str(error))
     if isinstance(error, ApiError):
-        code = grpc.StatusCode.INTERNAL if error.is_definite else grpc.StatusCode.UNAVAILABLE
-        return Refusal(code, "API_SERVER", f"the API server refused: {error}")
+        if not error.is_definite:
+            problem = f"the API server did not do it, as far as it said: {error}"
+            return Refusal(grpc.StatusCode.UNAVAILABLE, "API_SERVER", problem)
+        # A quota, an admission policy, a namespace that is going: the same call meets it again.
+        problem = f"the API server refused: {error}"
+        return Refusal(grpc.StatusCode.FAILED_PRECONDITION, "REFUSED_BY_API_SERVER", problem)
     return Refusal(grpc.StatusCode.INTERNAL, "INTERNAL", str(error))
 
 
