@@ -17,15 +17,17 @@ class Steer:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Have kube-scheduler try a pod again at once: others of its nodes than these may do.
+    """Have kube-scheduler try a pod again: others of its nodes may do, or the same ones later.
 
     Attributes:
         pod: the pod.
         attempts: how many tries it takes to see every node once.
+        after_s: how many seconds later.
     """
 
     pod: Pod
     attempts: int
+    after_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from reserver.scheduling.fit import (
     with_yields,
 )
 from reserver.scheduling.state import State
+from reserver.scheduling.undecided import FORGETTING_S
 
 LEAST_SAMPLE = 100
 """kube-scheduler looks for at least so many nodes before it stops: minFeasibleNodesToFind in
@@ -112,9 +113,11 @@ def _for_owner(
     tried = usable.index(pod.nominated_node) + 1 if pod.nominated_node in usable else 0
     lost = next((seat for seat in seats if tried and seat.node == pod.nominated_node), None)
     refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
-    if lost is not None and state.may_be_forgetting(lost.node, now):
-        # It was refused for a pod that does not get there.
-        return FilterVerdict(refused=refused, effects=(Retry(pod, attempts=1),), awaits=True), None
+    if lost is not None and state.undecided.has(lost.node, now):
+        # As a rule kube-scheduler tries again before that, when it has heard of the failure
+        # (handleBindingCycleError in pkg/scheduler/schedule_one.go).
+        later = Retry(pod, attempts=1, after_s=FORGETTING_S)
+        return FilterVerdict(refused=refused, effects=(later,), awaits=True), None
     untried = usable[tried:]
     if not untried and all(seat.policy is not Policy.REQUIRE for seat in seats):
         return None, lost

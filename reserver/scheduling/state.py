@@ -17,10 +17,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.nominations import Nominations
-
-FORGETTING_S = 1.0
-"""How long kube-scheduler may count a pod on a node after its binding there failed, in seconds. It
-hears of it within milliseconds; but the pod that it is just trying has a snapshot from before."""
+from reserver.scheduling.undecided import Undecided
 
 
 @dataclass(slots=True)
@@ -87,9 +84,9 @@ class State:
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}
         self.nominations = Nominations()
+        self.undecided = Undecided()
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, Assumption] = {}
-        self._bind_failed_at: dict[str, float] = {}
 
     @property
     def pods(self) -> Mapping[PodName, Pod]:
@@ -113,7 +110,7 @@ class State:
     def node_gone(self, name: str) -> None:
         """Take note that a node was deleted."""
         self._nodes.pop(name, None)
-        self._bind_failed_at.pop(name, None)
+        self.undecided.drop(name)
         self.snapshot.remove_node(name)
         self._settle_on(name)
 
@@ -214,14 +211,6 @@ class State:
         if self._assumed.pop(pod_uid, None) is not None:
             self._displace(pod_uid)
             self.ledger.unclaim(pod_uid)
-
-    def bind_failed(self, node: str, now: float) -> None:
-        """Take note that a binding to a node, where kube-scheduler counts the pod, is not made."""
-        self._bind_failed_at[node] = now
-
-    def may_be_forgetting(self, node: str, now: float) -> bool:
-        """Return whether kube-scheduler may still count a pod on a node whose binding failed."""
-        return abs(now - self._bind_failed_at.get(node, float("-inf"))) < FORGETTING_S
 
     def _displace(self, pod_uid: str) -> None:
         placement = self.snapshot.placement(pod_uid)

@@ -184,7 +184,12 @@ class Extender:
             tries = self._tries.get(effect.pod.uid, 0)
             if tries < allowed:
                 self._tries[effect.pod.uid] = tries + 1
-                self._tasks.create_task(self._cluster.carry_out(effect))
+                self._tasks.create_task(self._carry_out(effect))
+
+    async def _carry_out(self, effect: Effect) -> None:
+        if isinstance(effect, Retry):
+            await asyncio.sleep(effect.after_s)
+        await self._cluster.carry_out(effect)
 
     async def bind(self, args: ExtenderBindingArgs) -> str:
         """Bind a pod; return why not, or an empty string once it is bound.
@@ -222,6 +227,13 @@ class Extender:
 
     async def _decide(self, args: ExtenderBindingArgs) -> _Taken | str:
         """Take the node for the pod, unless it is taken already; or return what to answer."""
+        with self._state.undecided.asked(args.node):
+            decided = await self._take(args)
+        if decided and isinstance(decided, str):
+            self._state.undecided.failed(args.node, self._clock())
+        return decided
+
+    async def _take(self, args: ExtenderBindingArgs) -> _Taken | str:
         # A watch that broke a moment ago may be about to show a hold, or an entry of this owner.
         await self._sight.caught_up()
         self._require_ready()
@@ -238,10 +250,8 @@ class Extender:
                 return f"being bound to {assumption.node}"
             # Else it is written, and the watch has not shown it yet.
             return self._under_way.get(pod.uid, "")
-        now = self._clock()
-        verdict = judge_bind(pod, args.node, self._state, now)
+        verdict = judge_bind(pod, args.node, self._state, self._clock())
         if verdict.refusal is not None:
-            self._state.bind_failed(args.node, now)
             log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
             return verdict.refusal
         self._state.assume(pod, args.node, verdict.claims)
@@ -297,7 +307,7 @@ class Extender:
             await self._cluster.bind(pod, node, claims)
         except (ApiError, InvalidInput) as exc:
             self._state.forget(pod.uid)
-            self._state.bind_failed(node, self._clock())
+            self._state.undecided.failed(node, self._clock())
             log.warning("binding failed", pod=str(pod.name), node=node, why=str(exc))
             return f"binding failed: {exc.reason if isinstance(exc, ApiError) else exc}"
         else:

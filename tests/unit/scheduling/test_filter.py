@@ -352,12 +352,19 @@ def test_an_owner_waits_for_a_seat_that_kube_scheduler_is_just_clearing(
     later: float, answered: list[str]
 ) -> None:
     state = state_of(W1, W2, W3, SEAT)
-    state.bind_failed("worker-2", NOW)
+    state.undecided.failed("worker-2", NOW)
     asking = dataclasses.replace(OWNER, nominated_node="worker-2")
     verdict = filter_nodes(asking, ["worker-1"], state, NOW + later)
-    assert answer(verdict) == answered
-    assert verdict.effects == (() if answered else (Retry(asking, attempts=1),))
-    assert verdict.awaits == (not answered)
+    assert (answer(verdict), verdict.awaits) == (answered, not answered)
+
+
+def test_an_owner_waits_for_a_seat_until_it_is_decided_who_is_bound_there() -> None:
+    state = state_of(W1, W2, W3, SEAT)
+    asking = dataclasses.replace(OWNER, nominated_node="worker-2")
+    with state.undecided.asked("worker-2"), state.undecided.asked("worker-2"):
+        verdict = filter_nodes(asking, ["worker-1"], state, NOW)
+    assert (answer(verdict), verdict.awaits) == ([], True)
+    assert answer(filter_nodes(asking, ["worker-1"], state, NOW)) == ["worker-1"]
 
 
 def test_one_reservation_that_requires_its_seat_keeps_the_owner_from_falling_back() -> None:

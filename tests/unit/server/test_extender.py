@@ -5,6 +5,7 @@ import pytest
 from reserver.errors import ApiError, InvalidInput, NotReady
 from reserver.scheduling.effects import Retry, Steer
 from reserver.scheduling.filter import FilterVerdict
+from reserver.scheduling.undecided import FORGETTING_S
 from reserver.server import extender as extender_module
 from tests.builders import held, name, node, pod, requested, reservation
 from tests.unit.server.conftest import Served
@@ -53,7 +54,22 @@ async def test_an_owner_waits_while_kube_scheduler_forgets_whose_binding_to_its_
     served.cluster.failure = ApiError(409, "Conflict", "") if fails else None
     assert await served.extender.bind(call("a")) != ""
     verdict = served.extender.filter(owner, ["worker-2"])
-    assert (verdict.nodes, verdict.effects) == ((), (Retry(owner, attempts=1),))
+    assert verdict.nodes == ()
+    assert verdict.effects == (Retry(owner, attempts=1, after_s=FORGETTING_S),)
+
+
+async def test_an_owner_waits_for_its_seat_while_bind_waits_for_a_broken_watch(
+    served: Served,
+) -> None:
+    owner = pod("owner", nominated="worker-1", cpu="2")
+    served.show(SEAT, owner, pod("a", cpu="2"))
+    served.sight.current.clear()
+    bind = asyncio.create_task(served.extender.bind(call("a")))
+    await asyncio.sleep(0)
+    assert served.extender.filter(owner, ["worker-2"]).nodes == ()
+    served.sight.current.set()
+    assert await bind == ""
+    assert served.extender.filter(owner, ["worker-2"]).nodes == ["worker-2"]
 
 
 async def test_room_is_taken_from_the_decision_on_not_from_the_answer(served: Served) -> None:

@@ -1,0 +1,47 @@
+"""The nodes where kube-scheduler counts pods that may not get there.
+
+It counts a pod on a node from the moment it chose that until it has heard that the binding failed.
+A seat that it refuses meanwhile, for want of room, is not lost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+FORGETTING_S = 1.0
+"""How long kube-scheduler may go on counting a pod whose binding failed, in seconds. It hears of it
+within milliseconds; but the pod that it is just trying has a snapshot from before."""
+
+
+class Undecided:
+    """The nodes where kube-scheduler counts pods that may not get there."""
+
+    def __init__(self) -> None:
+        self._asked: Counter[str] = Counter()
+        self._failed_at: dict[str, float] = {}
+
+    @contextmanager
+    def asked(self, node: str) -> Iterator[None]:
+        """Count a pod as one of those from the Bind call to its decision."""
+        self._asked[node] += 1
+        try:
+            yield
+        finally:
+            self._asked[node] -= 1
+            if not self._asked[node]:
+                del self._asked[node]
+
+    def failed(self, node: str, now: float) -> None:
+        """Take note that a binding was refused or has failed at `now` (unix seconds)."""
+        self._failed_at[node] = now
+
+    def drop(self, node: str) -> None:
+        """Forget a node."""
+        self._failed_at.pop(node, None)
+
+    def has(self, node: str, now: float) -> bool:
+        """Return whether there may be such a pod on a node at `now` (unix seconds)."""
+        failed_at = self._failed_at.get(node, float("-inf"))
+        return node in self._asked or abs(now - failed_at) < FORGETTING_S
