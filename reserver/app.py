@@ -39,7 +39,8 @@ from reserver.kube.watched import Watched
 from reserver.kube.watches import PODS, cluster_reflectors, object_reflector, store_reflectors
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
-from reserver.server.extender import BIND_PATIENCE_S, Extender
+from reserver.server.bindings import BIND_PATIENCE_S
+from reserver.server.extender import Extender
 from reserver.server.http import Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
@@ -120,7 +121,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                         health = await _serve_health(settings, routes, stack)
                         rpc = await _serve_grpc(settings, service, watched, stack)
                         yield Running(access.server, access.source, url, health, rpc, watched)
-                    await extender.drain()
+                    await extender.bindings.drain()
                 finally:
                     for task in background:
                         task.cancel()

@@ -109,7 +109,7 @@ class Routes:
         args = decode_bind(await request.read())
         began = time.perf_counter()
         try:
-            error = await self._extender.bind(args)
+            error = await self._extender.bindings.bind(args)
         except NotReady as exc:
             return self._answered("bind", "error", began, ExtenderBindingResult(error=str(exc)))
         outcome = "refused" if error else "bound"

@@ -13,7 +13,7 @@ import pytest
 from google.protobuf import json_format
 
 from reserver.cluster.pod import PodName
-from reserver.server import extender
+from reserver.server import bindings
 from reserver.v1 import capacity_pb2, reservation_pb2
 from reserver.v1 import scheduler_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
@@ -125,7 +125,7 @@ async def test_bind_writes_what_reserve_has_taken(desk: Desk) -> None:
 async def test_who_reserves_and_never_binds_loses_the_node(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extender, "RESERVED_S", 0.0)
+    monkeypatch.setattr(bindings, "RESERVED_S", 0.0)
     pod = await desk.pod("first", cpu="3")
     await desk.scheduler.Reserve(pb.ReserveRequest(**place(pod, "worker-1")))
     async with asyncio.timeout(20):

@@ -31,14 +31,14 @@ class Scheduler(SchedulerServiceServicer):
 
     async def Reserve(self, request: pb.ReserveRequest, context: Aio) -> pb.ReserveResponse:  # noqa: ARG002, N802
         """Take a node for a pod."""
-        refusal, claims = await self._extender.reserve(_args(request))
+        refusal, claims = await self._extender.bindings.reserve(_args(request))
         if refusal:
             raise _refused(refusal)
         return pb.ReserveResponse(claims=claims)
 
     async def Unreserve(self, request: pb.UnreserveRequest, context: Aio) -> pb.UnreserveResponse:  # noqa: ARG002, N802
         """Take a Reserve back."""
-        self._extender.unreserve(request.pod_uid)
+        self._extender.bindings.unreserve(request.pod_uid)
         return pb.UnreserveResponse()
 
     async def Preempt(self, request: pb.PreemptRequest, context: Aio) -> pb.PreemptResponse:  # noqa: ARG002, N802
@@ -49,7 +49,7 @@ class Scheduler(SchedulerServiceServicer):
 
     async def Bind(self, request: pb.BindRequest, context: Aio) -> pb.BindResponse:  # noqa: ARG002, N802
         """Bind a pod."""
-        if refusal := await self._extender.bind(_args(request)):
+        if refusal := await self._extender.bindings.bind(_args(request)):
             raise _refused(refusal)
         return pb.BindResponse()
 

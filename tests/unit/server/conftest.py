@@ -31,6 +31,7 @@ class Served:
         self.extender = Extender(
             self.state, self.cluster, lambda: self.now, self.sight, tasks, self.told.append
         )
+        self.bindings = self.extender.bindings
 
     def show(self, *things: Node | Pod | Reservation) -> None:
         """Let the watches show something."""
@@ -50,4 +51,4 @@ async def served() -> AsyncIterator[Served]:
         served = Served(tasks)
         yield served
         served.cluster.gate.set()
-        await served.extender.drain()
+        await served.bindings.drain()

@@ -1,0 +1,201 @@
+"""Bindings under way: each is decided, counted, and written by the API server, in this order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError, InvalidInput
+from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.state import State
+from reserver.server.sight import Sight, require_ready
+from reserver.wire.extender import ExtenderBindingArgs
+
+log = structlog.get_logger(__name__)
+
+BIND_PATIENCE_S = 25.0
+"""How long a Bind call waits for the API server, in seconds: less than the extender's httpTimeout.
+The binding itself goes on; kube-scheduler's next Bind call for the pod joins it."""
+
+RESERVED_S = 60.0
+"""How long `reserve` takes a node for a pod that is not bound, in seconds."""
+
+
+class Pods(Protocol):
+    """What bindings want of the API server (`kube.apply.Apply`)."""
+
+    async def read_pod(self, name: PodName) -> Pod:
+        """Return a pod as it is now."""
+
+    async def bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+        """Bind a pod; return only when it is known to have happened."""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """A node that a pod takes, and that the watch has not shown yet.
+
+    Attributes:
+        pod: the pod as it was when that was decided.
+        node: the node.
+        claims: identities of the reservations that it claims.
+        expiry: takes it back when no binding comes.
+        task: writes the binding; None before that is asked for.
+    """
+
+    pod: Pod
+    node: str
+    claims: tuple[str, ...]
+    expiry: asyncio.TimerHandle
+    task: asyncio.Task[str] | None = None
+
+
+class Bindings:
+    """The bindings under way, and those that were promised."""
+
+    def __init__(
+        self,
+        state: State,
+        pods: Pods,
+        clock: Callable[[], float],
+        sight: Sight,
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        """Decide on a state, and have pods bound; `Extender` says what these are."""
+        self._state = state
+        self._pods = pods
+        self._clock = clock
+        self._sight = sight
+        self._tasks = tasks
+        self._under_way: dict[str, _Taken] = {}
+
+    def __len__(self) -> int:
+        """Return how many are under way."""
+        return len(self._under_way)
+
+    async def bind(self, args: ExtenderBindingArgs) -> str:
+        """Bind a pod; return why not, or an empty string once it is bound.
+
+        Raises:
+            NotReady: the state is not good enough to decide on.
+        """
+        decided = await self._decide(args)
+        if isinstance(decided, str):
+            return decided
+        if decided.task is None:
+            decided.expiry.cancel()
+            decided.task = self._tasks.create_task(self._write(decided))
+        return await self._wait(decided.task)
+
+    async def reserve(self, args: ExtenderBindingArgs) -> tuple[str, tuple[str, ...]]:
+        """Take a node for a pod until it is bound or `unreserve` is called, a minute at most.
+
+        Returns:
+            Why not, or an empty string; and the identities of the reservations that it claims.
+
+        Raises:
+            NotReady: the state is not good enough to decide on.
+        """
+        decided = await self._decide(args)
+        return (decided, ()) if isinstance(decided, str) else ("", decided.claims)
+
+    def unreserve(self, pod_uid: str) -> None:
+        """Take back what `reserve` took; a binding under way goes on."""
+        taken = self._under_way.get(pod_uid)
+        if taken is not None and taken.task is None:
+            taken.expiry.cancel()
+            del self._under_way[pod_uid]
+            self._state.forget(pod_uid)
+
+    async def drain(self) -> None:
+        """Wait for the bindings under way, but not for an API server that does not come back.
+
+        A binding that is given up has its claim on it, in case it was carried out after all.
+        """
+        for pod_uid in tuple(self._under_way):
+            self.unreserve(pod_uid)
+        if tasks := [taken.task for taken in self._under_way.values() if taken.task]:
+            _, late = await asyncio.wait(tasks, timeout=BIND_PATIENCE_S)
+            for task in late:
+                task.cancel()
+
+    async def find_pod(self, name: PodName, uid: str) -> Pod:
+        """Return a pod that kube-scheduler knows; it may not have come through our watch yet.
+
+        Raises:
+            ApiError: it cannot be read.
+            InvalidInput: another pod has its name.
+        """
+        known = self._state.pods.get(name)
+        if known is not None and known.uid == uid:
+            return known
+        pod = await self._pods.read_pod(name)
+        if pod.uid != uid:
+            raise InvalidInput("PodUID", f"{uid!r} is not this pod's", "it was replaced; try again")
+        known = self._state.pods.get(name)
+        if known is not None and known.uid == uid:
+            return known  # The watch was faster.
+        if not pod.node:
+            self._state.pod_seen(pod)
+        return pod
+
+    async def _decide(self, args: ExtenderBindingArgs) -> _Taken | str:
+        """Take the node for the pod, unless it is taken already; or return what to answer."""
+        with self._state.undecided.asked(args.node):
+            decided = await self._take(args)
+        if decided and isinstance(decided, str):
+            self._state.undecided.failed(args.node, self._clock())
+        return decided
+
+    async def _take(self, args: ExtenderBindingArgs) -> _Taken | str:
+        # A watch that broke a moment ago may be about to show a hold, or an entry of this owner.
+        await self._sight.caught_up()
+        require_ready(self._sight)
+        try:
+            pod = await self.find_pod(PodName(args.pod_namespace, args.pod_name), args.pod_uid)
+        except (ApiError, InvalidInput) as exc:
+            return f"pod cannot be read: {exc}"
+        # From here to the assumption there is no await: no other decision comes between.
+        if pod.node:
+            return "" if pod.node == args.node else f"already bound to {pod.node}"
+        assumption = self._state.assumption(pod.uid)
+        if assumption is not None:
+            if assumption.node != args.node:
+                return f"being bound to {assumption.node}"
+            # Else it is written, and the watch has not shown it yet.
+            return self._under_way.get(pod.uid, "")
+        verdict = judge_bind(pod, args.node, self._state, self._clock())
+        if verdict.refusal is not None:
+            log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
+            return verdict.refusal
+        self._state.assume(pod, args.node, verdict.claims)
+        expiry = asyncio.get_running_loop().call_later(RESERVED_S, self.unreserve, pod.uid)
+        taken = _Taken(pod, args.node, verdict.claims, expiry)
+        self._under_way[pod.uid] = taken
+        return taken
+
+    async def _write(self, taken: _Taken) -> str:
+        pod, node, claims = taken.pod, taken.node, taken.claims
+        try:
+            await self._pods.bind(pod, node, claims)
+        except (ApiError, InvalidInput) as exc:
+            self._state.forget(pod.uid)
+            self._state.undecided.failed(node, self._clock())
+            log.warning("binding failed", pod=str(pod.name), node=node, why=str(exc))
+            return f"binding failed: {exc.reason if isinstance(exc, ApiError) else exc}"
+        else:
+            self._state.confirm(pod.uid)
+            log.info("bound", pod=str(pod.name), node=node, claims=len(claims))
+            return ""
+        finally:
+            del self._under_way[pod.uid]
+
+    @staticmethod
+    async def _wait(task: asyncio.Task[str]) -> str:
+        done, _ = await asyncio.wait([task], timeout=BIND_PATIENCE_S)
+        return task.result() if done else "binding not confirmed by the API server yet"
