@@ -8,7 +8,7 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -91,7 +91,9 @@ class _NoCluster:
     async def read_pod(self, name: PodName) -> Pod:
         raise ApiError(404, "NotFound", f"there is no pod {name}")
 
-    async def bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+    async def bind(
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
+    ) -> None:
         """Leave the pod as it is."""
 
     async def carry_out(self, effect: Effect) -> None:

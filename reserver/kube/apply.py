@@ -48,38 +48,57 @@ class Apply:
         """
         return decode(PodObject, await self._client.get(_pod_path(name))).value()
 
-    async def bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+    async def bind(
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
+    ) -> None:
         """Bind a pod and record its claims, in one write of the API server.
 
         Returns only when it is known to have happened, however long that takes: a request without
-        an answer is sent again, because the API server carries out at most one of them.
+        an answer is sent again, because the API server carries out at most one of them. When it is
+        not wanted any more, the pod is only looked at.
+
+        Args:
+            pod: the pod.
+            node: where to.
+            claims: identities of the reservations that it claims.
+            is_wanted: whether whoever decided it may still decide.
 
         Raises:
             ApiError: it has not happened and will not.
         """
+        failure: ApiError | None = None
         may_have_happened = False
         pause = _FIRST_PAUSE_S
         for attempt in count(1):
-            try:
-                body = _binding(pod, node, claims)
-                await self._client.create(f"{_pod_path(pod.name)}/binding", body)
-            except ApiError as exc:
-                if exc.status == HTTPStatus.NOT_FOUND:
-                    raise  # The pod is gone, whatever became of it before.
-                if exc.is_definite and exc.status != HTTPStatus.CONFLICT and not may_have_happened:
-                    raise
-                may_have_happened = may_have_happened or not exc.is_definite
-                if exc.is_definite or (exc.status and attempt >= _MOST_FAILURES):
-                    bound = await self._is_bound(pod, node)
-                    if bound:
-                        return
-                    if bound is False:
-                        raise
-                log.warning("binding not confirmed, asking again", pod=str(pod.name), why=str(exc))
-            else:
+            has_to_look = True
+            if failure is None or is_wanted():
+                failure = await self._try_to_bind(pod, node, claims)
+                if failure is None:
+                    return
+                if failure.status == HTTPStatus.NOT_FOUND:
+                    raise failure  # The pod is gone, whatever became of it before.
+                is_refusal = failure.is_definite and failure.status != HTTPStatus.CONFLICT
+                if is_refusal and not may_have_happened:
+                    raise failure
+                may_have_happened = may_have_happened or not failure.is_definite
+                has_failed_often = failure.status and attempt >= _MOST_FAILURES
+                has_to_look = bool(failure.is_definite or has_failed_often)
+            bound = await self._is_bound(pod, node) if has_to_look else None
+            if bound:
                 return
+            if bound is False:
+                raise failure
+            log.warning("binding not confirmed yet", pod=str(pod.name), why=str(failure))
             await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
             pause = min(2 * pause, _LAST_PAUSE_S)
+
+    async def _try_to_bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> ApiError | None:
+        try:
+            body = _binding(pod, node, claims)
+            await self._client.create(f"{_pod_path(pod.name)}/binding", body)
+        except ApiError as exc:
+            return exc
+        return None
 
     async def carry_out(self, effect: Effect) -> None:
         """Have kube-scheduler come back with a pod; one that is gone or bound is passed over."""

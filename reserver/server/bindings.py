@@ -25,6 +25,11 @@ The binding itself goes on; kube-scheduler's next Bind call for the pod joins it
 RESERVED_S = 60.0
 """How long `reserve` takes a node for a pod that is not bound, in seconds."""
 
+LEFT_S = 2.0
+"""How long a binding without an answer is sent again after the last Bind call for it has gone, in
+seconds. The kube-scheduler that wanted it may have ended; before another one leads, that has a
+Reserver of its own, it takes about as long (docs/adr/0013)."""
+
 
 class Pods(Protocol):
     """What bindings want of the API server (`kube.apply.Apply`)."""
@@ -32,7 +37,9 @@ class Pods(Protocol):
     async def read_pod(self, name: PodName) -> Pod:
         """Return a pod as it is now."""
 
-    async def bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+    async def bind(
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
+    ) -> None:
         """Bind a pod; return only when it is known to have happened."""
 
 
@@ -46,6 +53,8 @@ class _Taken:
         claims: identities of the reservations that it claims.
         expiry: takes it back when no binding comes.
         task: writes the binding; None before that is asked for.
+        callers: how many Bind calls wait for it.
+        left_at: when the last of them went, by the event loop's clock.
     """
 
     pod: Pod
@@ -53,6 +62,12 @@ class _Taken:
     claims: tuple[str, ...]
     expiry: asyncio.TimerHandle
     task: asyncio.Task[str] | None = None
+    callers: int = 0
+    left_at: float = 0.0
+
+    def is_wanted(self) -> bool:
+        """Return whether a kube-scheduler waits for it, or did a moment ago."""
+        return self.callers > 0 or asyncio.get_running_loop().time() - self.left_at < LEFT_S
 
 
 class Bindings:
@@ -90,7 +105,7 @@ class Bindings:
         if decided.task is None:
             decided.expiry.cancel()
             decided.task = self._tasks.create_task(self._write(decided))
-        return await self._wait(decided.task)
+        return await self._wait(decided, decided.task)
 
     async def reserve(self, args: ExtenderBindingArgs) -> tuple[str, tuple[str, ...]]:
         """Take a node for a pod until it is bound or `unreserve` is called, a minute at most.
@@ -182,7 +197,7 @@ class Bindings:
     async def _write(self, taken: _Taken) -> str:
         pod, node, claims = taken.pod, taken.node, taken.claims
         try:
-            await self._pods.bind(pod, node, claims)
+            await self._pods.bind(pod, node, claims, taken.is_wanted)
         except (ApiError, InvalidInput) as exc:
             self._state.forget(pod.uid)
             self._state.undecided.failed(node, self._clock())
@@ -196,6 +211,11 @@ class Bindings:
             del self._under_way[pod.uid]
 
     @staticmethod
-    async def _wait(task: asyncio.Task[str]) -> str:
-        done, _ = await asyncio.wait([task], timeout=BIND_PATIENCE_S)
+    async def _wait(taken: _Taken, task: asyncio.Task[str]) -> str:
+        taken.callers += 1
+        try:
+            done, _ = await asyncio.wait([task], timeout=BIND_PATIENCE_S)
+        finally:
+            taken.callers -= 1
+            taken.left_at = asyncio.get_running_loop().time()
         return task.result() if done else "binding not confirmed by the API server yet"

@@ -20,6 +20,8 @@ async def listening(
 ) -> AsyncIterator[str]:
     """Serve an application, and yield its base URL; then let requests in flight finish.
 
+    A request whose client has gone is cancelled.
+
     Args:
         app: what to serve.
         address: IP address and port; 0 for a free one.
@@ -29,7 +31,9 @@ async def listening(
     Raises:
         ConfigurationError: the port is taken, or the address is not this machine's.
     """
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=shutdown_s)
+    runner = web.AppRunner(
+        app, access_log=None, shutdown_timeout=shutdown_s, handler_cancellation=True
+    )
     await runner.setup()
     try:
         try:

@@ -1,3 +1,4 @@
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,7 @@ def shown(node: str = "", uid: str = WEB.uid) -> dict[str, Any]:
 
 async def bind(client: ScriptedClient, *claims: str) -> list[str]:
     """Bind the pod to worker-1 and return what it took."""
-    await Apply(client, lambda: 0.0).bind(WEB, "worker-1", claims)
+    await Apply(client, lambda: 0.0).bind(WEB, "worker-1", claims, lambda: True)
     return [request.verb for request in client.requests]
 
 
@@ -123,6 +124,32 @@ async def test_a_binding_that_will_not_happen_is_given_up(
     assert failure.value.status == status
     assert client.script == []
     assert len(pauses) < len(client.requests)
+
+
+@pytest.mark.parametrize(
+    ("script", "verbs", "happened"),
+    [
+        pytest.param([{}], ["create"], True, id="it is sent once in any case"),
+        pytest.param([NO_ANSWER, shown("worker-1")], ["create", "get"], True, id="it happened"),
+        pytest.param([NO_ANSWER, shown()], ["create", "get"], False, id="it did not"),
+        pytest.param([NO_ANSWER, refused(404)], ["create", "get"], False, id="the pod is gone"),
+        pytest.param(
+            [NO_ANSWER, NO_ANSWER, refused(503), shown("worker-1")],
+            ["create", "get", "get", "get"],
+            True,
+            id="looked at until that is known",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("pauses")
+async def test_what_nobody_waits_for_any_more_is_looked_at_and_not_sent_again(
+    script: list[Any], verbs: list[str], *, happened: bool
+) -> None:
+    client = ScriptedClient(*script)
+    binding = Apply(client, lambda: 0.0).bind(WEB, "worker-1", (), lambda: False)
+    with nullcontext() if happened else pytest.raises(ApiError):
+        await binding
+    assert [request.verb for request in client.requests] == verbs
 
 
 async def test_pauses_between_tries_grow_up_to_some_seconds(pauses: list[float]) -> None:

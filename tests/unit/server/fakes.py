@@ -20,6 +20,7 @@ class FakeCluster:
         gate: bindings and effects wait for it.
         failure: what bindings fail with.
         on_bind: is called as soon as a binding is asked for.
+        is_wanted: whether the last of these still is.
     """
 
     def __init__(self) -> None:
@@ -31,6 +32,7 @@ class FakeCluster:
         self.gate.set()
         self.failure: Exception | None = None
         self.on_bind: Callable[[], None] = lambda: None
+        self.is_wanted: Callable[[], bool] = lambda: False
 
     async def read_pod(self, name: PodName) -> Pod:
         self.reads += 1
@@ -38,7 +40,10 @@ class FakeCluster:
             raise ApiError(404, "NotFound", f"pods {name.name} not found")
         return self.pods[name]
 
-    async def bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
+    async def bind(
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
+    ) -> None:
+        self.is_wanted = is_wanted
         self.bound.append((pod.name.name, node, claims))
         self.on_bind()
         await self.gate.wait()

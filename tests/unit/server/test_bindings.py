@@ -194,6 +194,27 @@ async def test_a_call_that_is_given_up_does_not_end_the_binding(served: Served) 
     assert len(served.cluster.bound) == 1
 
 
+async def test_a_binding_is_wanted_while_a_call_waits_for_it_and_a_moment_longer(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.show(OWNER)
+    served.cluster.gate.clear()
+    calls = [asyncio.create_task(served.bindings.bind(call("owner"))) for _ in range(2)]
+    await until_asked(served)
+    for waiting in calls:
+        assert served.cluster.is_wanted()
+        waiting.cancel()
+        await asyncio.sleep(0)
+    assert served.cluster.is_wanted()  # Its kube-scheduler may be asking again just now.
+    monkeypatch.setattr(bindings_module, "LEFT_S", 0)
+    assert not served.cluster.is_wanted()
+    again = asyncio.create_task(served.bindings.bind(call("owner")))
+    await asyncio.sleep(0)
+    assert served.cluster.is_wanted()
+    served.cluster.gate.set()
+    assert await again == ""
+
+
 async def test_a_pod_that_the_watch_has_not_shown_is_read(served: Served) -> None:
     served.cluster.pods[OWNER.name] = OWNER
     assert await served.bindings.bind(call("owner")) == ""

@@ -1,8 +1,9 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -12,12 +13,14 @@ from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Steer
 from reserver.scheduling.state import State
 from reserver.server.http import MAX_BODY_BYTES, Routes
+from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
-from tests.builders import pod, reservation
+from tests.builders import pod, requested, reservation
 from tests.unit.server.conftest import Served
 
 Client = TestClient[Any, Any]
 SEAT = reservation("r", cpu="4")
+NODE = {"Node": "worker-1"}
 
 
 class Watched:
@@ -287,3 +290,29 @@ async def test_calls_and_what_is_held_are_counted(served: Served, client: Client
         "reserver_ready 1.0",
     ):
         assert line in text.splitlines()
+
+
+async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reserver.server.bindings.LEFT_S", 0)
+    served.show(pod("owner", cpu="2"))
+    served.cluster.gate.clear()
+    routes = Routes(served.extender, Metrics(Watched(served)), lambda: served.sight.said)
+    body = json.dumps({"PodName": "owner", "PodNamespace": "shop", "PodUID": "uid-owner"} | NODE)
+    async with listening(routes.application(), ("127.0.0.1", 0), 1.0) as url:
+        address = urlsplit(url)
+        _, writer = await asyncio.open_connection(address.hostname, address.port)
+        head = f"POST /bind HTTP/1.1\r\nHost: reserver\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write((head + body).encode())
+        await _until(lambda: bool(served.cluster.bound))
+        assert served.cluster.is_wanted()
+        writer.transport.abort()
+        await _until(lambda: not served.cluster.is_wanted())
+    assert requested(served.state, "worker-1") == 2000  # Until it is known, it counts.
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - the other end of a socket says nothing
+            await asyncio.sleep(0.001)
