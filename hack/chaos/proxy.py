@@ -61,21 +61,21 @@ class Proxy:
         self._server: str = cluster["server"]
         self._tls = ssl.create_default_context(cafile=cluster["certificate-authority"])
         self._mishaps = mishaps
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._opened: Future[asyncio.AbstractEventLoop] = Future()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve()), name="proxy", daemon=True
+        )
 
     def __enter__(self) -> Self:
         """Begins to listen."""
         self._thread.start()
-        self._run(self._open())
+        self._loop = self._opened.result(timeout=30)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Breaks off what is under way."""
-        self._run(self._close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
-        self._loop.close()
 
     def write_kubeconfig(self, path: Path) -> None:
         """Writes a kubeconfig that goes through the proxy."""
@@ -96,6 +96,17 @@ class Proxy:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return future.result(timeout=30)
+
+    async def _serve(self) -> None:
+        self._ended = asyncio.Event()
+        try:
+            await self._open()
+        except OSError as exc:
+            self._opened.set_exception(exc)
+            return
+        self._opened.set_result(asyncio.get_running_loop())
+        await self._ended.wait()
+        await self._close()
 
     async def _open(self) -> None:
         self._watches = _Watches()

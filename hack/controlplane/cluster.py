@@ -128,13 +128,16 @@ class ControlPlane:
         """
         return self._running[name].alive
 
-    def start_scheduler(self, config: Path, name: str = "kube-scheduler") -> int:
+    def start_scheduler(
+        self, config: Path, name: str = "kube-scheduler", *, leader_elect: bool = False
+    ) -> int:
         """Starts a kube-scheduler and returns the port of its HTTPS /metrics once it is ready.
 
         Args:
             config: its KubeSchedulerConfiguration, complete (see `render_scheduler_config`).
-                Leader election is off, whatever it says.
             name: tells several schedulers apart: here, in `stop_scheduler` and in `logs_dir`.
+            leader_elect: whether it elects a leader as `config` says; else a restart does not wait
+                for the lease of the one before.
 
         Raises:
             StartError: it did not come up, or one of this name runs already.
@@ -142,11 +145,19 @@ class ControlPlane:
         if name in self._running:
             message = f"{name} runs already"
             raise StartError(message)
-        return start_on_free_port(partial(self._start_scheduler, config, name))
+        return start_on_free_port(
+            partial(self._start_scheduler, config, name, leader_elect=leader_elect)
+        )
 
     def stop_scheduler(self, name: str = "kube-scheduler") -> None:
         """Stops the kube-scheduler of that name."""
         stop([self._running.pop(name)])
+
+    def kill_scheduler(self, name: str) -> None:
+        """Ends the kube-scheduler of that name as a crash does: it gives up no lease."""
+        process = self._running.pop(name)
+        process.signal(signal.SIGKILL)
+        process.wait(5)
 
     def restart_apiserver(self) -> None:
         """Ends kube-apiserver and starts it again: same port, same data, same credentials."""
@@ -199,8 +210,8 @@ class ControlPlane:
         self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"))
         return port
 
-    def _start_scheduler(self, config: Path, name: str, port: int) -> int:
-        command = commands.scheduler(self._files, config, port)
+    def _start_scheduler(self, config: Path, name: str, port: int, *, leader_elect: bool) -> int:
+        command = commands.scheduler(self._files, config, port, leader_elect=leader_elect)
         self._run(name, command, lambda: self._gets(port, "/readyz"))
         return port
 

@@ -107,12 +107,12 @@ def controller_manager(files: Files) -> Command:
     ]
 
 
-def scheduler(files: Files, config: Path, port: int) -> Command:
+def scheduler(files: Files, config: Path, port: int, *, leader_elect: bool) -> Command:
     """kube-scheduler with HTTPS for /readyz and /metrics on loopback `port`."""
     return [
         files.binaries / "kube-scheduler",
         f"--config={config}",
-        "--leader-elect=false",  # a restart would wait for the lease of the one before
+        f"--leader-elect={str(leader_elect).lower()}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         f"--tls-cert-file={files.ca}",
