@@ -40,7 +40,7 @@ class Waiting:
     """A pod that was refused because of what is held for others, or because its seat was missing.
 
     Attributes:
-        pod: the pod as kube-scheduler sent it.
+        pod: the pod as kube-scheduler sent it, or as the watch has shown it since.
         names: the nodes that kube-scheduler would have taken.
         spared: the nodes on which it would have evicted pods, with their UIDs.
     """
@@ -127,6 +127,9 @@ class State:
         if before is not None and before.nominated_node != pod.nominated_node:
             self._eased(before.nominated_node)
         if not pod.node:
+            waiting = self.waiting.get(pod.uid)
+            if waiting is not None and waiting.pod.revision < pod.revision:
+                self.waiting[pod.uid] = replace(waiting, pod=pod)  # Perhaps nominated since.
             return  # An event from before a binding under way; the assumption knows better.
         self._assumed.pop(pod.uid, None)
         self.waiting.pop(pod.uid, None)

@@ -82,6 +82,15 @@ def test_a_nomination_that_somebody_else_made_is_left_alone() -> None:
     assert release(waiting(asking), 1) == (Retry(asking, attempts=1),)
 
 
+def test_a_nomination_that_was_made_after_the_refusal_is_left_alone_too() -> None:
+    asking = dataclasses.replace(pod("a", cpu="2"), revision=7)
+    state = waiting(asking)
+    nominated = dataclasses.replace(asking, nominated_node="worker-9", revision=8)
+    state.pod_seen(nominated)
+    state.pod_seen(asking)  # What a watch that is behind kube-scheduler's shows is older.
+    assert release(state, 1) == (Retry(nominated, attempts=1),)
+
+
 def test_a_pod_that_was_bound_or_deleted_or_passed_waits_no_more() -> None:
     bound, gone, passed = pod("bound", cpu="1"), pod("gone", cpu="1"), pod("passed", cpu="1")
     state = waiting(bound, gone, passed)
