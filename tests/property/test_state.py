@@ -246,6 +246,7 @@ class StateBesideApiServer(RuleBasedStateMachine):
             for watch in self.watches:
                 while self.watches[watch]:
                     self.watches[watch].popleft()()
+                    self.what_was_acknowledged_as_backed_stays_so()
             self._tidy()
         fresh = self._listed()
         for worker in WORKERS:
