@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from hack.promises import claims, holds, store, waiting
-from hack.promises.case import Case, Rules
+from hack.promises.case import Case
 from hack.promises.history import History, read_history
 from hack.promises.replay import replay
 from hack.promises.report import Kind, Report, Violation
+from hack.promises.timing import Rules
 
 __all__ = ["Kind", "Report", "Rules", "Violation", "check", "judge", "read_history"]
 
@@ -30,6 +31,7 @@ def judge(history: History, rules: Rules) -> Report:
         *holds.given_away(case),
         *(violation for forbidden, violation in seats if forbidden),
         *claims.claimed_twice(case),
+        *claims.claimed_wrongly(case),
         *claims.not_recorded(case),
         *claims.left_over(case),
         *store.reservation_lost(case),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hack.promises.case import Case, Claim
+from hack.promises.case import Case
+from hack.promises.life import Life
 from hack.promises.report import Kind, Violation
-from hack.promises.world import Life
+from hack.promises.slots import Claim
 
 
 def claimed_twice(case: Case) -> Iterator[Violation]:
@@ -14,7 +15,7 @@ def claimed_twice(case: Case) -> Iterator[Violation]:
     for life, claims in case.claims.items():
         sure = sorted((c for c in claims if c.sure), key=lambda c: c.moment)
         for index, claim in enumerate(sure):
-            others = [c for c in sure[:index] if c.pod.gone is None or c.pod.gone > claim.moment]
+            others = [c for c in sure[:index] if _keeps_its_slot(case, c, claim)]
             if len(others) >= life.entry.slots:
                 yield _about(
                     Kind.CLAIMED_TWICE,
@@ -25,17 +26,56 @@ def claimed_twice(case: Case) -> Iterator[Violation]:
                 )
 
 
-def not_recorded(case: Case) -> Iterator[Violation]:
-    """Yield the pods that landed through Reserver and do not say that they ended a reservation."""
+def _keeps_its_slot(case: Case, before: Claim, now: Claim) -> bool:
+    """Return whether a slot that a pod took was still its own when another one took one."""
+    if before.back and before.back <= now.moment:
+        return False
+    if before.pod.gone is None or before.pod.gone > now.moment or before.back:
+        return True
+    # For good, unless nobody remembers; and a successor of the same name is its heir.
+    outages = case.world.history.outages
+    forgotten = any(before.moment.at <= o.until and o.since <= now.moment.at for o in outages)
+    return before.pod.name != now.pod.name and not (forgotten and not _is_told(case, before))
+
+
+def _is_told(case: Case, claim: Claim) -> bool:
+    """Return whether a claim is written down for certain, whatever became of the pod."""
+    gone = claim.pod.gone
+    return gone is None or gone.at - claim.moment.at > case.rules.recorded_s
+
+
+def claimed_wrongly(case: Case) -> Iterator[Violation]:
+    """Yield the pods that claimed slots which were not theirs to take."""
     for pod in case.world.pods:
         if pod.binding is None or not case.decides(pod):
             continue
-        span = case.span(pod.binding)
+        span = case.timing.span(pod.binding)
+        named = {life.name for life in case.world.naming(pod)}
+        lives = [x for x in case.matches(pod, span) if x.name in pod.claims - named]
+        claim = Claim(pod, pod.binding.moment, sure=False)
+        if len({life.name for life in lives}) > 1:
+            text = f"claims a slot of {lives[1].name} as well, and is named by neither"
+            yield _about(Kind.CLAIMED_WRONGLY, lives[0], claim, text=text)
+        for life in lives:
+            if life.entry.node not in {"", pod.binding.node}:
+                text = f"claims a slot there, and landed on {pod.binding.node}"
+                yield _about(Kind.CLAIMED_WRONGLY, life, claim, text=text)
+
+
+def not_recorded(case: Case) -> Iterator[Violation]:
+    """Yield the pods that landed through Reserver and do not say that they took a slot."""
+    for pod in case.world.pods:
+        if pod.binding is None or not case.decides(pod):
+            continue
+        span, claim = case.timing.span(pod.binding), Claim(pod, pod.binding.moment, sure=False)
         for life in case.live(pod, span):
-            if str(life.place) not in pod.binding.claims:
-                claim = Claim(pod, pod.binding.moment, sure=False)
+            if life.name not in pod.claims:
                 text = "its binding says nothing of a reservation that names it"
                 yield _about(Kind.CLAIM_NOT_RECORDED, life, claim, text=text)
+        here = [life for life, node in case.offers(pod, span) if node == pod.binding.node]
+        if here and not any(life.name in pod.claims for life in case.matches(pod, span)):
+            text = "its binding says nothing of a reservation that it matches, with a slot there"
+            yield _about(Kind.CLAIM_NOT_RECORDED, here[0], claim, text=text)
 
 
 def left_over(case: Case) -> Iterator[Violation]:
@@ -45,11 +85,12 @@ def left_over(case: Case) -> Iterator[Violation]:
     for life in case.world.lives:
         if life.gone is not None or life.entry.broken:
             continue
-        claims = [c for c in case.claims.get(life, ()) if c.sure and c.pod.gone is None]
+        claims = [c for c in case.claims.get(life, ()) if c.sure and _is_told(case, c)]
         last = max(claims, key=lambda c: c.moment) if claims else None
         since_claim = history.end - max(last.moment.at, reachable) if last else 0.0
         since_expiry = history.end - max(life.expires or history.end, reachable)
-        if len(claims) >= life.entry.slots and since_claim > rules.cleaner_s:
+        is_claimed = len(claims) >= life.entry.slots and not life.entry.reusable
+        if is_claimed and since_claim > rules.cleaner_s:
             kind = Kind.CLAIM_LOST if since_claim > rules.lost_s else Kind.LEFT_OVER
             text = "still in the store though every slot is claimed"
             yield _about(kind, life, last, text=text, sums={"seconds": round(since_claim)})

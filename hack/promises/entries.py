@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from hack.promises.amounts import Amounts, amounts, duration, moment
+from hack.promises.owners import Rule, read_owners
 
 DEFAULT_TTL_S = 24 * 3600.0
 _SHORT = ("pod", "namespace", "cpu", "mem", "expire")
@@ -18,7 +19,8 @@ _LONG = ("reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli", "expir
 _SPEC_FIELDS = frozenset(
     (
         *("owners", "resources", "slots", "node", "startsAt", "expiresAt", "ttl", "policy"),
-        *("reusable", "placement", "placements"),
+        *("reusable", "placement", "placements", "preemptible", "priority"),
+        *("requestId", "origin"),
     )
 )
 
@@ -63,13 +65,17 @@ class Entry:
     Attributes:
         node: whose capacity it holds; empty for an entry that cannot be read and holds nothing, and
             for one that Reserver places.
-        owners: as ``namespace/name``.
+        owners: the pods that it names, as ``namespace/name``.
+        rules: whom else it matches.
         resources: what one slot holds.
         slots: how many pods may claim it.
+        reusable: a slot comes back when its pod goes.
         starts: unix seconds, 0 for at once.
         expires: unix seconds, None if it does not say.
         ttl_s: how long it lives from when it is seen; None for ever, or if it says `expires`.
         require: owners may land nowhere else.
+        yields_above: pods of a higher priority may take what it holds; None: none may.
+        origin: the place that claims of it name, if it was moved here from there.
         placement: where Reserver may put it, as JSON.
         placements: where it has: slots by node. Not part of what the entry says.
         broken: what is written there, if it cannot be read.
@@ -77,12 +83,16 @@ class Entry:
 
     node: str = ""
     owners: frozenset[str] = frozenset()
+    rules: frozenset[Rule] = frozenset()
     resources: Amounts = field(default_factory=dict, hash=False)
     slots: int = 1
+    reusable: bool = False
     starts: float = 0.0
     expires: float | None = None
     ttl_s: float | None = None
     require: bool = False
+    yields_above: int | None = None
+    origin: str = ""
     placement: str = ""
     placements: Parts = field(default=(), compare=False)
     broken: str = ""
@@ -153,25 +163,43 @@ def _whole(value: object) -> int:
 
 
 def _spec(document: dict[str, Any], namespace: str) -> Entry:
-    if set(document) - _SPEC_FIELDS or document.get("reusable"):
-        raise ValueError("says what is not read yet")
-    owners = [owner["pod"] for owner in document["owners"]]
+    if set(document) - _SPEC_FIELDS:
+        raise ValueError("says what is not known")
+    names, rules = read_owners(document["owners"], namespace)
     expires, ttl_s = document.get("expiresAt"), DEFAULT_TTL_S
     if "ttl" in document:
         ttl_s = duration(str(document["ttl"]))
     resources = {"pods": 1, **amounts(document["resources"])}
     node, placement = document.get("node") or "", document.get("placement")
-    if not owners or min(resources.values()) < 0 or (node and placement is not None):
-        raise ValueError("names no owner, or a node and a placement, or holds less than nothing")
+    if min(resources.values()) < 0 or (node and placement is not None):
+        raise ValueError("names a node and a placement, or holds less than nothing")
     return Entry(
         node=node,
         placement=json.dumps(placement, sort_keys=True) if placement else "",
         placements=() if node else read_parts(document.get("placements")),
-        owners=frozenset(f"{o.get('namespace') or namespace}/{o['name']}" for o in owners),
+        owners=names,
+        rules=rules,
         resources=resources,
         slots=int(document.get("slots", 1)),
+        reusable=_flag(document, "reusable"),
         starts=moment(document["startsAt"]) if document.get("startsAt") else 0.0,
         expires=None if expires is None else moment(expires),
         ttl_s=None if expires is not None else ttl_s or None,
         require=document.get("policy") == "Require",
+        yields_above=_yields_above(document),
+        origin=str(document.get("origin") or "").partition("#")[0],
     )
+
+
+def _yields_above(document: dict[str, Any]) -> int | None:
+    preemptible, priority = _flag(document, "preemptible"), document.get("priority")
+    if priority is not None and not (preemptible and isinstance(priority, int)):
+        raise ValueError("has a priority that is none, or means nothing")
+    return priority or 0 if preemptible else None
+
+
+def _flag(document: dict[str, Any], name: str) -> bool:
+    value = document.get(name, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{name}: {value!r} is neither true nor false")  # noqa: TRY004
+    return value

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from hack.promises.amounts import total
 from hack.promises.case import Case
 from hack.promises.history import Moment
+from hack.promises.life import Life
+from hack.promises.pods import Binding, Pod
 from hack.promises.report import Kind, Violation
 from hack.promises.room import fits
-from hack.promises.world import Binding, Life, Pod
+from hack.promises.timing import Span
 
 
 def given_away(case: Case) -> Iterator[Violation]:
@@ -20,18 +22,18 @@ def given_away(case: Case) -> Iterator[Violation]:
 
 
 def _taken_by(case: Case, pod: Pod, binding: Binding) -> Iterator[Violation]:
-    span = case.span(binding)
+    span = case.timing.span(binding)
     state = pod.at(binding.moment.revision) or pod.states[-1]
     held = case.held(binding.node, span, pod)
     offered = case.world.allocatable(binding.node, span.since, span.revision)
     if not held or offered is None:
         return
     taken = case.taken(binding.node, span, pod)
-    seats = [seat for seat in case.seats(pod, span) if binding.node in seat.nodes]
+    seats = list(_seats_on(case, pod, binding.node, span))
     slot = total(seat.entry.resources for seat in seats)
     for resource, wanted in state.requests.items():
         # On its seat an owner stands before what was written onto the node after it.
-        later = _later(case, held, seats) if 0 < wanted <= slot.get(resource, 0) else set()
+        later = _behind(case, held, seats) if 0 < wanted <= slot.get(resource, 0) else set()
         all_held = total(held[place] for place in held.keys() - later)
         free = offered.get(resource, 0) - taken.get(resource, 0) - all_held.get(resource, 0)
         if wanted > 0 and all_held.get(resource, 0) > 0 and free < wanted:
@@ -53,15 +55,30 @@ def _taken_by(case: Case, pod: Pod, binding: Binding) -> Iterator[Violation]:
             )
 
 
-def _later(case: Case, places: Iterable[str], seats: Iterable[Life]) -> set[str]:
-    """Return the places that may have been written, or may have started to hold, after seats."""
-    lives_at = case.world.lives_at
-    first = min(lives_at[str(seat.place)][0].written.revision for seat in seats)
-    return {
-        place
-        for place in places
-        if _turn(lives_at[place][-1]) > first or lives_at[place][-1].entry.starts > 0
-    }
+def _seats_on(case: Case, pod: Pod, node: str, span: Span) -> Iterator[Life]:
+    """Yield what a pod's slots on a node are of: all that name it, and of others what it claims."""
+    yield from (seat for seat in case.seats(pod, span) if node in seat.nodes)
+    for life in case.matches(pod, span):
+        if life.name in pod.claims and node in life.nodes:
+            yield life
+
+
+def _behind(case: Case, names: Iterable[str], seats: Iterable[Life]) -> set[str]:
+    """Return those that may stand behind seats: written later, or to start later, or they yield."""
+    called = case.world.lives_called
+    first = min(called[seat.name][0].written.revision for seat in seats)
+    are_firm = all(seat.entry.yields_above is None for seat in seats)
+    behind = set()
+    for name in names:
+        life = called[name][-1]
+        is_firm = life.entry.yields_above is None
+        if is_firm is not are_firm:
+            is_behind = are_firm
+        else:
+            is_behind = _turn(life) > first or life.entry.starts > 0
+        if is_behind:
+            behind.add(name)
+    return behind
 
 
 def _turn(life: Life) -> int:
@@ -74,29 +91,49 @@ def off_seat(case: Case) -> Iterator[tuple[bool, Violation]]:
     for pod in case.world.pods:
         if pod.binding is None or not case.is_judged(pod):
             continue
-        span = case.span(pod.binding)
+        span = case.timing.span(pod.binding)
         seats = case.seats(pod, span)
-        if len(seats) != 1 or pod.binding.node in seats[0].nodes:
-            continue
-        nodes = sorted(n for n in seats[0].nodes if case.is_placed(seats[0], n, span))
-        if nodes:
-            yield from _judge_seat(case, pod, pod.binding, seats[0], nodes[0])
+        if len(seats) == 1 and pod.binding.node not in seats[0].nodes:
+            nodes = sorted(n for n in seats[0].nodes if case.is_placed(seats[0], n, span))
+            if nodes:
+                require = seats[0].entry.require
+                yield from _judge_seat(case, pod, seats[0], nodes[0], forbidden=require)
+        yield from _off_offers(case, pod, pod.binding, span)
+
+
+def _off_offers(
+    case: Case, pod: Pod, binding: Binding, span: Span
+) -> Iterator[tuple[bool, Violation]]:
+    """Judge a pod that landed where nothing that it matches can have had a slot."""
+    matching = case.matches(pod, span)
+    if any(binding.node in life.nodes for life in matching):
+        return
+    # On each node it is offered one: which of several cannot be told.
+    on_node: dict[str, list[bool]] = {}
+    for life in matching:
+        for node in life.nodes:
+            on_node.setdefault(node, []).append(life.entry.require)
+    offers = list(case.offers(pod, span))
+    strict = [offer for offer in offers if all(on_node[offer[1]])]
+    for life, node in (strict or offers)[:1]:
+        yield from _judge_seat(case, pod, life, node, forbidden=bool(strict))
 
 
 def _judge_seat(
-    case: Case, pod: Pod, binding: Binding, seat: Life, node: str
+    case: Case, pod: Pod, seat: Life, node: str, *, forbidden: bool
 ) -> Iterator[tuple[bool, Violation]]:
-    forbidden = seat.entry.require
-    before = Moment(binding.moment.revision - 1, binding.moment.at)
-    if not forbidden and not fits(case, pod, node, before):
+    assert pod.binding is not None  # noqa: S101 - for mypy
+    moment = pod.binding.moment
+    before = Moment(moment.revision - 1, moment.at)
+    if not forbidden and not fits(case, pod, node, before, seat):
         return
     yield (
         forbidden,
         Violation(
             kind=Kind.OFF_SEAT,
-            revision=binding.moment.revision,
-            at=binding.moment.at,
-            node=binding.node,
+            revision=moment.revision,
+            at=moment.at,
+            node=pod.binding.node,
             pod=pod.name,
             entry=str(seat.place),
             sums={"seat": node},

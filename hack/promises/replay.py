@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 from hack.promises.amounts import amounts, pod_requests
-from hack.promises.entries import DEFAULT_TTL_S, Entry, Place, read_key, read_parts
+from hack.promises.gaps import ending, gap_over, gaps_of, went
 from hack.promises.history import Gap, History, Line, Moment
-from hack.promises.world import Binding, Life, Node, NodeState, Pod, PodState, World
+from hack.promises.lives import ObjectReader, StoreReader
+from hack.promises.owners import traits
+from hack.promises.pods import Binding, Pod, PodState
+from hack.promises.world import Node, NodeState, World
 
 _CLAIMS = "reserver.io/claims"
-_STAMP_SLACK_S = 3.0
-"""A ttl counts from when Reserver saw the entry, in whole seconds; we saw it a little later."""
 
 
 def replay(history: History) -> World:
@@ -30,23 +30,19 @@ def replay(history: History) -> World:
             by_uid.setdefault(line.item["metadata"]["uid"], []).append(line)
         else:
             of[line.collection].setdefault(line.name, []).append(line)
-    gaps = {name: _gaps(history, name) for name in ("pods", *of)}
+    gaps = {name: gaps_of(history, name) for name in ("pods", *of)}
     heirs = _heirs(by_uid.values())
     pods = tuple(_pod(lines, gaps["pods"], heirs.get(uid)) for uid, lines in by_uid.items())
     nodes = {name[1:]: tuple(_nodes(lines, gaps["nodes"])) for name, lines in by_node.items()}
     lives = [
         life
         for name, lines in by_configmap.items()
-        for life in _Store(name, gaps["configmaps"]).lives(lines)
+        for life in StoreReader(name, gaps["configmaps"]).lives(lines)
     ]
     for name, lines in by_object.items():
-        lives += _Object(name.partition("/")[0], gaps["reservations"]).lives(lines)
+        lives += ObjectReader(name.partition("/")[0], gaps["reservations"]).lives(lines)
     lives.sort(key=lambda life: life.written.revision)
     return World(history, pods, nodes, tuple(lives))
-
-
-def _gaps(history: History, collection: str) -> tuple[Gap, ...]:
-    return tuple(gap for gap in history.gaps if gap.collection == collection)
 
 
 # Pods
@@ -68,15 +64,20 @@ def _pod(lines: list[Line], gaps: tuple[Gap, ...], heir: Line | None) -> Pod:
     first, last = lines[0], lines[-1]
     spec, metadata = last.item["spec"], last.item["metadata"]
     living = lines[:-1] if last.kind == "DELETED" else lines
+    end = ending(lines, gaps, heir)
+    bound = (line.item for line in living or lines if line.item["spec"].get("nodeName"))
     return Pod(
         uid=metadata["uid"],
         name=first.name,
         scheduler=spec.get("schedulerName") or "default-scheduler",
         priority=spec.get("priority") or 0,
         only_capacity=_asks_for_capacity_only(spec),
+        traits=tuple({traits(line.item["metadata"]): None for line in lines}),
         states=tuple(_pod_state(line) for line in living or lines),
         binding=_binding(living, gaps),
-        gone=_gone(lines, gaps, heir),
+        claims=_claims(next(bound, last.item)),
+        gone=end[0] if end else None,
+        gone_by=end[1] if end else None,
     )
 
 
@@ -108,7 +109,7 @@ def _binding(lines: list[Line], gaps: tuple[Gap, ...]) -> Binding | None:
             continue
         moment = line.moment
         if line.kind == "LISTED":
-            gap = _gap_over(moment, gaps)
+            gap = gap_over(moment, gaps)
             if gap is None:
                 return None  # Bound before the recording began.
             before = max(before or gap.since, gap.since)
@@ -117,7 +118,6 @@ def _binding(lines: list[Line], gaps: tuple[Gap, ...]) -> Binding | None:
             moment,
             before or moment,
             node,
-            _claims(line.item),
             created=before is None,
             late=line.kind == "LISTED",
         )
@@ -145,27 +145,6 @@ def _asks_for_capacity_only(spec: Mapping[str, Any]) -> bool:
     )
 
 
-def _gap_over(moment: Moment, gaps: Iterable[Gap]) -> Gap | None:
-    over = (g for g in gaps if g.since.revision < moment.revision <= g.until.revision)
-    return next(over, None)
-
-
-def _gone(lines: list[Line], gaps: tuple[Gap, ...], heir: Line | None = None) -> Moment | None:
-    if lines[-1].kind == "DELETED":
-        return lines[-1].moment
-    last, name = lines[-1].moment.revision, lines[-1].name
-    # One that came again under its name in the gap is there after it, and yet it went.
-    until = heir.moment.revision if heir else -1
-    later = (g for g in gaps if g.since.revision >= last)
-    gap = next((g for g in later if name in g.gone or g.since.revision < until), None)
-    return _beginning(gap) if gap else None
-
-
-def _beginning(gap: Gap) -> Moment:
-    """Return when what went in a gap may have gone at the earliest: it is not counted on."""
-    return Moment(gap.since.revision + 1, gap.since.at)
-
-
 # Nodes
 
 
@@ -179,7 +158,7 @@ def _nodes(lines: list[Line], gaps: tuple[Gap, ...]) -> Iterator[Node]:
         else:
             life.append(line)
     if life:
-        yield Node(tuple(map(_node_state, life)), _gone(life, gaps))
+        yield Node(tuple(map(_node_state, life)), went(life, gaps))
 
 
 def _node_state(line: Line) -> NodeState:
@@ -192,69 +171,3 @@ def _node_state(line: Line) -> NodeState:
         "conditions": conditions,
     }
     return NodeState(line.moment, amounts(status.get("allocatable")), rest)
-
-
-# The store
-
-
-@dataclass
-class _Store:
-    """Reads the lives of one ConfigMap's entries from its versions."""
-
-    configmap: str
-    gaps: tuple[Gap, ...]
-    holds_many: ClassVar[bool] = True
-
-    def lives(self, lines: list[Line]) -> Iterator[Life]:
-        """Yield them, in the order in which they end."""
-        living: dict[Place, Life] = {}
-        for line in lines:
-            gap = _gap_over(line.moment, self.gaps) if line.kind == "LISTED" else None
-            now = {} if line.kind == "DELETED" else self._entries(line.item)
-            gone = _beginning(gap) if gap else line.moment
-            for place in [place for place in living if not _goes_on(living[place], now)]:
-                deleted = line.kind == "DELETED" and self.holds_many
-                yield replace(living.pop(place), gone=gone, deleted=deleted, in_gap=gap is not None)
-            for place, entry in now.items():
-                if place in living:
-                    living[place] = living[place].placed(entry, line.moment)
-                else:
-                    life = Life(place, entry, entry, line.moment)
-                    living[place] = life.placed(entry, line.moment)
-        end = _gone(lines, self.gaps)
-        yield from (replace(life, gone=end, in_gap=end is not None) for life in living.values())
-
-    def _entries(self, item: Mapping[str, Any]) -> dict[Place, Entry]:
-        entries: dict[Place, Entry] = {}
-        for key, text in (item.get("data") or {}).items():
-            entries |= read_key(self.configmap, key, text)
-        return entries
-
-
-class _Object(_Store):
-    """Reads the lives of what stood in one Reservation, as the only key of its namespace's store.
-
-    Its place is ``namespace/name``; one that is deleted is an entry that is removed.
-    """
-
-    holds_many = False
-
-    def _entries(self, item: Mapping[str, Any]) -> dict[Place, Entry]:
-        entries = read_key(self.configmap, item["metadata"]["name"], json.dumps(item.get("spec")))
-        parts = read_parts((item.get("status") or {}).get("placements"))
-        return {
-            place: entry if entry.node else replace(entry, placements=parts)
-            for place, entry in entries.items()
-        }
-
-
-def _goes_on(life: Life, now: Mapping[Place, Entry]) -> bool:
-    """Return whether the same reservation stands there now, perhaps with its ttl resolved."""
-    after = now.get(life.place)
-    if after is None or after == life.entry:
-        return after is not None
-    if life.entry.expires is not None or life.entry.ttl_s is None or after.expires is None:
-        return False
-    resolved = replace(life.entry, expires=after.expires, ttl_s=None)
-    earliest = life.written.at + (life.entry.ttl_s or DEFAULT_TTL_S) - _STAMP_SLACK_S
-    return resolved == after and after.expires >= earliest

@@ -14,6 +14,7 @@ class Kind(StrEnum):
 
     GIVEN_AWAY = "given away"
     CLAIMED_TWICE = "claimed twice"
+    CLAIMED_WRONGLY = "claimed wrongly"
     CLAIM_NOT_RECORDED = "claim not recorded"
     CLAIM_LOST = "claim lost"
     RESERVATION_LOST = "reservation lost"

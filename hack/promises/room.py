@@ -7,17 +7,26 @@ from collections.abc import Iterator
 from hack.promises.amounts import Amounts, total
 from hack.promises.case import Case
 from hack.promises.history import Moment
-from hack.promises.world import Life, Pod
+from hack.promises.life import Life
+from hack.promises.pods import Pod
 
 
-def fits(case: Case, pod: Pod, node: str, moment: Moment) -> bool:
-    """Return whether a pod fits on a node beside all that may be there or may be held."""
+def fits(case: Case, pod: Pod, node: str, moment: Moment, seat: Life | None = None) -> bool:
+    """Return whether a pod fits on a node beside all that may be there or may be held.
+
+    Args:
+        case: what happened.
+        pod: the pod.
+        node: the node.
+        moment: when.
+        seat: an entry that has a slot for it there, though it does not name it.
+    """
     world, revision = case.world, moment.revision
     state = pod.at(revision)
     offered = world.allocatable(node, moment.at, revision)
     if state is None or offered is None:
         return False
-    used = total([*_others(case, pod, node, revision), *_holds(case, pod, node, moment)])
+    used = total([*_others(case, pod, node, revision), *_holds(case, pod, node, moment, seat)])
     return all(
         offered.get(resource, 0) - used.get(resource, 0) >= wanted
         for resource, wanted in state.requests.items()
@@ -35,20 +44,27 @@ def _others(case: Case, pod: Pod, node: str, revision: int) -> Iterator[Amounts]
             yield now.requests
 
 
-def _holds(case: Case, pod: Pod, node: str, moment: Moment) -> Iterator[Amounts]:
+def _holds(case: Case, pod: Pod, node: str, moment: Moment, seat: Life | None) -> Iterator[Amounts]:
     """Yield what entries may hold for others; also one that was written a moment ago."""
     for life in case.world.lives_on.get(node, ()):
-        if life.stands(moment.revision) and ended(case, life) > moment.at:
-            slots = life.most_on(node) - (pod.name in life.entry.owners)
+        if life.stands(moment.revision) and ended(case, life, moment.at) > moment.at:
+            slots = life.most_on(node) - (life.names(pod) or life == seat)
             yield {name: amount * slots for name, amount in life.entry.resources.items()}
 
 
-def ended(case: Case, life: Life) -> float:
-    """Return when an entry certainly stopped holding, unix seconds; infinite if it did not."""
+def ended(case: Case, life: Life, at: float) -> float:
+    """Return when an entry certainly stopped holding, unix seconds; infinite if it did not.
+
+    Args:
+        case: what happened.
+        life: the entry.
+        at: slots that may have come back by then do not count as taken; unix seconds.
+    """
     ends = [life.gone.at if life.gone else float("inf")]
     if life.expires is not None:
         ends.append(life.expires)
-    claims = sorted(c.moment.at for c in case.claims.get(life, ()) if c.sure)
+    sure = (claim for claim in case.claims.get(life, ()) if claim.sure)
+    claims = sorted(c.moment.at for c in sure if c.back is None or c.back.at > at)
     if len(claims) >= life.entry.slots:
         ends.append(claims[life.entry.slots - 1])
     return min(ends)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from hack.promises.case import Case
 from hack.promises.entries import Entry, Place, read_key
 from hack.promises.history import Write
+from hack.promises.life import Life
 from hack.promises.report import Kind, Violation
-from hack.promises.world import Life
 
 
 def reservation_lost(case: Case) -> Iterator[Violation]:
@@ -22,6 +22,7 @@ def reservation_lost(case: Case) -> Iterator[Violation]:
             continue
         if (
             _is_over(case, life)
+            or _is_moved(case, life)
             or _may_be_claimed_unseen(case, life)
             or any(_explains(case, write, life) for write in manager)
         ):
@@ -44,13 +45,21 @@ def _is_over(case: Case, life: Life) -> bool:
         return True
     claims = case.claims.get(life, ())
     before = {c.pod.uid for c in claims if c.moment.revision < life.gone.revision}
-    return bool(life.entry.owners) and len(before) >= life.entry.slots
+    is_claimed = len(before) >= life.entry.slots and not life.entry.reusable
+    return is_claimed and not life.entry.broken
+
+
+def _is_moved(case: Case, life: Life) -> bool:
+    """Return whether the same stood elsewhere when an entry went, moved there from its place."""
+    assert life.gone is not None  # noqa: S101 - for mypy
+    same = case.world.lives_called[life.name]
+    return any(x.place != life.place and x.stands(life.gone.revision) for x in same)
 
 
 def _may_be_claimed_unseen(case: Case, life: Life) -> bool:
-    """Return whether its owner may have come and gone while no pods were seen."""
+    """Return whether its owners may have come and gone while no pods were seen."""
     assert life.gone is not None  # noqa: S101 - for mypy
-    return any(
+    return not life.entry.reusable and any(
         gap.collection == "pods"
         and gap.since.revision < life.gone.revision
         and life.written.revision <= gap.until.revision
@@ -66,7 +75,7 @@ def _explains(case: Case, write: Write, life: Life) -> bool:
     return (
         (write.configmap, write.key) == life.place[:2]
         and write.item in {"", life.place.item}
-        and life.gone.at - slack <= write.at <= case.latest(life.gone.at) + slack
+        and life.gone.at - slack <= write.at <= case.timing.latest(life.gone.at) + slack
         and write.at >= life.written.at - slack
         and not (write.op == "put" and _entries(write).get(life.place) in {life.entry, life.put})
     )

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from hack.promises.case import Case
 from hack.promises.history import Moment
+from hack.promises.life import ENDLESS
+from hack.promises.pods import Pod
 from hack.promises.report import Kind, Violation
 from hack.promises.room import ended, fits
-from hack.promises.world import ENDLESS, Pod
 
 _NAMED = re.compile(r"held by reservation ([^\s,]+)")
 
@@ -70,9 +71,9 @@ def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
             for life in case.world.lives_at.get(wait.place, ())
             if life.written.revision <= moment.revision
         ]
-        over = max((ended(case, life) for life in lives), default=float("inf"))
+        over = max((ended(case, life, moment.at) for life in lives), default=float("inf"))
         # The refusal took its time to be written, as the end of the hold did to be seen.
-        if over < case.earliest(moment.at) - case.rules.grace_s:
+        if over < case.timing.earliest(moment.at) - case.rules.grace_s:
             late = {"seconds": round(moment.at - over, 1)}
             text = "refused because of a reservation that was over"
             yield _stale(wait, moment, lives[-1].node, late, text)
@@ -84,7 +85,7 @@ def _waited_too_long(case: Case, wait: Wait) -> Iterator[Violation]:
     if not lives or not wait.said or not wait.pod.only_capacity:
         return
     outages = [o.until for o in case.world.history.outages if o.since <= wait.end]
-    start = max([wait.said[0].at, *outages, *(ended(case, life) for life in lives)])
+    start = max([wait.said[0].at, *outages, *(ended(case, life, wait.end) for life in lives)])
     node = lives[-1].node
     if wait.end - start > case.rules.patience_s and _fits(case, wait.pod, node, start, wait.end):
         waited = {"seconds": round(wait.end - start, 1)}
@@ -96,7 +97,7 @@ def _fits(case: Case, pod: Pod, node: str, start: float, end: float) -> bool:
     """Return whether a pod certainly would have fitted on a node at every moment of a time."""
     world, history = case.world, case.world.history
     first, last = history.revision_at(start), history.revision_at(end)
-    if any(life.stands(first) for life in world.naming.get(pod.name, ())):
+    if any(life.stands(first) for life in world.owned.get(pod.uid, ())):
         return False  # It waits for a seat of its own.
     before = pod.states[0].moment.at
     rests = [repr(state.rest) for state in world.node_states(node, before, last)]

@@ -58,10 +58,25 @@ class Tape:
         body = {"metadata": {"name": name}, "spec": {}, "status": {"allocatable": offered}}
         self._write("nodes", f"/{name}", body)
 
-    def pod(self, name: str, cpu: str = "1", **spec: Any) -> None:
+    def pod(
+        self,
+        name: str,
+        cpu: str = "1",
+        *,
+        maker: str = "",
+        labels: Mapping[str, str] | None = None,
+        **spec: Any,
+    ) -> None:
+        """Write a pod; `maker` is the ReplicaSet that looks after it."""
         requests = {"requests": {"cpu": cpu}}
+        metadata: dict[str, Any] = {"name": name, "namespace": "shop"}
+        metadata["uid"] = f"{name}-{self.revision}"
+        if maker:
+            other = {"kind": "ReplicaSet", "name": "other"}
+            reference = {"kind": "ReplicaSet", "name": maker, "controller": True}
+            metadata["ownerReferences"] = [other, reference]
         body = {
-            "metadata": {"name": name, "namespace": "shop", "uid": f"{name}-{self.revision}"},
+            "metadata": {**metadata, "labels": dict(labels or {})},
             "spec": {
                 "schedulerName": SCHEDULER,
                 "containers": [{"name": "main", "resources": requests}],
@@ -83,6 +98,11 @@ class Tape:
     def land(self, name: str, node: str, *claims: str, **pod: Any) -> None:
         self.pod(name, **pod)
         self.bind(name, node, *claims)
+
+    def label(self, name: str, **labels: str) -> None:
+        body = self._objects["pods", f"shop/{name}"]
+        body["metadata"]["labels"] = labels
+        self._write("pods", f"shop/{name}", body)
 
     def refuse(self, name: str, *places: str) -> None:
         held = [f"1 held by reservation {place}" for place in places]

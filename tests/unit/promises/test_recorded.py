@@ -153,10 +153,21 @@ def _an_owner_elsewhere(recording: Recording) -> None:
             item["spec"]["nodeName"] = "w-4"
 
 
+def _a_claim_of_a_seat_elsewhere(recording: Recording) -> None:
+    named = "- pod:\n    name: owner-0\n    namespace: shop\n"
+    no_label = "{key: app, operator: DoesNotExist}"
+    matched = f"- selector:\n    namespace: shop\n    matchExpressions: [{no_label}]\n"
+    recording.rewrite(named, matched)
+    for item in recording.pod("owner-0"):
+        if item["spec"].get("nodeName"):
+            item["spec"]["nodeName"] = "w-4"
+
+
 CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_a_stranger_takes_more, Kind.GIVEN_AWAY),
     (_the_hold_was_larger, Kind.GIVEN_AWAY),
     (_a_second_claim, Kind.CLAIMED_TWICE),
+    (_a_claim_of_a_seat_elsewhere, Kind.CLAIMED_WRONGLY),
     (_no_claim_on_the_pod, Kind.CLAIM_NOT_RECORDED),
     (_a_claim_that_ended_nothing, Kind.CLAIM_LOST),
     (_a_claim_not_cleaned, Kind.LEFT_OVER),

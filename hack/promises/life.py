@@ -1,0 +1,116 @@
+"""An entry of the store over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hack.promises.entries import Entry, Parts, Place
+from hack.promises.history import Moment
+from hack.promises.owners import Traits
+from hack.promises.pods import Pod
+
+ENDLESS = 2**63
+"""After every revision."""
+
+
+@dataclass(frozen=True)
+class Life:
+    """An entry of the store from the write that put it there to the write that removed it.
+
+    Attributes:
+        place: where.
+        entry: what it says.
+        put: what was written; differs from `entry` once its ttl is resolved.
+        written: when it was there for the first time.
+        gone: when it may have gone at the earliest; None while it stands.
+        in_gap: it went while nobody showed us.
+        deleted: the whole ConfigMap went.
+        moves: where Reserver has placed it, if it names no node, and since when each time.
+    """
+
+    place: Place
+    entry: Entry
+    put: Entry
+    written: Moment
+    gone: Moment | None = None
+    in_gap: bool = False
+    deleted: bool = False
+    moves: tuple[tuple[Moment, Parts], ...] = ()
+
+    def placed(self, now: Entry, moment: Moment) -> Life:
+        """Return it as it is written at a moment, perhaps as placed elsewhere."""
+        before = self.moves[-1][1] if self.moves else ()
+        if now.placements == before:
+            return replace(self, entry=now)
+        return replace(self, entry=now, moves=(*self.moves, (moment, now.placements)))
+
+    @property
+    def name(self) -> str:
+        """What claims of it say: its place, or the one that it was moved from."""
+        return self.entry.origin or str(self.place)
+
+    @property
+    def node(self) -> str:
+        """Return its node, or the first where it was placed last; empty if there is none."""
+        last = self.moves[-1][1] if self.moves else ()
+        return self.entry.node or (last[0][0] if last else "")
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """Return all nodes where it ever was."""
+        if self.entry.node:
+            return frozenset({self.entry.node})
+        return frozenset(node for _, parts in self.moves for node, _ in parts)
+
+    def most_on(self, node: str) -> int:
+        """Return the most slots that it ever had on a node."""
+        if self.entry.node:
+            return self.entry.slots if node == self.entry.node else 0
+        return max((dict(parts).get(node, 0) for _, parts in self.moves), default=0)
+
+    def least_on(self, node: str, since: float, revision: int) -> tuple[int, float]:
+        """Return the fewest slots that it had on a node from a time to a revision, and since when.
+
+        Args:
+            node: the node.
+            since: unix seconds.
+            revision: the last one.
+        """
+        if self.entry.node:
+            return (self.entry.slots if node == self.entry.node else 0), self.written.at
+        before = [move for move in self.moves if move[0].at <= since]
+        after = [m for m in self.moves if m[0].at > since and m[0].revision <= revision]
+        if not before:
+            return 0, since
+        slots = (dict(parts).get(node, 0) for _, parts in (before[-1], *after))
+        return min(slots), before[-1][0].at
+
+    def names(self, pod: Pod) -> bool:
+        """Return whether a pod is an owner by its name."""
+        return pod.name in self.entry.owners
+
+    def may_be_of(self, pod: Pod) -> bool:
+        """Return whether a pod ever was an owner."""
+        return self.names(pod) or any(map(self._matches, pod.traits))
+
+    def is_of(self, pod: Pod) -> bool:
+        """Return whether a pod was an owner all the time."""
+        return self.names(pod) or all(map(self._matches, pod.traits))
+
+    def _matches(self, traits: Traits) -> bool:
+        return any(rule.matches(traits) for rule in self.entry.rules)
+
+    @property
+    def expires(self) -> float | None:
+        """Return when it stops holding, unix seconds; None for never."""
+        if self.entry.expires is not None or self.entry.ttl_s is None:
+            return self.entry.expires
+        return self.written.at + self.entry.ttl_s
+
+    def stands(self, revision: int) -> bool:
+        """Return whether it is in the store at a revision."""
+        return self.written.revision <= revision < (self.gone.revision if self.gone else ENDLESS)
+
+    def touches(self, since: float, revision: int) -> bool:
+        """Return whether it stood at some time from `since` (unix seconds) to a revision."""
+        return self.written.revision <= revision and (self.gone is None or self.gone.at >= since)

@@ -1,0 +1,121 @@
+"""Who may claim an entry: pods by name, by what made them, by their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+_FIELDS = frozenset(("pod", "controller", "selector"))
+_WITH_VALUES = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
+
+
+class Maker(NamedTuple):
+    """What made a pod and looks after it: its controlling ownerReference; empty without one."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class Traits(NamedTuple):
+    """What tells whose a pod is; labels may change while it lives."""
+
+    namespace: str
+    name: str
+    maker: Maker = Maker()
+    labels: frozenset[tuple[str, str]] = frozenset()
+
+
+class Term(NamedTuple):
+    """One demand of a selector (apimachinery/pkg/labels/selector.go)."""
+
+    key: str
+    operator: str
+    values: frozenset[str]
+
+    def allows(self, value: str | None) -> bool:
+        """Return whether a label may have this value; None: there is no such label."""
+        if self.operator == "Exists":
+            return value is not None
+        if self.operator == "DoesNotExist":
+            return value is None
+        return (value in self.values) is (self.operator == "In")
+
+
+class Rule(NamedTuple):
+    """One owner that is more than a pod's name; empty parts demand nothing."""
+
+    namespace: str
+    name: str = ""
+    maker: Maker = Maker()
+    terms: frozenset[Term] = frozenset()
+
+    def matches(self, pod: Traits) -> bool:
+        """Return whether a pod meets all that it demands."""
+        if self.namespace != pod.namespace or self.name not in {"", pod.name}:
+            return False
+        labels = dict(pod.labels)
+        return self.maker in {Maker(), pod.maker} and all(
+            term.allows(labels.get(term.key)) for term in self.terms
+        )
+
+
+def traits(metadata: Mapping[str, Any]) -> Traits:
+    """Return what a pod's metadata says of whose it is."""
+    references = metadata.get("ownerReferences") or ()
+    makers = (Maker(one["kind"], one["name"]) for one in references if one.get("controller"))
+    labels = frozenset((metadata.get("labels") or {}).items())
+    return Traits(metadata["namespace"], metadata["name"], next(makers, Maker()), labels)
+
+
+def read_owners(
+    written: list[dict[str, Any]], namespace: str
+) -> tuple[frozenset[str], frozenset[Rule]]:
+    """Return the pods that owners name, as ``namespace/name``, and what all others demand.
+
+    Args:
+        written: ``owners`` of an entry.
+        namespace: of pods, where an owner does not say it.
+
+    Raises:
+        ValueError: it is not as docs/reservations.md has it; or TypeError, KeyError,
+            AttributeError, if it has other shapes.
+    """
+    rules = [_rule(owner, namespace) for owner in written]
+    if not rules:
+        raise ValueError("names no owner")
+    named = {rule for rule in rules if rule == Rule(rule.namespace, rule.name)}
+    names = frozenset(f"{rule.namespace}/{rule.name}" for rule in named)
+    return names, frozenset(rules) - named
+
+
+def _rule(owner: Mapping[str, Any], namespace: str) -> Rule:
+    parts = {name: part for name, part in owner.items() if part is not None}
+    spaces = {_text(part["namespace"]) for part in parts.values() if part.get("namespace")}
+    if not parts or parts.keys() - _FIELDS or len(spaces) > 1:
+        raise ValueError(f"{owner!r} says nobody, or what is not known, or two namespaces")
+    pod, controller, selector = (parts.get(name) for name in ("pod", "controller", "selector"))
+    return Rule(
+        spaces.pop() if spaces else namespace,
+        _text(pod["name"]) if pod else "",
+        Maker(_text(controller["kind"]), _text(controller["name"])) if controller else Maker(),
+        frozenset() if selector is None else _terms(selector),
+    )
+
+
+def _terms(selector: Mapping[str, Any]) -> frozenset[Term]:
+    equal = (selector.get("matchLabels") or {}).items()
+    terms = {Term(key, "In", frozenset({str(value)})) for key, value in equal}
+    for expression in selector.get("matchExpressions") or ():
+        operator, values = expression["operator"], frozenset(expression.get("values") or ())
+        if _WITH_VALUES[operator] is not bool(values):
+            raise ValueError(f"{operator} does not go with {sorted(values)}")
+        terms.add(Term(expression["key"], operator, values))
+    if not terms:
+        raise ValueError("matches every pod")
+    return frozenset(terms)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{value!r} is not a name")
+    return value

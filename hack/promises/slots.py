@@ -1,0 +1,75 @@
+"""Who took slots of which entry, and when they came back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hack.promises.history import Moment
+from hack.promises.life import Life
+from hack.promises.pods import Pod
+from hack.promises.timing import Span, Timing
+from hack.promises.world import World
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A slot that a pod took.
+
+    Attributes:
+        pod: which.
+        moment: when.
+        sure: nothing else can be meant; otherwise Reserver may have seen it so or so.
+        back: when the slot may have come back at the earliest; None for never.
+        back_by: when it certainly had.
+    """
+
+    pod: Pod
+    moment: Moment
+    sure: bool
+    back: Moment | None = None
+    back_by: Moment | None = None
+
+
+def claims(world: World, timing: Timing) -> Mapping[Life, tuple[Claim, ...]]:
+    """Return who took slots of each entry, or may have."""
+    found: dict[Life, list[Claim]] = {}
+    for pod in world.pods:
+        for life, moment, sure in _claimed(pod, world, timing):
+            ends = (pod.gone, pod.gone_by) if life.entry.reusable else (None, None)
+            back, back_by = (_first(end, pod.done if life.entry.reusable else None) for end in ends)
+            found.setdefault(life, []).append(Claim(pod, moment, sure, back, back_by))
+    return {life: tuple(claims) for life, claims in found.items()}
+
+
+def _first(*moments: Moment | None) -> Moment | None:
+    return min((moment for moment in moments if moment), default=None)
+
+
+def _claimed(pod: Pod, world: World, timing: Timing) -> Iterator[tuple[Life, Moment, bool]]:
+    """Yield what a pod took, when, and whether that is sure."""
+    # It ends those that name it wherever it lands; of the others it takes what it says.
+    lives = [x for x in world.owned.get(pod.uid, ()) if x.names(pod) or x.name in pod.claims]
+    if pod.binding is None:
+        if pod.states[0].node:  # Bound before the recording began.
+            yield from ((x, pod.states[0].moment, False) for x in lives if x.name in pod.claims)
+        return
+    span, moment = timing.span(pod.binding), pod.binding.moment
+    claimed: list[Life] = []
+    for life in lives:
+        stood = life.written.at <= span.until and not (life.gone and life.gone.at < span.since)
+        again = any((c.place, c.entry) == (life.place, life.entry) for c in claimed)
+        if again and (pod.gone is None or pod.gone.at >= life.written.at):
+            # The same reservation, written again while its claim stands on the pod.
+            yield life, max(moment, life.written), False
+        elif stood:
+            claimed.append(life)
+            yield life, moment, _is_sure(life, pod, world, span)
+
+
+def _is_sure(life: Life, pod: Pod, world: World, span: Span) -> bool:
+    """Return whether a pod says that it claimed an entry, and can have meant no other."""
+    if life.name not in pod.claims or not life.is_of(pod):
+        return False
+    lives = world.lives_called[life.name]
+    return [x for x in lives if x.touches(span.since, span.revision)] == [life]
