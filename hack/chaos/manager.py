@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import random
 import threading
 import time
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
+from hack.chaos.agenda import Agenda
 from hack.chaos.book import Book, Hold, SeenPod
 from hack.chaos.forms import FORMS, Terms
 from hack.chaos.pods import Pods
@@ -22,8 +22,6 @@ _LOOK_AGAIN = 0.1  # seconds
 _EDITED = 0.3  # share of the reservations
 _STEP = 250  # millicores
 _REQUIRED = 0.3  # share of the reservations in the spec form whose owners may land nowhere else
-
-Action = Callable[[], None]
 
 
 class Writer:
@@ -39,45 +37,27 @@ class Writer:
     ) -> None:
         self._name = name
         self._rng = random.Random(seed)  # noqa: S311
-        self._scale = scale
         self._book = book
         self._store = store
         self._pods = pods
-        self._due: list[tuple[float, int, Action]] = []
         self._sequence = count(1)
-        self._left = scale.reservations // 2
+        self._agenda = Agenda(self._rng, scale.reservations // 2, _PACE * scale.seconds)
 
     def write(self, stop: threading.Event) -> None:
         """Writes all its reservations and sees each to its end; stopped, it begins no more."""
-        pause = _PACE * self._scale.seconds / self._left
-        next_one = time.time()
-        while True:
-            now = time.time()
-            if stop.is_set():
-                self._left = 0
-            if self._due and self._due[0][0] <= now:
-                heapq.heappop(self._due)[2]()
-            elif self._left and next_one <= now:
-                next_one = now + pause * self._rng.uniform(0.3, 1.7)
-                self._begin()
-            elif self._left or self._due:
-                wake = min([next_one] * bool(self._left) + [due[0] for due in self._due[:1]])
-                time.sleep(min(_LOOK_AGAIN, max(0.0, wake - now)))
-            else:
-                return
+        self._agenda.work(self._begin, stop)
 
-    def _begin(self) -> None:
-        """Writes a reservation, if there is room for one of some size."""
-        number = next(self._sequence)
+    def _begin(self) -> bool:
+        """Writes a reservation; False if there is no room for one of some size."""
         size = self._rng.choice(POD_CPU)
         for cpu in sorted({each for each in POD_CPU if each <= size}, reverse=True):
             node = self._book.find_room(self._rng, cpu)
             if node is not None:
                 fates = self._fates()
                 (fate,) = self._rng.choices(list(fates), weights=list(fates.values()))
-                fate(f"{self._name}-{number}", node, cpu)
-                self._left -= 1
-                return
+                fate(f"{self._name}-{next(self._sequence)}", node, cpu)
+                return True
+        return False
 
     def _fates(self) -> dict[Callable[[str, str, int], None], int]:
         """Each fate with how often it comes in a hundred."""
@@ -94,8 +74,8 @@ class Writer:
         if hold is None:
             return
         if self._rng.random() < _EDITED:
-            self._after(0.2, 1, lambda: self._edit(hold))
-        self._after(0.1, 6 + 2 * self._book.grace_s, lambda: self._arrive(hold, cpu))
+            self._agenda.after(0.2, 1, lambda: self._edit(hold))
+        self._agenda.after(0.1, 6 + 2 * self._book.grace_s, lambda: self._arrive(hold, cpu))
 
     def _owner_moves(self, name: str, node: str, cpu: int) -> None:
         bound = [pod for pod in self._book.pods() if pod.node and pod.name.startswith("fill-")]
@@ -106,7 +86,7 @@ class Writer:
             return self._owner_arrives(name, node, cpu)
         hold = self._add(pod.name, node, cpu, _LONG)
         if hold is not None:
-            self._after(0.5, 4 + self._book.grace_s, lambda: self._evict(pod, hold, cpu))
+            self._agenda.after(0.5, 4 + self._book.grace_s, lambda: self._evict(pod, hold, cpu))
         return None
 
     def _expires(self, name: str, node: str, cpu: int) -> None:
@@ -115,14 +95,14 @@ class Writer:
         if hold is None:
             return
         if self._rng.random() < _EDITED:
-            self._after(0.2, 1.5, lambda: self._postpone(hold, self._rng.randint(1, 8)))
-        self._after(seconds + 9, seconds + 10, lambda: self._arrive(hold, cpu))
+            self._agenda.after(0.2, 1.5, lambda: self._postpone(hold, self._rng.randint(1, 8)))
+        self._agenda.after(seconds + 9, seconds + 10, lambda: self._arrive(hold, cpu))
 
     def _is_removed(self, name: str, node: str, cpu: int) -> None:
         hold = self._add(name, node, cpu, _LONG)
         if hold is not None:
-            self._after(1, 10, lambda: self._remove(hold))
-            self._after(10, 12, lambda: self._arrive(hold, cpu))
+            self._agenda.after(1, 10, lambda: self._remove(hold))
+            self._agenda.after(10, 12, lambda: self._arrive(hold, cpu))
 
     def _stays(self, name: str, node: str, cpu: int) -> None:
         self._add(name, node, cpu, _LONG)
@@ -180,9 +160,4 @@ class Writer:
         if self._book.pod(hold.terms.owner) is None:
             self._arrive(hold, cpu)
         else:
-            self._after(_LOOK_AGAIN, _LOOK_AGAIN, lambda: self._when_gone(hold, cpu))
-
-    def _after(self, least: float, most: float, action: Action) -> None:
-        """Does something after so many seconds."""
-        at = time.time() + self._rng.uniform(least, most)
-        heapq.heappush(self._due, (at, next(self._sequence), action))
+            self._agenda.after(_LOOK_AGAIN, _LOOK_AGAIN, lambda: self._when_gone(hold, cpu))

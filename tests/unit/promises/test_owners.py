@@ -54,9 +54,9 @@ def term(key: str, operator: str, *values: str) -> dict[str, Any]:
     ],
 )
 def test_whom_an_owner_matches(owner: dict[str, Any], matches: str) -> None:
-    made = {"ownerReferences": [{"kind": "ReplicaSet", "name": "web-1", "controller": True}]}
+    made: dict[str, Any] = {"ownerReferences": [{"kind": "ReplicaSet", "name": "web-1", "controller": True}]}
     adopted = {"ownerReferences": [{"kind": "ReplicaSet", "name": "web-1"}]}
-    pods = {
+    pods: dict[str, dict[str, Any]] = {
         "plain": adopted,
         "labelled": {"labels": WEB},
         "made": made,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -158,7 +159,7 @@ def test_an_owner_stands_before_what_yields_and_not_the_other_way_round(tape: Ta
         {"reusable": 1},
     ],
 )
-def test_what_makes_no_sense_breaks_the_entry(tape: Tape, more: dict[str, object]) -> None:
+def test_what_makes_no_sense_breaks_the_entry(tape: Tape, more: dict[str, Any]) -> None:
     tape.put("seats", tape.entry("owner", **more))
     assert tape.report().counts["broken entries"] == 1
 

@@ -1,0 +1,57 @@
+"""What a thread has to do, and when."""
+
+from __future__ import annotations
+
+import heapq
+import random
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+
+_LOOK_AGAIN = 0.1  # seconds
+
+Action = Callable[[], None]
+
+
+class Agenda:
+    """What one thread has to do, and when; it belongs to that thread.
+
+    Args:
+        rng: for whatever is random.
+        times: how often new work is begun.
+        seconds: in how long, roughly.
+    """
+
+    def __init__(self, rng: random.Random, times: int, seconds: float) -> None:
+        self._rng = rng
+        self._left = times
+        self._pause = seconds / times if times else 0.0
+        self._due: list[tuple[float, int, Action]] = []
+        self._sequence = count()
+
+    def after(self, least: float, most: float, action: Action) -> None:
+        """Does something after so many seconds."""
+        at = time.time() + self._rng.uniform(least, most)
+        heapq.heappush(self._due, (at, next(self._sequence), action))
+
+    def work(self, begin: Callable[[], bool], stop: threading.Event) -> None:
+        """Begins all there is to begin, and does all that follows; stopped, it begins no more.
+
+        What could not be begun (False) is tried again.
+        """
+        next_one = time.time()
+        while True:
+            now = time.time()
+            if stop.is_set():
+                self._left = 0
+            if self._due and self._due[0][0] <= now:
+                heapq.heappop(self._due)[2]()
+            elif self._left and next_one <= now:
+                next_one = now + self._pause * self._rng.uniform(0.3, 1.7)
+                self._left -= begin()
+            elif self._left or self._due:
+                wake = min([next_one] * bool(self._left) + [due[0] for due in self._due[:1]])
+                time.sleep(min(_LOOK_AGAIN, max(0.0, wake - now)))
+            else:
+                return
