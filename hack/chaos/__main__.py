@@ -63,6 +63,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=100, help="of 8 CPUs each")
     parser.add_argument("--pods", type=int, default=2000, help="created during a storm")
     parser.add_argument("--reservations", type=int, default=300, help="written during a storm")
+    parser.add_argument("--groups", type=int, default=60, help="of pods, reserved for as well")
     parser.add_argument("--minutes", type=float, default=1.3, help="that each storm lasts at least")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))  # noqa: S311
     parser.add_argument("--faults", default=",".join(RUNS), help="the runs (default: all of them)")
@@ -79,6 +80,7 @@ def _run(run: str, options: argparse.Namespace, folder: Path, console: Console) 
         nodes=options.nodes,
         pods=options.pods,
         reservations=options.reservations,
+        groups=options.groups,
         seconds=options.minutes * 60,
         longest_seconds=_LONGER * options.minutes * 60,
         strikes=_STRIKES_OF_ALL if run == "all" else _STRIKES,

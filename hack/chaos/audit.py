@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
-
-import yaml
+from typing import Self
 
 from hack.chaos.api import Api
 from hack.chaos.book import Book, Hold
-from hack.chaos.forms import LIST_STORE, OBJECT_STORE, SPEC_STORE
+from hack.chaos.group_audit import GroupRemains
+from hack.chaos.groups import Groups
 from hack.chaos.replicas import Replicas
-from hack.chaos.store import objects_path, owner_of, path_of
+from hack.chaos.standing import standing
 
 
 @dataclass(frozen=True)
@@ -56,12 +54,14 @@ class Remains:
     """What stands in the stores against what the manager wants to stand there.
 
     Attributes:
-        entries: how many there are that have not expired, others' included.
-        held: how many reservations are active, says reserver.
+        entries: how many there are for pods that they name and that have not expired, others'
+            included.
+        held: how many reservations are active besides those for groups, says reserver.
         lost: owners whose reservation is gone though nothing ended it.
         leaked: owners who landed, but whose reservation still stands.
         forgotten: the same, where the pod is gone, and with it the claim that was on it.
         unseen: the same, where reserver may have seen the reservation only after they had landed.
+        groups: of those for groups.
     """
 
     entries: int
@@ -70,22 +70,27 @@ class Remains:
     leaked: tuple[str, ...]
     forgotten: tuple[str, ...]
     unseen: tuple[str, ...]
+    groups: GroupRemains
 
     @classmethod
-    def of(cls, api: Api, book: Book, namespace: str, reserver: Replicas) -> Self:
+    def of(cls, api: Api, book: Book, groups: Groups, namespace: str, reserver: Replicas) -> Self:
         """Compares; call it when the manager writes no more."""
-        found = list(_owners(api))
-        mine = {name for space, name in found if space == namespace}
+        found = list(standing(api))
+        owners = [each.owner for each in found if each.owner]
+        mine = {name for space, name in owners if space == namespace}
         now, holds = time.time(), {hold.terms.owner: hold for hold in book.written}
         expired = {name for name in mine if now >= holds[name].terms.expires}
         wanted = {hold.terms.owner for hold in book.live()}
         kinds: dict[str, list[str]] = {"leaked": [], "forgotten": [], "unseen": []}
         for name in sorted(mine - wanted - expired):
             kinds[_kind(holds[name], book)].append(name)
+        others = GroupRemains.of(found, book, groups, reserver)
+        active = reserver.metric('reserver_reservations{phase="Active"}')
         return cls(
-            entries=len(found) - len(expired),
-            held=round(reserver.metric('reserver_reservations{phase="Active"}')),
+            entries=len(owners) - len(expired),
+            held=round(active) - others.active,
             lost=tuple(sorted(wanted - mine)),
+            groups=others,
             **{kind: tuple(names) for kind, names in kinds.items()},
         )
 
@@ -99,25 +104,10 @@ class Remains:
                 yield f"claims {what}: {', '.join(names)}"
         if self.held != self.entries:
             yield f"reserver holds {self.held} reservations, the stores say {self.entries}"
+        yield from self.groups.violations
 
 
 def _kind(hold: Hold, book: Book) -> str:
     if hold.landed_on and not hold.was_seen:
         return "unseen"
     return "forgotten" if hold.landed_on and book.pod(hold.terms.owner) is None else "leaked"
-
-
-def _owners(api: Api) -> Iterator[tuple[str, str]]:
-    """Yields namespace and name of the owner of each entry in the stores."""
-    for store in (SPEC_STORE, LIST_STORE):
-        for text in (api.get(path_of(store)).get("data") or {}).values():
-            if text.startswith("["):
-                for item in json.loads(text):
-                    namespace, name = owner_of(item).split("/")
-                    yield namespace, name
-            else:
-                pod: dict[str, Any] = yaml.safe_load(text)["owners"][0]["pod"]
-                yield pod["namespace"], pod["name"]
-    for item in api.get(objects_path(OBJECT_STORE[0]))["items"]:
-        pod = item["spec"]["owners"][0]["pod"]
-        yield pod["namespace"], pod["name"]

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hack.chaos.forms import Form, Terms
+from hack.chaos.groups import Groups
 from hack.chaos.scale import NODE_CPU
 
 ENDLESS = float("inf")
@@ -48,16 +49,30 @@ class Hold:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenPod:
-    """A pod as the watch showed it last; `node` is empty until it is bound, `cpu` in millicores."""
+    """A pod as the watch showed it last.
+
+    Attributes:
+        name: its name.
+        uid: of this pod.
+        node: where it is bound, empty until it is.
+        cpu: millicores.
+        claims: the places of the reservations that it says it claimed.
+    """
 
     name: str
     uid: str
     node: str
     cpu: int
+    claims: frozenset[str]
 
 
 class Book:
     """The manager's picture; all methods may be called from any thread.
+
+    Args:
+        nodes: where it reserves.
+        grace_s: see below.
+        groups: what another manager holds, who is told of the pods.
 
     Attributes:
         grace_s: how long reserver may take to see a write, in seconds.
@@ -65,8 +80,9 @@ class Book:
         written: all reservations, in the order of their writing.
     """
 
-    def __init__(self, nodes: Iterable[str], grace_s: float) -> None:
+    def __init__(self, nodes: Iterable[str], grace_s: float, groups: Groups) -> None:
         self.grace_s = grace_s
+        self._groups = groups
         self._lock = threading.RLock()
         self._pods: dict[str, SeenPod] = {}
         self._used: Counter[str] = Counter(dict.fromkeys(nodes, 0))
@@ -84,6 +100,7 @@ class Book:
                 self.pod_gone(pod.name)
                 before = None
             if pod.node and (before is None or not before.node):
+                self._groups.landed(pod.uid, pod.node, pod.claims)
                 self._landed(pod)
                 self._used[pod.node] += pod.cpu
                 if self._room(pod.node) < 0:
@@ -95,6 +112,7 @@ class Book:
         with self._lock:
             pod = self._pods.pop(name, None)
             if pod is not None and pod.node:
+                self._groups.went(pod.uid)
                 self._used[pod.node] -= pod.cpu
             elif pod is not None and name in self._live:
                 # KWOK ends pods by name: it takes a pod for the one that had the name before.
@@ -114,6 +132,7 @@ class Book:
         with self._lock:
             now = time.time()
             held = sum(hold.terms.cpu for hold in self._live.values() if hold.holds(now))
+            held += self._groups.held().total()
             return held + sum(pod.cpu for pod in self._pods.values())
 
     # Reservations
@@ -127,11 +146,16 @@ class Book:
     def find_room(self, rng: random.Random, cpu: int) -> str | None:
         """A node with so much room, in millicores, as far as the manager can see."""
         with self._lock:
-            held: Counter[str] = Counter()
+            held = self._groups.held()
             for hold in self.live():
                 held[hold.terms.node] += hold.terms.cpu
             fits = [n for n, used in self._used.items() if NODE_CPU - used - held[n] >= cpu]
             return rng.choice(fits) if fits else None
+
+    def has_room(self, node: str) -> bool:
+        """Whether a node has the room for all that is held there."""
+        with self._lock:
+            return self._room(node) >= 0
 
     def add(self, hold: Hold) -> bool:
         """Counts a reservation that is about to be written; False if its room is gone."""
@@ -175,6 +199,7 @@ class Book:
         now = time.time()
         live = self._live.values()
         held = sum(h.terms.cpu for h in live if h.terms.node == node and h.holds(now))
+        held += self._groups.held()[node]
         return NODE_CPU - self._used[node] - held
 
     def _landed(self, pod: SeenPod) -> None:

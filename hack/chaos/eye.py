@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from http import HTTPStatus
 from typing import Any
@@ -57,5 +58,18 @@ class Eye:
         cpu = spec["containers"][0]["resources"]["requests"]["cpu"]
         millicores = int(cpu[:-1]) if cpu.endswith("m") else 1000 * int(cpu)
         node = spec.get("nodeName", "")
-        seen = SeenPod(name=metadata["name"], uid=metadata["uid"], node=node, cpu=millicores)
-        self._book.pod_seen(seen)
+        self._book.pod_seen(
+            SeenPod(
+                name=metadata["name"],
+                uid=metadata["uid"],
+                node=node,
+                cpu=millicores,
+                claims=_claims(metadata.get("annotations") or {}),
+            )
+        )
+
+
+def _claims(annotations: dict[str, str]) -> frozenset[str]:
+    """The places that a pod says it claimed, without what tells apart who stood there when."""
+    identities = json.loads(annotations.get("reserver.io/claims", "[]"))
+    return frozenset(each.rpartition("@")[0].partition("#")[0] for each in identities)

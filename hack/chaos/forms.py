@@ -66,7 +66,8 @@ class Form:
     write: Callable[[Terms], str]
 
 
-def _moment(unix: int) -> str:
+def moment(unix: int) -> str:
+    """A moment as reservations have it (RFC 3339)."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix))
 
 
@@ -76,7 +77,7 @@ def _spec(terms: Terms) -> dict[str, Any]:
         "owners": [{"pod": {"name": terms.owner, "namespace": terms.namespace}}],
         "resources": {"cpu": f"{terms.cpu}m", "memory": str(memory)},
         "node": terms.node,
-        "expiresAt": _moment(terms.expires),
+        "expiresAt": moment(terms.expires),
         "policy": terms.policy,
     }
 
@@ -90,7 +91,7 @@ def _short(terms: Terms) -> str:
 def _long(terms: Terms) -> str:
     owner = {"reservingPod": terms.owner, "reservingPodNamespace": terms.namespace}
     amounts = {"cpuMilli": terms.cpu, "memMilli": terms.cpu * MEMORY_PER_CPU}
-    return json.dumps({**owner, **amounts, "expireAt": _moment(terms.expires)})
+    return json.dumps({**owner, **amounts, "expireAt": moment(terms.expires)})
 
 
 def _object(terms: Terms) -> str:

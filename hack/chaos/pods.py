@@ -22,8 +22,12 @@ class Pods:
         api: where.
         namespace: theirs.
         scheduler: who binds them.
-        labels: of the nodes that they may land on.
+        labels: of the nodes.
         stop: ends the waiting for an API server that is away.
+
+    Attributes:
+        namespace: theirs.
+        nodes: labels of the nodes that they may land on.
     """
 
     def __init__(
@@ -36,7 +40,9 @@ class Pods:
     ) -> None:
         self._api = api
         self.namespace = namespace
+        self.nodes = labels
         self._path = f"/api/v1/namespaces/{namespace}/pods"
+        self._sets = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
         self._spec = {"schedulerName": scheduler, "nodeSelector": labels}
         self._stop = stop
 
@@ -47,6 +53,18 @@ class Pods:
     def delete(self, pod: SeenPod, grace_seconds: int = 0) -> None:
         """Deletes a pod: with grace it is KWOK that ends it, a moment later."""
         self._insist(lambda: self._api.delete(f"{self._path}/{pod.name}", grace_seconds, pod.uid))
+
+    def replicate(self, name: str, cpu: int, count: int, labels: dict[str, str]) -> None:
+        """Creates a ReplicaSet that keeps so many pods, of so many millicores each."""
+        own = {"reserver.io/chaos-set": name}
+        template = self._body("", cpu, None) | {"metadata": {"labels": own | labels}}
+        spec = {"replicas": count, "selector": {"matchLabels": own}, "template": template}
+        body = {"metadata": {"name": name}, "spec": spec}
+        self._insist(lambda: self._api.create(self._sets, body))
+
+    def disband(self, name: str) -> None:
+        """Deletes a ReplicaSet; its pods follow."""
+        self._insist(lambda: self._api.delete(f"{self._sets}/{name}"))
 
     def _insist(self, request: Callable[[], None]) -> None:
         while not self._stop.is_set():

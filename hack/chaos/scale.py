@@ -14,6 +14,7 @@ class Scale:
         nodes: how many, of 8 CPUs each.
         pods: how many are created during the storm, besides those that fill the nodes before it.
         reservations: how many the manager writes, if it finds room for so many.
+        groups: how many another one writes for pods that it does not name.
         seconds: how long the storm lasts at least, in seconds; then it settles.
         longest_seconds: how long it may last until all faults have struck and all pods were
             created, in seconds. Other work on the same cores makes reserver start late, and a storm
@@ -26,6 +27,7 @@ class Scale:
     nodes: int = 100
     pods: int = 2000
     reservations: int = 300
+    groups: int = 60
     seconds: float = 80.0
     longest_seconds: float = 240.0
     settle_seconds: float = 60.0
@@ -50,6 +52,9 @@ full that large pods find room only where it is held, yet the manager still find
 
 POD_CPU = (250, 250, 500, 500, 750, 1000, 1000, 1500, 2000, 3000)
 """What pods and reservations ask for, in millicores, as often as it stands here."""
+
+GROUP_CPU = (250, 500, 500, 750)
+"""What each pod of a group asks for, in millicores."""
 
 MEMORY_PER_CPU = 1 << 20
 """Bytes of memory that go with a millicore; the nodes have four times that."""

@@ -28,6 +28,11 @@ class Place:
     key: str
     item: str = ""
 
+    def __str__(self) -> str:
+        """Return the name that claims use."""
+        item = f"[{self.item}]" if self.item else ""
+        return "/".join(filter(None, (*self.store, self.key))) + item
+
     @property
     def is_object(self) -> bool:
         """Whether it is a Reservation, which has the key as its name."""

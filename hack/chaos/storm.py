@@ -20,11 +20,14 @@ from hack.chaos.crew import Crew
 from hack.chaos.eye import Eye
 from hack.chaos.faults import LONGEST_SILENCE, Faults, Victims
 from hack.chaos.forms import LIST_STORE
+from hack.chaos.groups import Groups
 from hack.chaos.manager import Writer
 from hack.chaos.mishaps import LATEST_REQUEST, Mishaps
 from hack.chaos.proxy import Proxy
 from hack.chaos.replicas import Replicas
 from hack.chaos.scale import Scale
+from hack.chaos.standing import follow
+from hack.chaos.steward import Steward
 from hack.chaos.store import Journal, StoreHand
 from hack.chaos.view import Outcome
 from hack.chaos.world import SCHEDULER, SCHEDULER_CONFIG, World
@@ -77,11 +80,12 @@ class Storm:
             closing(Api(self.plane.kubeconfig)) as api,
             World(self.plane.kubeconfig, api, self.scale, self.seed, stop) as world,
         ):
-            book = Book(world.nodes, self._grace())
+            groups = Groups()
+            book = Book(world.nodes, self._grace(), groups)
             with Recorder(
                 self.plane.kubeconfig, self.folder, configmaps=[LIST_STORE], objects=True
             ):
-                faults, remains, created = self._storm(api, world, book, stop)
+                faults, remains, created = self._storm(api, world, book, groups, stop)
             self.show("judging")
             report = judge(read_history(self.folder), self._rules())
             (self.folder / "report.txt").write_text(str(report))
@@ -90,7 +94,8 @@ class Storm:
             run=self.run,
             pods=created,
             pods_bound=book.bound,
-            reservations=len(book.written),
+            reservations=len(book.written) + len(list(groups)),
+            slots=sum(len(group.pods) for group in groups),
             owners=landings.lived,
             missed=landings.missed,
             faults=faults.count,
@@ -111,7 +116,7 @@ class Storm:
         return _SEEN_S + late + (LONGEST_SILENCE if "cut-watch" in self.faults else 0)
 
     def _storm(
-        self, api: Api, world: World, book: Book, stop: threading.Event
+        self, api: Api, world: World, book: Book, groups: Groups, stop: threading.Event
     ) -> tuple[Faults, Remains, int]:
         with ExitStack() as stack:
             journal = Journal(self.folder / "manager.jsonl")
@@ -127,14 +132,16 @@ class Storm:
                 Writer(name, self.seed + number, self.scale, book, store, world.pods)
                 for number, name in enumerate(("anna", "bert"), 1)
             ]
+            steward = Steward(self.seed + 3, self.scale, book, groups, store, world.pods)
             crew = stack.enter_context(Crew(stop, self._attend(book, faults)))
             crew.add(eye.follow, stop)
+            crew.add(partial(follow, api, groups), stop)
             crew.until(eye.looked.is_set, "looking", seconds=30)
             book.bound = 0  # the storm's pods only
-            tasks = (churn.blow, *(each.write for each in writers))
+            tasks = (churn.blow, steward.write, *(each.write for each in writers))
             works = [crew.add(task, crew.calm) for task in tasks]
             self._strike(crew, faults, churn)
-            look = partial(Remains.of, api, book, world.name, victims.reserver)
+            look = partial(Remains.of, api, book, groups, world.name, victims.reserver)
             remains = self._settle(crew, works, book, look)
         return faults, remains, churn.created
 

@@ -23,6 +23,7 @@ class Outcome:
         pods: how many were created during the storm, owners not counted.
         pods_bound: how many were bound during the storm.
         reservations: how many were written.
+        slots: how many of those for groups of pods were claimed.
         owners: how many had a reservation that lived.
         missed: one line for each of them that did not land on its seat.
         faults: how many there were.
@@ -36,6 +37,7 @@ class Outcome:
     pods: int
     pods_bound: int
     reservations: int
+    slots: int
     owners: int
     missed: tuple[str, ...]
     faults: int
@@ -80,10 +82,10 @@ class Progress:
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
-    """The table of all runs; seated are owners on their seats, broken are promises."""
+    """The table of all runs: slots that groups claimed, owners on their seats, promises broken."""
     shown = Table()
     shown.add_column("run", no_wrap=True)
-    for title in ("pods", "bound", "holds", "seated", "faults", "broken", "s"):
+    for title in ("pods", "bound", "holds", "slots", "seated", "faults", "broken", "s"):
         shown.add_column(title, justify="right", no_wrap=True)
     for outcome in outcomes:
         landed = outcome.owners - len(outcome.missed)
@@ -92,6 +94,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
             str(outcome.pods),
             str(outcome.pods_bound),
             str(outcome.reservations),
+            str(outcome.slots),
             f"{landed}/{outcome.owners}",
             str(outcome.faults),
             str(len(outcome.violations)),

@@ -103,6 +103,7 @@ class World:
 
     def __exit__(self, *_: object) -> None:
         """Deletes them, and what the stores say about these nodes."""
+        self._api.delete(f"/apis/apps/v1/namespaces/{self.name}/replicasets")
         pods = f"/api/v1/namespaces/{self.name}/pods"
         self._api.delete(pods, grace_seconds=0)
         self._api.delete(f"/api/v1/namespaces/{self.name}")

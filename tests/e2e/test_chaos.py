@@ -19,6 +19,7 @@ SCALE = Scale(
     nodes=30,
     pods=300,
     reservations=60,
+    groups=16,
     seconds=35,
     longest_seconds=50,
     settle_seconds=45,
@@ -44,4 +45,5 @@ def test_all_promises_are_kept_in_a_storm(
     # It was a storm at all.
     assert outcome.faults > sum(STRIKES.values()), details(outcome)
     assert outcome.owners > SCALE.reservations / 6, details(outcome)
+    assert outcome.slots > SCALE.groups / 2, details(outcome)
     assert outcome.pods_bound > SCALE.pods / 2, details(outcome)

@@ -54,8 +54,9 @@ def term(key: str, operator: str, *values: str) -> dict[str, Any]:
     ],
 )
 def test_whom_an_owner_matches(owner: dict[str, Any], matches: str) -> None:
-    made: dict[str, Any] = {"ownerReferences": [{"kind": "ReplicaSet", "name": "web-1", "controller": True}]}
-    adopted = {"ownerReferences": [{"kind": "ReplicaSet", "name": "web-1"}]}
+    reference = {"kind": "ReplicaSet", "name": "web-1"}
+    made: dict[str, Any] = {"ownerReferences": [{**reference, "controller": True}]}
+    adopted = {"ownerReferences": [reference]}
     pods: dict[str, dict[str, Any]] = {
         "plain": adopted,
         "labelled": {"labels": WEB},

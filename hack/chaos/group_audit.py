@@ -1,0 +1,59 @@
+"""What reserver and the manager of groups make of each other's work when all has settled."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from hack.chaos.book import Book
+from hack.chaos.groups import Group, Groups
+from hack.chaos.replicas import Replicas
+from hack.chaos.standing import Standing
+
+_PHASES = ("Claimed", "Pending")
+
+
+@dataclass(frozen=True)
+class GroupRemains:
+    """What stands for groups against what should.
+
+    Attributes:
+        active: how many hold something.
+        violations: one line for each that stands and is over, for each phase that reserver counts
+            otherwise, and for each pod that waits though a slot for it is free.
+    """
+
+    active: int
+    violations: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: Iterable[Standing], book: Book, groups: Groups, reserver: Replicas) -> Self:
+        """Compares; call it when the manager writes no more."""
+        now, stands = time.time(), {str(each.place) for each in found if not each.owner}
+        known = [group for group in groups if str(group.place) in stands]
+        over = [group for group in known if not group.is_due(now)]
+        phases = Counter(_phase(group) for group in known if group.is_due(now))
+        lines = [f"reservations of groups leaked: {group.place}" for group in over]
+        for phase in _PHASES:
+            counted = round(reserver.metric(f'reserver_reservations{{phase="{phase}"}}'))
+            if counted != phases[phase]:
+                lines.append(f"reserver has {counted} {phase}, the stores say {phases[phase]}")
+        lines += [line for group in known if group.is_due(now) for line in _waiting(group, book)]
+        return cls(phases["Active"], tuple(lines))
+
+
+def _phase(group: Group) -> str:
+    if group.is_claimed:
+        return "Claimed"
+    return "Pending" if group.left.get("") else "Active"
+
+
+def _waiting(group: Group, book: Book) -> Iterator[str]:
+    """Yield the pods of a group that wait though nothing is in the way of a slot that is free."""
+    free = [node for node, slots in group.left.items() if slots and node and book.has_room(node)]
+    for pod in book.pods() if free else ():
+        if not pod.node and pod.name.startswith(f"{group.name}-"):
+            yield f"{pod.name} waits, and {group.place} has a slot for it on {free[0]}"

@@ -1,0 +1,173 @@
+"""Reservations for pods that a ReplicaSet makes: whose they are, and who has their slots."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from hack.chaos.forms import SPEC_STORE, moment
+from hack.chaos.scale import MEMORY_PER_CPU
+from hack.chaos.store import Place
+
+APP = "reserver.io/chaos-app"
+"""The label that tells whose a pod is; two groups may share it."""
+
+
+@dataclass(kw_only=True)
+class Group:
+    """A reservation for pods that it does not name, as its manager thinks of it.
+
+    Attributes:
+        name: of the ReplicaSet.
+        namespace: of its pods.
+        app: of its pods.
+        store: namespace and name of the ConfigMap; no name for an object.
+        write: makes a value of a spec.
+        owners: as they are written.
+        node: empty where reserver chooses.
+        placement: where it may.
+        cpu: of a slot and of a pod, in millicores.
+        slots: how many.
+        expires: unix seconds, whole ones.
+        policy: where owners may land.
+        is_reusable: a slot comes back when its pod goes.
+        is_over: removed, or about to be.
+        placed: slots by node, as it was read last.
+        pods: the nodes of those that said they claimed a slot, by UID.
+        gone: those of them that are gone.
+    """
+
+    name: str
+    namespace: str
+    app: str
+    store: tuple[str, str]
+    write: Callable[[dict[str, Any]], str]
+    owners: list[dict[str, Any]]
+    node: str
+    placement: dict[str, Any]
+    cpu: int
+    slots: int
+    expires: int
+    policy: str
+    is_reusable: bool
+    is_over: bool = False
+    placed: Mapping[str, int] = field(default_factory=dict)
+    pods: dict[str, str] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.store, f"{self.namespace}.{self.name}")
+
+    def text(self) -> str:
+        """What is written."""
+        spec = {
+            "owners": self.owners,
+            "resources": {"cpu": f"{self.cpu}m", "memory": str(self.cpu * MEMORY_PER_CPU)},
+            "slots": self.slots,
+            "expiresAt": moment(self.expires),
+            "policy": self.policy,
+            "reusable": self.is_reusable,
+        }
+        where = {"node": self.node} if self.node else {"placement": self.placement}
+        return self.write(spec | where)
+
+    @property
+    def nodes(self) -> Mapping[str, int]:
+        """Slots by node."""
+        return {self.node: self.slots} if self.node else self.placed
+
+    @property
+    def claimants(self) -> dict[str, str]:
+        """The nodes of the pods that have a slot, by UID."""
+        gone = self.gone if self.is_reusable else set()
+        return {uid: node for uid, node in self.pods.items() if uid not in gone}
+
+    @property
+    def left(self) -> dict[str, int]:
+        """Slots that nobody has, by node; those without a place under an empty name."""
+        taken = Counter(self.claimants.values())
+        nodes = {**self.nodes, "": self.slots - sum(self.nodes.values())}
+        return {node: max(0, slots - taken[node]) for node, slots in nodes.items()}
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether every slot is claimed."""
+        return len(self.claimants) >= self.slots
+
+    def is_due(self, now: float) -> bool:
+        """Whether it should stand at `now`, unix seconds."""
+        used_up = self.is_claimed and not self.is_reusable
+        return not self.is_over and now < self.expires and not used_up
+
+
+def yaml_text(spec: dict[str, Any]) -> str:
+    """A spec as YAML."""
+    return yaml.safe_dump(spec)
+
+
+def object_text(spec: dict[str, Any]) -> str:
+    """A spec as the API server gives it back."""
+    return json.dumps(spec, sort_keys=True)
+
+
+FORMS = (
+    (SPEC_STORE, yaml_text),
+    (SPEC_STORE, object_text),
+    (("reserver-system", ""), object_text),
+)
+
+
+class Groups:
+    """All groups; methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._all: dict[str, Group] = {}  # By the name that claims use.
+
+    def __iter__(self) -> Iterator[Group]:
+        """Return them, in the order of their writing."""
+        with self._lock:
+            return iter(list(self._all.values()))
+
+    def add(self, group: Group) -> None:
+        """Counts a group that is about to be written."""
+        with self._lock:
+            self._all[str(group.place)] = group
+
+    def landed(self, uid: str, node: str, claims: Iterable[str]) -> None:
+        """Takes note of what a pod says it claimed."""
+        with self._lock:
+            for claim in claims:
+                if claim in self._all:
+                    self._all[claim].pods[uid] = node
+
+    def went(self, uid: str) -> None:
+        """Takes note that a pod does not exist any more."""
+        with self._lock:
+            for group in self._all.values():
+                if uid in group.pods:
+                    group.gone.add(uid)
+
+    def placed(self, places: Mapping[str, Mapping[str, int]]) -> None:
+        """Takes note of where reserver has placed them: slots by node, by the name claims use."""
+        with self._lock:
+            for name in self._all.keys() & places.keys():
+                self._all[name].placed = places[name]
+
+    def held(self) -> Counter[str]:
+        """What is held for groups, in millicores by node; under an empty name what has none."""
+        with self._lock:
+            now, held = time.time(), Counter[str]()
+            for group in self._all.values():
+                if group.is_due(now):
+                    held.update({n: group.cpu * slots for n, slots in group.left.items()})
+            return held
