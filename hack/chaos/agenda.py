@@ -21,6 +21,9 @@ class Agenda:
         rng: for whatever is random.
         times: how often new work is begun.
         seconds: in how long, roughly.
+
+    Attributes:
+        is_ending: it was told to stop: what follows from what follows has to end.
     """
 
     def __init__(self, rng: random.Random, times: int, seconds: float) -> None:
@@ -29,6 +32,7 @@ class Agenda:
         self._pause = seconds / times if times else 0.0
         self._due: list[tuple[float, int, Action]] = []
         self._sequence = count()
+        self.is_ending = False
 
     def after(self, least: float, most: float, action: Action) -> None:
         """Does something after so many seconds."""
@@ -44,7 +48,7 @@ class Agenda:
         while True:
             now = time.time()
             if stop.is_set():
-                self._left = 0
+                self._left, self.is_ending = 0, True
             if self._due and self._due[0][0] <= now:
                 heapq.heappop(self._due)[2]()
             elif self._left and next_one <= now:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hack.chaos.forms import Form, Terms
-from hack.chaos.groups import Groups
+from hack.chaos.groups import Group, Groups
 from hack.chaos.scale import NODE_CPU
 
 ENDLESS = float("inf")
@@ -122,6 +122,10 @@ class Book:
         """All pods that exist."""
         with self._lock:
             return list(self._pods.values())
+
+    def pods_of(self, group: Group) -> list[SeenPod]:
+        """Those that the ReplicaSet of a group has made."""
+        return [pod for pod in self.pods() if pod.name.startswith(f"{group.name}-")]
 
     def pod(self, name: str) -> SeenPod | None:
         """A pod, if it exists."""

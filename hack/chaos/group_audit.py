@@ -54,6 +54,6 @@ def _phase(group: Group) -> str:
 def _waiting(group: Group, book: Book) -> Iterator[str]:
     """Yield the pods of a group that wait though nothing is in the way of a slot that is free."""
     free = [node for node, slots in group.left.items() if slots and node and book.has_room(node)]
-    for pod in book.pods() if free else ():
-        if not pod.node and pod.name.startswith(f"{group.name}-"):
+    for pod in book.pods_of(group) if free else ():
+        if not pod.node:
             yield f"{pod.name} waits, and {group.place} has a slot for it on {free[0]}"

@@ -158,13 +158,22 @@ class Steward:
         if group.is_reusable:
             for turn in range(3):
                 self._agenda.after(6 + 3 * turn, 9 + 3 * turn, lambda: self._wear(group))
-        self._agenda.after(16, 24, lambda: self._pods.disband(group.name))
+        self._agenda.after(14, 20, lambda: self._disband(group))
 
     def _wear(self, group: Group) -> None:
         """Deletes a pod; its ReplicaSet makes another one."""
-        pods = [pod for pod in self._book.pods() if pod.name.startswith(f"{group.name}-")]
+        pods = self._book.pods_of(group)
         if pods:
             self._pods.delete(self._rng.choice(pods), self._rng.randint(0, 1))
+
+    def _disband(self, group: Group) -> None:
+        """Has its pods make room for others once all have landed; at the end they stay."""
+        if self._agenda.is_ending:
+            return
+        if all(pod.node for pod in self._book.pods_of(group)):
+            self._pods.disband(group.name)
+        else:
+            self._agenda.after(1, 2, lambda: self._disband(group))
 
     def _remove(self, group: Group) -> None:
         self._store.remove(group.place)

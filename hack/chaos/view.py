@@ -82,10 +82,10 @@ class Progress:
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
-    """The table of all runs: slots that groups claimed, owners on their seats, promises broken."""
+    """The table of all runs; seated are owners on their seats, broken are promises."""
     shown = Table()
     shown.add_column("run", no_wrap=True)
-    for title in ("pods", "bound", "holds", "slots", "seated", "faults", "broken", "s"):
+    for title in ("pods", "bound", "holds", "seated", "faults", "broken", "s"):
         shown.add_column(title, justify="right", no_wrap=True)
     for outcome in outcomes:
         landed = outcome.owners - len(outcome.missed)
@@ -94,7 +94,6 @@ def table(outcomes: Sequence[Outcome]) -> Table:
             str(outcome.pods),
             str(outcome.pods_bound),
             str(outcome.reservations),
-            str(outcome.slots),
             f"{landed}/{outcome.owners}",
             str(outcome.faults),
             str(len(outcome.violations)),
@@ -106,7 +105,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 def details(outcome: Outcome) -> str:
     """What the table has no room for."""
-    lines = [f"{outcome.run}: faults: {outcome.kinds}"]
+    lines = [f"{outcome.run}: {outcome.slots} slots of groups claimed, faults: {outcome.kinds}"]
     lines += [f"  violation: {text}" for text in outcome.violations]
     lines += [f"  missed: {text}" for text in outcome.missed]
     if not outcome.is_good:
