@@ -84,7 +84,7 @@ class Remains:
         kinds: dict[str, list[str]] = {"leaked": [], "forgotten": [], "unseen": []}
         for name in sorted(mine - wanted - expired):
             kinds[_kind(holds[name], book)].append(name)
-        others = GroupRemains.of(found, book, groups, reserver)
+        others = GroupRemains.of(found, book, groups, reserver.metric)
         active = reserver.metric('reserver_reservations{phase="Active"}')
         return cls(
             entries=len(owners) - len(expired),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
 from hack.chaos.book import Book
 from hack.chaos.groups import Group, Groups
-from hack.chaos.replicas import Replicas
 from hack.chaos.standing import Standing
 
 _PHASES = ("Claimed", "Pending")
@@ -30,18 +29,31 @@ class GroupRemains:
     violations: tuple[str, ...]
 
     @classmethod
-    def of(cls, found: Iterable[Standing], book: Book, groups: Groups, reserver: Replicas) -> Self:
-        """Compares; call it when the manager writes no more."""
+    def of(
+        cls,
+        found: Iterable[Standing],
+        book: Book,
+        groups: Groups,
+        metric: Callable[[str], float],
+    ) -> Self:
+        """Compares; call it when the manager writes no more.
+
+        Args:
+            found: what stands in the stores.
+            book: what stands on the nodes.
+            groups: what the manager of groups wrote.
+            metric: tells a metric of reserver's.
+        """
         now, stands = time.time(), {str(each.place) for each in found if not each.owner}
         known = [group for group in groups if str(group.place) in stands]
-        over = [group for group in known if not group.is_due(now)]
-        phases = Counter(_phase(group) for group in known if group.is_due(now))
-        lines = [f"reservations of groups leaked: {group.place}" for group in over]
+        due = [group for group in known if group.is_due(now)]
+        phases = Counter(map(_phase, due))
+        lines = [f"reservation of a group leaked: {g.place}" for g in known if g not in due]
         for phase in _PHASES:
-            counted = round(reserver.metric(f'reserver_reservations{{phase="{phase}"}}'))
+            counted = round(metric(f'reserver_reservations{{phase="{phase}"}}'))
             if counted != phases[phase]:
                 lines.append(f"reserver has {counted} {phase}, the stores say {phases[phase]}")
-        lines += [line for group in known if group.is_due(now) for line in _waiting(group, book)]
+        lines += [line for group in due for line in _waiting(group, book)]
         return cls(phases["Active"], tuple(lines))
 
 
