@@ -63,7 +63,8 @@ class Case:
     def offers(self, pod: Pod, span: Span) -> Iterator[tuple[Life, str]]:
         """Yield the entries that certainly had a slot for a pod they match, with the nodes.
 
-        None if any may have named the pod: then it takes nothing of the others.
+        The node is empty while one waits for a place. None if any may have named the pod: then it
+        takes nothing of the others.
         """
         if any(life.touches(span.since, span.revision) for life in self.world.naming(pod)):
             return
@@ -72,6 +73,10 @@ class Case:
             if not (is_alone and life.is_of(pod) and self._stands(life, span)):
                 continue
             claimants = (self._claimants(life, span) | self._pending(life, span)) - {pod.uid}
+            if not life.is_placed_by(span.revision):
+                if len(claimants) < life.entry.slots and life.entry.starts <= span.since:
+                    yield life, ""
+                continue
             for node in sorted(life.nodes):
                 if self._left(life, node, span, claimants):
                     yield life, node

@@ -106,10 +106,12 @@ def _off_offers(
 ) -> Iterator[tuple[bool, Violation]]:
     """Judge a pod that landed where nothing that it matches can have had a slot."""
     matching = case.matches(pod, span)
-    if any(binding.node in life.nodes for life in matching):
+    # What it claims was placed there, though that may never have been written.
+    if any(binding.node in life.nodes or life.name in pod.claims for life in matching):
         return
-    # On each node it is offered one: which of several cannot be told.
-    on_node: dict[str, list[bool]] = {}
+    # On each node it is offered one: which of several cannot be told. It has to wait for a place
+    # only while it is offered nothing else.
+    on_node = {"": [life.entry.require for life in matching]}
     for life in matching:
         for node in life.nodes:
             on_node.setdefault(node, []).append(life.entry.require)

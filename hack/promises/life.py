@@ -62,6 +62,10 @@ class Life:
             return frozenset({self.entry.node})
         return frozenset(node for _, parts in self.moves for node, _ in parts)
 
+    def is_placed_by(self, revision: int) -> bool:
+        """Return whether it says, or said, where it is at a revision."""
+        return bool(self.entry.node) or any(m.revision <= revision for m, _ in self.moves)
+
     def most_on(self, node: str) -> int:
         """Return the most slots that it ever had on a node."""
         if self.entry.node:

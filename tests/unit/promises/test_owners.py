@@ -175,6 +175,23 @@ def test_one_that_may_have_been_offered_the_lenient_one_may_land_elsewhere(tape:
     assert tape.kinds() == []
 
 
+@pytest.mark.parametrize(
+    ("policy", "claims", "kinds"),
+    [
+        ("Require", [], [Kind.OFF_SEAT]),
+        ("Require", [SEATS], []),  # It was placed there, and claimed before that was written.
+        ("Prefer", [], []),
+    ],
+)
+def test_who_must_land_on_a_seat_waits_until_there_is_one(
+    tape: Tape, policy: str, claims: list[str], kinds: list[Kind]
+) -> None:
+    reserve(tape, BY_LABEL, node="", policy=policy)
+    tape.land("owner", "m", *claims, labels=WEB)
+    report = tape.report()
+    assert ([violation.kind for violation in report.violations], report.warnings) == (kinds, ())
+
+
 def test_any_of_its_seats_will_do(tape: Tape) -> None:
     reserve(tape, BY_LABEL, policy="Require")
     other = reserve(tape, BY_MAKER, key="second", node="m", policy="Require")
