@@ -30,6 +30,9 @@ _RECORDED = 1.0
 """After how many seconds the claims are in the store that reserver knows of when it is ready."""
 LONGEST_SILENCE = 5.0
 """How long watches may say nothing, or be refused, in seconds."""
+SEEN = 1.0
+"""How long reserver may take to see a write while nothing holds it up, in seconds; so long it has
+between two silences, or they would be one that is longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +180,11 @@ class Faults:
         return "API server restarted"
 
     def _cut_watch(self) -> str:
+        what = self._hold_up_watches()
+        self._pause.wait(SEEN)
+        return what
+
+    def _hold_up_watches(self) -> str:
         proxy = self._victims.proxy
         assert proxy is not None  # noqa: S101 (for mypy)
         how = self._rng.choice(("cut", "expire", "silence", "refuse"))

@@ -18,7 +18,7 @@ from hack.chaos.book import Book
 from hack.chaos.churn import Churn
 from hack.chaos.crew import Crew
 from hack.chaos.eye import Eye
-from hack.chaos.faults import LONGEST_SILENCE, Faults, Victims
+from hack.chaos.faults import LONGEST_SILENCE, SEEN, Faults, Victims
 from hack.chaos.forms import LIST_STORE
 from hack.chaos.groups import Groups
 from hack.chaos.manager import Writer
@@ -38,8 +38,6 @@ from hack.promises.record import Recorder
 _TICK = 0.2  # seconds
 _TIDY_S = 15.0
 """How long reserver may take to remove what is over, and to see what is not, in seconds."""
-_SEEN_S = 1.0
-"""How long reserver may take to see a write while nothing holds it up, in seconds."""
 _LEADERLESS_S = 20.0
 """How long nobody may lead after a leader was killed: the lease, and what listing takes."""
 _PROXIED = frozenset({"cut-watch", "bind-faults"})
@@ -113,7 +111,7 @@ class Storm:
     def _grace(self) -> float:
         """How long a write may take to be seen or carried out; reserver cannot know of more."""
         late = LATEST_REQUEST if "bind-faults" in self.faults else 0
-        return _SEEN_S + late + (LONGEST_SILENCE if "cut-watch" in self.faults else 0)
+        return SEEN + late + (LONGEST_SILENCE if "cut-watch" in self.faults else 0)
 
     def _storm(
         self, api: Api, world: World, book: Book, groups: Groups, stop: threading.Event
