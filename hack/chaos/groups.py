@@ -7,12 +7,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
-from hack.chaos.forms import SPEC_STORE, moment
+from hack.chaos.forms import OBJECT_STORE, SPEC_STORE, moment
 from hack.chaos.scale import MEMORY_PER_CPU
 from hack.chaos.store import Place
 
@@ -38,7 +38,7 @@ class Group:
         expires: unix seconds, whole ones.
         policy: where owners may land.
         is_reusable: a slot comes back when its pod goes.
-        is_over: removed, or about to be.
+        is_over: removed.
         placed: slots by node, as it was read last.
         pods: the nodes of those that said they claimed a slot, by UID.
         gone: those of them that are gone.
@@ -122,7 +122,7 @@ def object_text(spec: dict[str, Any]) -> str:
 FORMS = (
     (SPEC_STORE, yaml_text),
     (SPEC_STORE, object_text),
-    (("reserver-system", ""), object_text),
+    (OBJECT_STORE, object_text),
 )
 
 
@@ -134,9 +134,11 @@ class Groups:
         self._all: dict[str, Group] = {}  # By the name that claims use.
 
     def __iter__(self) -> Iterator[Group]:
-        """Return them, in the order of their writing."""
+        """Return them as they are now, in the order of their writing."""
         with self._lock:
-            return iter(list(self._all.values()))
+            return iter(
+                [replace(g, pods=dict(g.pods), gone=set(g.gone)) for g in self._all.values()]
+            )
 
     def add(self, group: Group) -> None:
         """Counts a group that is about to be written."""
