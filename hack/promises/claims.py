@@ -51,15 +51,19 @@ def claimed_wrongly(case: Case) -> Iterator[Violation]:
             continue
         span = case.timing.span(pod.binding)
         named = {life.name for life in case.world.naming(pod)}
-        lives = [x for x in case.matches(pod, span) if x.name in pod.claims - named]
+        claimed: dict[str, list[Life]] = {}
+        for life in case.matches(pod, span):
+            if life.name in pod.claims - named:
+                claimed.setdefault(life.name, []).append(life)
         claim = Claim(pod, pod.binding.moment, sure=False)
-        if len({life.name for life in lives}) > 1:
-            text = f"claims a slot of {lives[1].name} as well, and is named by neither"
-            yield _about(Kind.CLAIMED_WRONGLY, lives[0], claim, text=text)
-        for life in lives:
-            if life.entry.node not in {"", pod.binding.node}:
+        for name in list(claimed)[1:]:
+            text = f"claims a slot of {next(iter(claimed))} as well, and neither names it"
+            yield _about(Kind.CLAIMED_WRONGLY, claimed[name][0], claim, text=text)
+        for lives in claimed.values():
+            # An entry that was edited just now may be meant as it was before.
+            if all(life.entry.node not in {"", pod.binding.node} for life in lives):
                 text = f"claims a slot there, and landed on {pod.binding.node}"
-                yield _about(Kind.CLAIMED_WRONGLY, life, claim, text=text)
+                yield _about(Kind.CLAIMED_WRONGLY, lives[0], claim, text=text)
 
 
 def not_recorded(case: Case) -> Iterator[Violation]:

@@ -171,8 +171,9 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
         ttl_s = duration(str(document["ttl"]))
     resources = {"pods": 1, **amounts(document["resources"])}
     node, placement = document.get("node") or "", document.get("placement")
-    if min(resources.values()) < 0 or (node and placement is not None):
-        raise ValueError("names a node and a placement, or holds less than nothing")
+    slots = _whole(document.get("slots", 1))
+    if min(resources.values()) < 0 or not slots or (node and placement is not None):
+        raise ValueError("names a node and a placement, or has no slot, or less than nothing in it")
     return Entry(
         node=node,
         placement=json.dumps(placement, sort_keys=True) if placement else "",
@@ -180,7 +181,7 @@ def _spec(document: dict[str, Any], namespace: str) -> Entry:
         owners=names,
         rules=rules,
         resources=resources,
-        slots=int(document.get("slots", 1)),
+        slots=slots,
         reusable=_flag(document, "reusable"),
         starts=moment(document["startsAt"]) if document.get("startsAt") else 0.0,
         expires=None if expires is None else moment(expires),

@@ -104,14 +104,14 @@ def _rule(owner: Mapping[str, Any], namespace: str) -> Rule:
 
 def _terms(selector: Mapping[str, Any]) -> frozenset[Term]:
     equal = (selector.get("matchLabels") or {}).items()
-    terms = {Term(key, "In", frozenset({str(value)})) for key, value in equal}
+    terms = {Term(key, "In", frozenset({value})) for key, value in equal}
     for expression in selector.get("matchExpressions") or ():
         operator, values = expression["operator"], frozenset(expression.get("values") or ())
         if _WITH_VALUES[operator] is not bool(values):
             raise ValueError(f"{operator} does not go with {sorted(values)}")
         terms.add(Term(expression["key"], operator, values))
-    if not terms:
-        raise ValueError("matches every pod")
+    if not terms or not all(isinstance(value, str) for term in terms for value in term.values):
+        raise ValueError("matches every pod, or compares labels with what is no text")
     return frozenset(terms)
 
 

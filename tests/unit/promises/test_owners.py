@@ -32,7 +32,7 @@ def reserve(tape: Tape, *owners: dict[str, Any], key: str = "seats", **entry: An
     return f"{STORE}/{key}"
 
 
-def term(key: str, operator: str, *values: str) -> dict[str, Any]:
+def term(key: str, operator: str, *values: object) -> dict[str, Any]:
     expression = {"key": key, "operator": operator, **({"values": [*values]} if values else {})}
     return {"selector": {"matchExpressions": [expression]}}
 
@@ -84,6 +84,8 @@ def test_whom_an_owner_matches(owner: dict[str, Any], matches: str) -> None:
         {"controller": {"name": "web-1"}},
         {"selector": {}},
         {"selector": {"matchLabels": {}}},
+        {"selector": {"matchLabels": {"app": 1}}},
+        term("app", "In", 1),
         term("app", "In"),
         term("app", "Exists", "web"),
         term("app", "Near", "web"),
@@ -152,6 +154,17 @@ def test_who_matches_may_land_elsewhere_and_then_claims_nothing(tape: Tape) -> N
     report = tape.report()
     assert (report.violations, report.warnings) == ((), ())
     tape.land("liar", "m", place, cpu="2", labels=WEB)
+    assert tape.kinds() == [Kind.CLAIMED_WRONGLY]
+
+
+def test_a_seat_that_was_edited_onto_another_node_may_be_meant_as_it_was(tape: Tape) -> None:
+    place = reserve(tape, BY_LABEL)
+    there = [{"selector": {**BY_LABEL["selector"], "namespace": "shop"}}]
+    tape.put("seats", tape.entry(owners=there, node="m"))
+    tape.land("owner", "n", place, labels=WEB)
+    assert tape.kinds() == []
+    tape.wait(5)
+    tape.land("another", "n", place, labels=WEB)
     assert tape.kinds() == [Kind.CLAIMED_WRONGLY]
 
 

@@ -157,6 +157,8 @@ def test_an_owner_stands_before_what_yields_and_not_the_other_way_round(tape: Ta
         {"priority": 5},
         {"preemptible": True, "priority": "high"},
         {"reusable": 1},
+        {"slots": 0},
+        {"slots": "2"},
     ],
 )
 def test_what_makes_no_sense_breaks_the_entry(tape: Tape, more: dict[str, Any]) -> None:
