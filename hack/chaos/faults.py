@@ -86,6 +86,11 @@ class Faults:
         return self._struck.total() + self._victims.mishaps.seen.total()
 
     @property
+    def ends(self) -> tuple[float, ...]:
+        """When a reserver ended, unix seconds."""
+        return tuple(self._victims.reserver.ends)
+
+    @property
     def are_over(self) -> bool:
         """Whether all have struck that come at instants."""
         return not self._coming

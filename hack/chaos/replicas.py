@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -26,6 +27,7 @@ class Replicas:
 
     Attributes:
         port: where kube-scheduler reaches whichever answers, on loopback.
+        ends: when one was killed, or had ended by itself; unix seconds.
     """
 
     def __init__(self, kubeconfig: Path, folder: Path, count: int) -> None:
@@ -35,6 +37,7 @@ class Replicas:
             ReserverProcess(kubeconfig, folder / f"{name}.log", *flags, wait_ready=False)
             for name in names
         ]
+        self.ends: list[float] = []
         self._pause = threading.Event()
         self._stack = ExitStack()
 
@@ -66,6 +69,7 @@ class Replicas:
     def kill(self, down_s: float) -> None:
         """Kill the only one, and start it again after so many seconds."""
         (victim,) = self._all
+        self.ends.append(time.time())
         victim.kill()
         self._pause.wait(down_s)
         victim.start()
@@ -77,6 +81,7 @@ class Replicas:
         take up the lead again that it never gave back.
         """
         victim = wait_for(lambda: self._find(is_ready=is_leader), "there is one to kill")
+        self.ends.append(time.time())
         victim.kill()
         self.wait_ready()
         self._pause.wait(down_s)
@@ -92,6 +97,7 @@ class Replicas:
         for each in ended:
             if len(self._all) == 1 or _STEPPED_DOWN not in each.log.read_text():
                 raise RuntimeError(f"reserver ended by itself: {each.log}")
+            self.ends.append(time.time())
             each.start()
         return bool(ended)
 

@@ -85,7 +85,7 @@ class Storm:
             ):
                 faults, remains, created = self._storm(api, world, book, groups, stop)
             self.show("judging")
-            report = judge(read_history(self.folder), self._rules())
+            report = judge(read_history(self.folder), self._rules(faults))
             (self.folder / "report.txt").write_text(str(report))
             landings = Landings.of(book)
         return Outcome(
@@ -103,10 +103,10 @@ class Storm:
             folder=self.folder,
         )
 
-    def _rules(self) -> Rules:
+    def _rules(self, faults: Faults) -> Rules:
         away = _LEADERLESS_S if "standby" in self.faults else 0.0
-        rules = Rules(schedulers=frozenset({SCHEDULER}), grace_s=self._grace())
-        return replace(rules, patience_s=rules.patience_s + away)
+        rules = Rules(schedulers=frozenset({SCHEDULER}), grace_s=self._grace(), ends=faults.ends)
+        return replace(rules, patience_s=rules.patience_s + away, past_s=rules.past_s + away)
 
     def _grace(self) -> float:
         """How long a write may take to be seen or carried out; reserver cannot know of more."""

@@ -32,10 +32,17 @@ def _keeps_its_slot(case: Case, before: Claim, now: Claim) -> bool:
         return False
     if before.pod.gone is None or before.pod.gone > now.moment or before.back:
         return True
-    # For good, unless nobody remembers; and a successor of the same name is its heir.
-    outages = case.world.history.outages
-    forgotten = any(before.moment.at <= o.until and o.since <= now.moment.at for o in outages)
-    return before.pod.name != now.pod.name and not (forgotten and not _is_told(case, before))
+    # For good, unless it is forgotten; and a successor of the same name is its heir.
+    return before.pod.name != now.pod.name and not _may_be_forgotten(case, before, now.moment.at)
+
+
+def _may_be_forgotten(case: Case, claim: Claim, at: float) -> bool:
+    """Return whether Reserver may not know at a time of a claim whose pod is gone."""
+    rules, outages = case.rules, case.world.history.outages
+    if any(end <= at <= end + rules.past_s for end in rules.ends):
+        return True
+    is_lost = any(claim.moment.at <= o.until and o.since <= at for o in outages)
+    return is_lost and not _is_told(case, claim)
 
 
 def _is_told(case: Case, claim: Claim) -> bool:

@@ -21,6 +21,9 @@ class Rules:
         cleaner_s: how long what is over may stand in the store.
         recorded_s: how long a pod has to stand after its claim until Reserver has certainly
             written it down, restarts included.
+        ends: when Reserver was killed, and another one started, as far as that is known; unix
+            seconds.
+        past_s: so long after that Reserver may not know of claims whose pods are gone.
         lost_s: how long what is claimed may stand there before the claim counts as lost.
         manager_s: how far the manager's account may be from when its write is received.
         exempt_priority: from here on pods take held capacity.
@@ -32,6 +35,8 @@ class Rules:
     patience_s: float = 15.0
     cleaner_s: float = 30.0
     recorded_s: float = 10.0
+    ends: tuple[float, ...] = ()
+    past_s: float = 30.0
     lost_s: float = 60.0
     manager_s: float = 10.0
     exempt_priority: int = 2_000_000_000

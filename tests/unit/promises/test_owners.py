@@ -233,6 +233,21 @@ def test_a_slot_is_claimed_for_good(tape: Tape, *, gone: bool) -> None:
     assert (violation.kind, violation.pod) == (Kind.CLAIMED_TWICE, "shop/c")
 
 
+@pytest.mark.parametrize(("ago_s", "kinds"), [(20, []), (31, [Kind.CLAIMED_TWICE])])
+def test_a_reserver_that_was_just_started_may_not_know_of_claims_whose_pods_are_gone(
+    tape: Tape, ago_s: float, kinds: list[Kind]
+) -> None:
+    place = reserve(tape, BY_LABEL, cpu="1")
+    tape.land("a", "n", place, labels=WEB)
+    tape.wait(20)
+    tape.delete("a")
+    tape.wait(40)
+    tape.land("b", "n", place, labels=WEB)
+    assert tape.kinds(ends=(tape.now - ago_s,), cleaner_s=300) == kinds
+    tape.land("c", "n", place, labels=WEB)
+    assert tape.kinds(ends=(tape.now - 10,), cleaner_s=300) == [Kind.CLAIMED_TWICE]
+
+
 def test_a_claim_that_nobody_may_have_seen_may_be_forgotten(tape: Tape) -> None:
     place = reserve(tape, BY_LABEL, cpu="1")
     tape.land("a", "n", place, labels=WEB)
