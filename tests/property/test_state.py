@@ -209,12 +209,15 @@ class StateBesideApiServer(RuleBasedStateMachine):
 
     @rule(watch=st.sampled_from(["pods", "store"]))
     def watch_shows(self, watch: str) -> None:
+        if self.watches[watch]:
+            self._show(watch)
+        self._tidy()
+
+    def _show(self, watch: str) -> None:
         events = self.watches[watch]
-        if events:
-            events.popleft()()
+        events.popleft()()
         while events and events[0] == self.acknowledged.clear:
             events.popleft()()
-        self._tidy()
 
     def _tidy(self) -> None:
         """Remove what is over, as the cleaner does, if it stands in the store as it is known."""
@@ -245,7 +248,7 @@ class StateBesideApiServer(RuleBasedStateMachine):
         while any(self.watches.values()):
             for watch in self.watches:
                 while self.watches[watch]:
-                    self.watches[watch].popleft()()
+                    self._show(watch)
                     self.what_was_acknowledged_as_backed_stays_so()
             self._tidy()
         fresh = self._listed()
