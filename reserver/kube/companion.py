@@ -58,6 +58,7 @@ class Companion:
         self._path = f"{self._collection}/{form.companion_name(store[1])}"
         self._contents: Contents | None = None  # Has to be read.
         self._version = ""  # Does not exist.
+        self._seen = 0
         self._read_at = 0.0
         self._limit = form.MOST_BYTES
         self._retry_at = 0.0
@@ -69,9 +70,21 @@ class Companion:
         """What it says, as far as that is known."""
         return self._contents.said if self._contents else {}
 
-    def is_due(self, now: float) -> bool:
-        """Whether there may be something to do, at `now` (unix seconds)."""
-        return now >= self._retry_at and (bool(self.touched) or self._has_to_be_read(now))
+    @property
+    def seen(self) -> int:
+        """The resourceVersion of its store that the claims are of which it records."""
+        return self._seen
+
+    def is_due(self, metadata: Metadata | None, now: float) -> bool:
+        """Whether there may be something to do.
+
+        Args:
+            metadata: of the store; None when there is none any more.
+            now: unix seconds.
+        """
+        is_behind = metadata is not None and self._is_behind(metadata.revision)
+        has_work = bool(self.touched) or is_behind or self._has_to_be_read(now)
+        return now >= self._retry_at and has_work
 
     def belongs_to(self, uid: str) -> None:
         """Take the UID of the store; with another one all is read again."""
@@ -100,6 +113,7 @@ class Companion:
         if self._contents is not None and version == self._version:
             return False
         self._version, self._contents = version, Contents(found.data or {})
+        self._seen = found.seen
         return True
 
     async def write(
@@ -108,7 +122,8 @@ class Companion:
         """Let it say of some keys what is wanted, as far as there is room; it has been read.
 
         Args:
-            metadata: of the store; None when there is none any more.
+            metadata: of the store, from before it was looked at what is wanted; None when there is
+                none any more.
             wanted: the status of keys, None where there is no such key any more.
 
         Yields:
@@ -126,12 +141,16 @@ class Companion:
                 keys=len(left_out),
             )
         self.left_out = left_out
-        for chunk in form.chunks(changes):
-            answer = await self._send(metadata, chunk)
+        seen = metadata.revision if metadata and contents.will_record(changes) else 0
+        seen = seen if seen > self._seen else 0
+        parts = list(form.chunks(changes)) or ([{}] if seen else [])
+        for chunk in parts:
+            answer = await self._send(metadata, chunk, seen if chunk is parts[-1] else 0)
             before = {key: contents.said.get(key) for key in chunk}
             contents.apply(chunk)
             self._version = decode(PartialObject, answer).metadata.resource_version
             yield before, chunk
+        self._seen = max(self._seen, seen)
 
     def succeeded(self) -> None:
         """Take note that all is written."""
@@ -154,10 +173,14 @@ class Companion:
         self._retry_at = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)
 
+    def _is_behind(self, revision: int) -> bool:
+        """Whether it records claims, but not that they are of its store as it is."""
+        return bool(self._contents and self._contents.recording) and self._seen < revision
+
     def _has_to_be_read(self, now: float) -> bool:
         return self._contents is None or now >= self._read_at + REREAD_EVERY_S
 
-    async def _send(self, metadata: Metadata | None, changes: Changes) -> bytes:
+    async def _send(self, metadata: Metadata | None, changes: Changes, seen: int) -> bytes:
         if self._version or metadata is None:
-            return await self._client.patch(self._path, form.patch(self._version, changes))
-        return await self._client.create(self._collection, form.new(metadata, changes))
+            return await self._client.patch(self._path, form.patch(self._version, changes, seen))
+        return await self._client.create(self._collection, form.new(metadata, changes, seen))

@@ -90,7 +90,7 @@ class StatusWriter:
             if companion is not None:  # Else the store came and went before anything was said.
                 companion.touched.add(ref.key)
         for companion in tuple(self._companions.values()):
-            if companion.is_due(self._clock()):
+            if companion.is_due(store.metadata(companion.store), self._clock()):
                 await self._try(companion, state, store)
 
     def _room_changed(self, ref: Ref) -> None:
@@ -170,4 +170,5 @@ def _recall(companion: Companion, ledger: Ledger) -> None:
     for key, text in companion.said.items():
         for item, entry in recorded_claims(text):
             claims, landed = entry.claims or {}, entry.landed or {}
-            ledger.recall(Ref(*companion.store, key, item), entry.digest, claims, landed)
+            ref = Ref(*companion.store, key, item)
+            ledger.recall(ref, entry.digest, claims, landed, companion.seen)

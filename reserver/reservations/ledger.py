@@ -222,6 +222,7 @@ class Ledger(LedgerView):
         digest: str,
         claims: Mapping[str, int],
         landed: Mapping[str, str] = MappingProxyType({}),
+        seen: int = 0,
     ) -> None:
         """Take what was recorded of a reservation: the claims of pods that may be gone by now.
 
@@ -231,11 +232,12 @@ class Ledger(LedgerView):
             claims: UIDs of pods, each with a resourceVersion at which it had a slot. What was
                 written after that is another reservation, if it says the same.
             landed: where they had it, as far as that is known.
+            seen: a resourceVersion at which all of them were known to be of what stood there.
         """
         entry = self._register.get(ref)
         if entry is None or entry.reservation.digest != digest or entry.reservation.reusable:
             return
-        found = {uid: at for uid, at in claims.items() if entry.written.last <= at}
+        found = {uid: at for uid, at in claims.items() if entry.written.last <= max(at, seen)}
         if found.keys() - entry.claimants.keys():
             entry.claimants |= {**found, **entry.claimants}
             entry.landed |= {**landed, **entry.landed}

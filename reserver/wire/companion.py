@@ -8,10 +8,14 @@ from typing import Any
 import msgspec
 
 from reserver.wire.objects import Metadata, encode
-from reserver.wire.status import without_messages
+from reserver.wire.status import records_claims, without_messages
 
 LABEL = "reserver.io/status-of"
 """On a companion: the name of its store; empty where that is too long for a label."""
+
+SEEN = "reserver.io/store-version"
+"""On a companion that records claims: the resourceVersion of its store at which they were of what
+stood there. A start cannot tell otherwise what was written before a claim, and what after it."""
 
 MOST_BYTES = 1_000_000
 """What keys and values of one companion may take; the API server allows values of 1 MiB in all,
@@ -21,6 +25,7 @@ PATCH_BYTES = 900 * 1024
 """What the keys and values of one write may take in its body, unless it has only one key."""
 
 _MAX_LABEL = 63
+_MAX_DIGITS = 19
 
 Changes = Mapping[str, str | None]
 """New values by key; None removes the key. A JSON merge patch (RFC 7386) of ``data``."""
@@ -33,6 +38,7 @@ class _OwnerReference(msgspec.Struct, frozen=True):
 class _Metadata(msgspec.Struct, rename="camel", frozen=True):
     resource_version: str = ""
     owner_references: list[_OwnerReference] | None = None
+    annotations: dict[str, str] | None = None
 
 
 class CompanionObject(msgspec.Struct, frozen=True):
@@ -45,14 +51,26 @@ class CompanionObject(msgspec.Struct, frozen=True):
         """Whether it is the companion of the store with this UID."""
         return any(owner.uid == uid for owner in self.metadata.owner_references or ())
 
+    @property
+    def seen(self) -> int:
+        """The resourceVersion of its store that its claims are of; 0 if it does not say."""
+        text = (self.metadata.annotations or {}).get(SEEN, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0
+
 
 def companion_name(store: str) -> str:
     """Return the name of a store's companion."""
     return f"{store}-status"
 
 
-def new(store: Metadata, changes: Changes) -> dict[str, Any]:
-    """Return a companion to create; Kubernetes deletes it when its store is gone."""
+def new(store: Metadata, changes: Changes, seen: int) -> dict[str, Any]:
+    """Return a companion to create; Kubernetes deletes it when its store is gone.
+
+    Args:
+        store: the store.
+        changes: its keys.
+        seen: the resourceVersion of the store to be written down; 0 for none.
+    """
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": store.name, "uid": store.uid}
     label = store.name if len(store.name) <= _MAX_LABEL else ""
     return {
@@ -63,14 +81,25 @@ def new(store: Metadata, changes: Changes) -> dict[str, Any]:
             "namespace": store.namespace,
             "labels": {LABEL: label},
             "ownerReferences": [owner],
+            **_annotated(seen),
         },
         "data": changes,
     }
 
 
-def patch(version: str, changes: Changes) -> dict[str, Any]:
-    """Return a merge patch that the API server refuses if the companion is not at this version."""
-    return {"metadata": {"resourceVersion": version}, "data": changes}
+def patch(version: str, changes: Changes, seen: int) -> dict[str, Any]:
+    """Return a merge patch that the API server refuses if the companion is not at this version.
+
+    Args:
+        version: of the companion.
+        changes: of its keys.
+        seen: the resourceVersion of the store to be written down; 0 to leave what stands there.
+    """
+    return {"metadata": {"resourceVersion": version, **_annotated(seen)}, "data": changes}
+
+
+def _annotated(seen: int) -> dict[str, Any]:
+    return {"annotations": {SEEN: str(seen)}} if seen else {}
 
 
 class Contents:
@@ -78,10 +107,12 @@ class Contents:
 
     Attributes:
         said: the text of each key.
+        recording: the keys whose text records claims.
     """
 
     def __init__(self, said: dict[str, str]) -> None:
         self.said = said
+        self.recording = {key for key, text in said.items() if records_claims(text)}
         self._bytes = _size(said.items())
 
     def changes(self, wanted: Changes, limit: int) -> tuple[Changes, set[str]]:
@@ -99,14 +130,22 @@ class Contents:
             return changes, set()
         return self._squeezed(changes, limit)
 
+    def will_record(self, changes: Changes) -> bool:
+        """Return whether claims are recorded once something is written."""
+        records = any(text and records_claims(text) for text in changes.values())
+        return records or not self.recording <= changes.keys()
+
     def apply(self, changes: Changes) -> None:
         """Take note that something was written."""
         self._bytes += self._growth(changes)
         for key, text in changes.items():
+            self.recording.discard(key)
             if text is None:
                 self.said.pop(key, None)
-            else:
-                self.said[key] = text
+                continue
+            self.said[key] = text
+            if records_claims(text):
+                self.recording.add(key)
 
     def _growth(self, changes: Changes) -> int:
         before = ((key, self.said.get(key)) for key in changes)

@@ -89,9 +89,14 @@ def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str,
             yield item, entry
 
 
+def records_claims(text: str) -> bool:
+    """Return whether the text of a key may say who took slots of an entry."""
+    return '"claims":{' in text
+
+
 def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
     """Yield item and status of each entry of a key that says who took slots of it."""
-    if '"claims":{' not in text:
+    if not records_claims(text):
         return
     for item, entry in _read(text):
         if entry.claims is not msgspec.UNSET:

@@ -15,6 +15,7 @@ from reserver.kube.status import StatusWriter
 from reserver.kube.store import Store
 from reserver.scheduling.state import State
 from reserver.wire import companion
+from reserver.wire.companion import SEEN
 from reserver.wire.objects import ConfigMapObject, Metadata
 from tests.builders import NOW, node, pod
 from tests.unit.kube.fakes import NO_ANSWER, PatientClient, Request, ScriptedClient, refused
@@ -31,9 +32,12 @@ def spec(**changes: object) -> str:
     return json.dumps(fields | {"ttl": 0} | changes)
 
 
-def answer(version: int, data: Mapping[str, str] | None = None, uid: str = "uid-1") -> Any:
+def answer(
+    version: int, data: Mapping[str, str] | None = None, uid: str = "uid-1", seen: str = ""
+) -> Any:
     """Return a companion as the API server has it."""
-    metadata = {"resourceVersion": str(version), "ownerReferences": [{"uid": uid}]}
+    metadata: dict[str, Any] = {"resourceVersion": str(version), "ownerReferences": [{"uid": uid}]}
+    metadata["annotations"] = {SEEN: seen}
     return {"metadata": metadata, "data": data or {}}
 
 
@@ -545,8 +549,46 @@ async def test_claims_are_recorded_and_outlive_a_restart() -> None:
     world.state.node_seen(W1)
     world.put(web=spec(slots=3, owners=owners), version="6")
     assert world.state.ledger.held_on("worker-1")["cpu"] == 6000
-    await world.write(answer(2, data))
+    await world.write(answer(2, data), answer(3))
     assert world.state.ledger.held_on("worker-1")["cpu"] == 2000
+
+
+@pytest.mark.parametrize(
+    ("listed", "held"),
+    [
+        pytest.param("20", 1000, id="as it was when the claims were recorded"),
+        pytest.param("21", 2000, id="written since: it may be another one that says the same"),
+    ],
+)
+async def test_claims_are_recalled_from_a_store_that_was_written_after_them(
+    listed: str, held: int
+) -> None:
+    web = spec(slots=2, resources={"cpu": "1"}, owners=[{"pod": {"name": n}} for n in "ab"])
+    world = World()
+    world.put(web=web, version="5")
+    _, create = await world.write(MISSING, answer(1))
+    (seat,) = world.state.ledger.seats(pod("a"))
+    world.state.pod_seen(replace(bound("a", 7), claims=frozenset({seat.identity})))
+    (recorded,) = await world.write(answer(2))
+    assert recorded.body["metadata"]["annotations"] == {SEEN: "5"}
+    world.put(web=web, version="19")  # Only its metadata.
+    (noted,) = await world.write(answer(3))
+    assert noted.body == {"metadata": {"resourceVersion": "2", "annotations": {SEEN: "19"}}} | {
+        "data": {}
+    }
+    world.put(web=web, other=spec(node="worker-2"), version="20")
+    (last,) = await world.write(answer(4))
+    assert last.body["metadata"]["annotations"] == {SEEN: "20"}
+    assert await world.write() == []
+    data = create.body["data"] | recorded.body["data"] | last.body["data"]
+    world.restart()
+    world.state.node_seen(W1)
+    metadata = Metadata("store", "shop", "uid-1", listed)
+    texts = {"web": web, "other": spec(node="worker-2")}
+    world.store.put(ConfigMapObject(metadata=metadata, data=texts), listed=True)
+    world.client.script += [answer(4, data, seen="20"), *([answer(5)] if listed != "20" else [])]
+    await world.writer.write(world.state, world.store)
+    assert world.state.ledger.held_on("worker-1")["cpu"] == held
 
 
 @pytest.mark.parametrize("claims", ['["u"]', '{"u":"7"}', "7", '{"u":-1}', '{"u":1e99}', "{}"])

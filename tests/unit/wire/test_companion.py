@@ -1,7 +1,7 @@
 import pytest
 
 from reserver.wire import companion
-from reserver.wire.companion import CompanionObject, Contents, chunks, new
+from reserver.wire.companion import SEEN, CompanionObject, Contents, chunks, new
 from reserver.wire.objects import Metadata, decode, encode
 
 LONG = '{"phase":"Active","backed":false,"digest":"d","message":"why"}'
@@ -10,7 +10,7 @@ STORE = Metadata(name="store", namespace="shop", uid="uid-1")
 
 
 def test_a_companion_is_labelled_and_owned_by_its_store() -> None:
-    made = new(STORE, {"a": "{}"})
+    made = new(STORE, {"a": "{}"}, 0)
     assert made["metadata"]["name"] == "store-status"
     assert made["metadata"]["labels"] == {"reserver.io/status-of": "store"}
     assert decode(CompanionObject, encode(made)).is_owned_by("uid-1")
@@ -18,8 +18,20 @@ def test_a_companion_is_labelled_and_owned_by_its_store() -> None:
 
 
 def test_a_name_that_is_too_long_for_a_label_is_left_out_of_it() -> None:
-    made = new(Metadata(name="s" * 64, uid="u"), {})
+    made = new(Metadata(name="s" * 64, uid="u"), {}, 0)
     assert made["metadata"]["labels"] == {companion.LABEL: ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [("17", 17), ("", 0), ("-1", 0), ("1e9", 0), ("٣", 0), ("9" * 5000, 0)],
+    ids=["a number", "empty", "negative", "not whole", "not ASCII", "endless"],
+)
+def test_what_it_says_of_its_store_is_a_resource_version_or_nothing(text: str, seen: int) -> None:
+    made = new(STORE, {}, 17)
+    assert made["metadata"]["annotations"] == {SEEN: "17"}
+    made["metadata"]["annotations"] = {SEEN: text}
+    assert decode(CompanionObject, encode(made)).seen == seen
 
 
 def test_only_what_differs_is_written() -> None:
