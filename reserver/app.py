@@ -294,7 +294,7 @@ async def _complete(watched: Watched, history: History) -> None:
         tasks.create_task(watched.cleaner.run(watched.store))
         tasks.create_task(statuses.run(watched.state, watched.store.configmaps))
         tasks.create_task(object_statuses.run(watched.state, watched.store.objects))
-        reading = tasks.create_task(history.read())
+        reading = tasks.create_task(_read(history, statuses))
         await asyncio.wait((reading,), timeout=_HISTORY_PATIENCE_S)
         for set_id in watched.store.objects.abandon_unfinished():
             log.warning("a set was not finished by who wrote it, and is taken back", set=set_id)
@@ -306,3 +306,8 @@ async def _complete(watched: Watched, history: History) -> None:
             reservations=len(watched.state.ledger),
         )
         tasks.create_task(watched.placer.run(watched.state))
+
+
+async def _read(history: History, statuses: StatusWriter) -> None:
+    await statuses.has_recalled.wait()  # It may take the history to tell what that is worth.
+    await history.read()

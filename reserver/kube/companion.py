@@ -75,14 +75,14 @@ class Companion:
         """The resourceVersion of its store that the claims are of which it records."""
         return self._seen
 
-    def is_due(self, metadata: Metadata | None, now: float) -> bool:
+    def is_due(self, seen: int, now: float) -> bool:
         """Whether there may be something to do.
 
         Args:
-            metadata: of the store; None when there is none any more.
+            seen: the resourceVersion of the store as it is known; 0 if claims may be of another.
             now: unix seconds.
         """
-        is_behind = metadata is not None and self._is_behind(metadata.revision)
+        is_behind = bool(self._contents and self._contents.recording) and self._seen < seen
         has_work = bool(self.touched) or is_behind or self._has_to_be_read(now)
         return now >= self._retry_at and has_work
 
@@ -117,14 +117,15 @@ class Companion:
         return True
 
     async def write(
-        self, metadata: Metadata | None, wanted: Changes
+        self, metadata: Metadata | None, wanted: Changes, seen: int
     ) -> AsyncIterator[tuple[Changes, Changes]]:
         """Let it say of some keys what is wanted, as far as there is room; it has been read.
 
         Args:
-            metadata: of the store, from before it was looked at what is wanted; None when there is
-                none any more.
+            metadata: of the store; None when there is none any more.
             wanted: the status of keys, None where there is no such key any more.
+            seen: the resourceVersion of the store from before it was looked at what is wanted; 0 if
+                claims may be of what stood there before.
 
         Yields:
             For each write that was made, what was said of its keys before, and what is now.
@@ -141,8 +142,8 @@ class Companion:
                 keys=len(left_out),
             )
         self.left_out = left_out
-        seen = metadata.revision if metadata and contents.will_record(changes) else 0
-        seen = seen if seen > self._seen else 0
+        if seen <= self._seen or not contents.will_record(changes):
+            seen = 0
         parts = list(form.chunks(changes)) or ([{}] if seen else [])
         for chunk in parts:
             answer = await self._send(metadata, chunk, seen if chunk is parts[-1] else 0)
@@ -172,10 +173,6 @@ class Companion:
         self._fault = fault
         self._retry_at = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)
-
-    def _is_behind(self, revision: int) -> bool:
-        """Whether it records claims, but not that they are of its store as it is."""
-        return bool(self._contents and self._contents.recording) and self._seen < revision
 
     def _has_to_be_read(self, now: float) -> bool:
         return self._contents is None or now >= self._read_at + REREAD_EVERY_S

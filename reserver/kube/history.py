@@ -31,6 +31,7 @@ _FARTHEST = 50_000
 """So many resourceVersions are looked back at most: with 5,000 nodes' heartbeats, over a minute."""
 
 _NEAREST = 50
+_ENDLESS = 2**63
 _ROUNDS = 20
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
 _TIMEOUT_S = 3
@@ -80,7 +81,7 @@ class History:
         self._home = home
 
     async def read(self) -> None:
-        """Let the ledger know of the past; all has been listed.
+        """Let the ledger know of the past; all has been listed, and what was recorded is recalled.
 
         What cannot be read stays unknown, and a line in the log says so.
         """
@@ -90,12 +91,14 @@ class History:
         unsure = [
             (pod, exact) for pod, exact in bindings.bindings() if not recall(pod, exact=exact)
         ]
-        if unsure:
-            since = min(pod.revision for pod, _ in unsure) - 1
+        recorded = self._ledger.unsure_since()
+        since = min((*(pod.revision - 1 for pod, _ in unsure), recorded or _ENDLESS))
+        if since < _ENDLESS:
             stores = (store for store in self._stores if not store.absent)
             await asyncio.gather(*(self._date_entries(store, since) for store in stores))
             for pod, exact in unsure:
                 recall(pod, exact=exact)
+        self._ledger.forget_unsure()
         log.info("history read", resource_versions_back=reached, unsure=len(unsure))
 
     async def _date_entries(self, store: Collection, since: int) -> None:

@@ -42,6 +42,7 @@ class StatusWriter:
 
     Attributes:
         writes: how many writes were made.
+        has_recalled: set once all companions have been read that there were.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class StatusWriter:
         self._companions: dict[Name, Companion] = {}
         self._room = Room(self._room_changed)
         self.writes = 0
+        self.has_recalled = asyncio.Event()
 
     def touched(self, ref: Ref) -> None:
         """Take note that the status of a key or of one of its items may have changed."""
@@ -90,8 +92,10 @@ class StatusWriter:
             if companion is not None:  # Else the store came and went before anything was said.
                 companion.touched.add(ref.key)
         for companion in tuple(self._companions.values()):
-            if companion.is_due(store.metadata(companion.store), self._clock()):
+            seen = _seen(store.metadata(companion.store), state.ledger)
+            if companion.is_due(seen, self._clock()):
                 await self._try(companion, state, store)
+        self.has_recalled.set()
 
     def _room_changed(self, ref: Ref) -> None:
         self.touched(ref)
@@ -117,8 +121,9 @@ class StatusWriter:
         if await companion.read_if_due(self._clock()):
             keys |= {*store.keys(companion.store), *companion.said}
             _recall(companion, state.ledger)
+        seen = _seen(metadata, state.ledger)
         wanted = await self._statuses(companion, keys | companion.left_out, state, store)
-        async for before, changes in companion.write(metadata, wanted):
+        async for before, changes in companion.write(metadata, wanted, seen):
             self.writes += 1
             if metadata is not None:
                 # As wanted, for where there was no room the messages are not in what was written.
@@ -163,6 +168,11 @@ class StatusWriter:
             name = f"{metadata.namespace}/{metadata.name}"
             first = warnings[0][1]
             log.warning("holds not backed", configmap=name, holds=len(warnings), first=first)
+
+
+def _seen(metadata: Metadata | None, ledger: Ledger) -> int:
+    """Return up to when a store is known, and with it whose the claims are; 0 if they are not."""
+    return metadata.revision if metadata and ledger.unsure_since() is None else 0
 
 
 def _recall(companion: Companion, ledger: Ledger) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.holdings import Hold
@@ -12,6 +13,20 @@ from reserver.reservations.reservation import NOT_YET, Reservation, Written
 
 UNSEEN = -1
 """In place of a resourceVersion: of a claim whose binding no watch has shown."""
+
+
+class Recorded(NamedTuple):
+    """A claim that was written down before this process saw any.
+
+    Attributes:
+        at: a resourceVersion at which the pod had its slot.
+        known_at: one at which that was of what stood there; as late or later.
+        node: where the slot was; empty where that is not known.
+    """
+
+    at: int
+    known_at: int
+    node: str
 
 
 @dataclass(slots=True)
@@ -24,6 +39,7 @@ class Entry:
         claimants: the pods that took a slot, by UID, each with a resourceVersion at which it had it
             (`UNSEEN` while its binding is); one mapping for all that have the same identity.
         landed: where they did, as far as that is known; one mapping as well.
+        unsure: recorded claims of it, or of what stood there before and said the same, by UID.
         order: later ones are greater.
         holds: what it holds, by node.
         recorded: what is written of where it is placed.
@@ -36,6 +52,7 @@ class Entry:
     claimants: dict[str, int]
     landed: dict[str, str]
     order: int
+    unsure: dict[str, Recorded] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
     recorded: Parts = ()
     is_edited: bool = False
@@ -69,6 +86,21 @@ class Entry:
             hold.reservation = self.reservation.on(part)
             self.holds[part.node] = hold
         return before.values()
+
+    def recall(self) -> bool:
+        """Take the recorded claims that are certainly its own, as far as that is known by now.
+
+        Drops those that certainly are not; returns whether it took any.
+        """
+        before = len(self.claimants)
+        for uid, claim in tuple(self.unsure.items()):
+            if self.written.last <= claim.known_at:
+                self.claimants.setdefault(uid, claim.at)
+                if claim.node:
+                    self.landed.setdefault(uid, claim.node)
+            if not self.written.first <= claim.known_at < self.written.last:
+                del self.unsure[uid]
+        return len(self.claimants) > before
 
     def release(self, pod_uid: str) -> None:
         """Give the slot of a pod back."""

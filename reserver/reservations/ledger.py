@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.entry import UNSEEN, Entry, inherited, kept_turns, turns
+from reserver.reservations.entry import UNSEEN, Entry, Recorded, inherited, kept_turns, turns
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.reservation import (
     ANY_TIME,
@@ -48,6 +48,7 @@ class Ledger(LedgerView):
         """
         super().__init__(snapshot, freed)
         self._settled = settled
+        self._is_past_known = False
         self._latest = 0.0
         self._turns: list[tuple[float, int, Ref, str]] = []
         self._sequence = count()
@@ -226,22 +227,40 @@ class Ledger(LedgerView):
     ) -> None:
         """Take what was recorded of a reservation: the claims of pods that may be gone by now.
 
+        Where it is not certain that they are of what stands there, they count if `narrow` says so.
+
         Args:
             ref: its place.
             digest: of the reservation that stood there.
             claims: UIDs of pods, each with a resourceVersion at which it had a slot. What was
-                written after that is another reservation, if it says the same.
+                written after that is another reservation, even if it says the same.
             landed: where they had it, as far as that is known.
             seen: a resourceVersion at which all of them were known to be of what stood there.
         """
         entry = self._register.get(ref)
         if entry is None or entry.reservation.digest != digest or entry.reservation.reusable:
             return
-        found = {uid: at for uid, at in claims.items() if entry.written.last <= max(at, seen)}
-        if found.keys() - entry.claimants.keys():
-            entry.claimants |= {**found, **entry.claimants}
-            entry.landed |= {**landed, **entry.landed}
+        for uid, at in claims.items():
+            entry.unsure[uid] = Recorded(at, max(at, seen), landed.get(uid, ""))
+        if entry.recall():
             self._settle_all(entry.reservation.identity)
+        if self._is_past_known:
+            entry.unsure.clear()
+        elif entry.unsure:
+            self._unsure.add(ref)
+
+    def forget_unsure(self) -> None:
+        """Give up the recorded claims of which nothing tells whether they are of what stands there.
+
+        From now on such claims are not taken any more: no more of the past will become known.
+        """
+        self._is_past_known = True
+        for ref in self._unsure:
+            entry = self._register.get(ref)
+            if entry is not None and entry.unsure:
+                entry.unsure.clear()
+                self._settled(ref)
+        self._unsure.clear()
 
     def recall_binding(self, pod: Pod, *, exact: bool) -> bool:
         """Take a binding from before the watch of pods began; the pod may be gone by now.
@@ -280,6 +299,7 @@ class Ledger(LedgerView):
                 hold.since = after
         entry.written = after
         entry.claimants |= self._claimants(entry.reservation, after)
+        entry.recall()
         self._settle_all(identity)
 
     def pod_gone(self, pod_uid: str) -> None:

@@ -26,6 +26,7 @@ class LedgerView:
         self._register = Register()
         self._claims = Claims()
         self._now = 0.0
+        self._unsure: set[Ref] = set()
 
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
         """Yield every reservation with its phase, in the order in which they became known."""
@@ -146,14 +147,26 @@ class LedgerView:
         entry = self._register.get(ref)
         if entry is None or entry.reservation.reusable:
             return {}
-        return {uid: at for uid, at in entry.claimants.items() if at != UNSEEN}
+        sure = {uid: at for uid, at in entry.claimants.items() if at != UNSEEN}
+        return {uid: claim.at for uid, claim in entry.unsure.items()} | sure
+
+    def unsure_since(self) -> int | None:
+        """Return the resourceVersion from which on it matters when reservations were written.
+
+        None if all recorded claims are known to be of what stands there, or not to be.
+        """
+        entries = filter(None, map(self._register.get, self._unsure))
+        claims = (claim for entry in entries for claim in entry.unsure.values())
+        return min((claim.known_at for claim in claims), default=None)
 
     def landed(self, ref: Ref) -> Mapping[str, str]:
         """Return where recorded claims were made, of what holds on several nodes, for `recall`."""
         entry = self._register.get(ref)
         if entry is None or not entry.reservation.parts[1:]:
             return {}
-        return {uid: entry.landed[uid] for uid in self.recorded(ref) if entry.landed.get(uid)}
+        unsure = {uid: claim.node for uid, claim in entry.unsure.items()}
+        nodes = unsure | {uid: entry.landed.get(uid, "") for uid in entry.claimants}
+        return {uid: nodes[uid] for uid in self.recorded(ref) if nodes[uid]}
 
     def claims(self, ref: Ref) -> dict[str, PodName]:
         """Return UID and name of the pods that took a slot of a reservation and are known."""

@@ -13,6 +13,7 @@ from reserver.kube.companion import REREAD_EVERY_S
 from reserver.kube.events import Recorder
 from reserver.kube.status import StatusWriter
 from reserver.kube.store import Store
+from reserver.reservations.reservation import Written
 from reserver.scheduling.state import State
 from reserver.wire import companion
 from reserver.wire.companion import SEEN
@@ -66,9 +67,14 @@ class World:
         self.warned.append((reason, message))
 
     def put(self, uid: str = "uid-1", version: str = "", **data: str) -> None:
-        metadata = Metadata("store", "shop", uid, version)
+        self._put(Metadata("store", "shop", uid, version), data, listed=False)
+
+    def list_(self, version: str, **data: str) -> None:
+        self._put(Metadata("store", "shop", "uid-1", version), data, listed=True)
+
+    def _put(self, metadata: Metadata, data: Mapping[str, str], *, listed: bool) -> None:
         renamed = {key.replace("_", "-"): text for key, text in data.items()}
-        self.store.put(ConfigMapObject(metadata=metadata, data=renamed))
+        self.store.put(ConfigMapObject(metadata=metadata, data=renamed), listed=listed)
 
     async def write(self, *script: Any, later: float = 0.0) -> list[Request]:
         """Let the writer work with these answers, and return what it asked."""
@@ -553,16 +559,7 @@ async def test_claims_are_recorded_and_outlive_a_restart() -> None:
     assert world.state.ledger.held_on("worker-1")["cpu"] == 2000
 
 
-@pytest.mark.parametrize(
-    ("listed", "held"),
-    [
-        pytest.param("20", 1000, id="as it was when the claims were recorded"),
-        pytest.param("21", 2000, id="written since: it may be another one that says the same"),
-    ],
-)
-async def test_claims_are_recalled_from_a_store_that_was_written_after_them(
-    listed: str, held: int
-) -> None:
+async def test_claims_are_recalled_from_a_store_that_was_written_after_them() -> None:
     web = spec(slots=2, resources={"cpu": "1"}, owners=[{"pod": {"name": n}} for n in "ab"])
     world = World()
     world.put(web=web, version="5")
@@ -583,12 +580,54 @@ async def test_claims_are_recalled_from_a_store_that_was_written_after_them(
     data = create.body["data"] | recorded.body["data"] | last.body["data"]
     world.restart()
     world.state.node_seen(W1)
-    metadata = Metadata("store", "shop", "uid-1", listed)
-    texts = {"web": web, "other": spec(node="worker-2")}
-    world.store.put(ConfigMapObject(metadata=metadata, data=texts), listed=True)
-    world.client.script += [answer(4, data, seen="20"), *([answer(5)] if listed != "20" else [])]
-    await world.writer.write(world.state, world.store)
-    assert world.state.ledger.held_on("worker-1")["cpu"] == held
+    world.list_("20", web=web, other=spec(node="worker-2"))
+    await world.write(answer(4, data, seen="20"))
+    assert world.state.ledger.held_on("worker-1")["cpu"] == 1000
+
+
+@pytest.mark.parametrize("first", [0, 20], ids=["written before", "written anew since"])
+async def test_claims_that_may_be_of_what_stood_there_before_wait_for_the_history(
+    first: int,
+) -> None:
+    web = spec(slots=2, resources={"cpu": "1"}, owners=[{"pod": {"name": n}} for n in "ab"])
+    world, data = await written(web=web)
+    (seat,) = world.state.ledger.seats(pod("a"))
+    world.state.pod_seen(replace(bound("a", 7), claims=frozenset({seat.identity})))
+    (recorded,) = await world.write(answer(2))
+    world.restart()
+    world.state.node_seen(W1)
+    world.list_("21", web=web)
+    await world.write(answer(2, data | recorded.body["data"], seen="9"))
+    ledger = world.state.ledger
+    assert (ledger.held_on("worker-1")["cpu"], ledger.unsure_since()) == (2000, 9)
+    assert await world.write() == []  # Neither forgotten, nor said to be of what stands there.
+    ledger.narrow(seat.ref, seat.identity, Written(first, first or 8))
+    assert (ledger.held_on("worker-1")["cpu"], ledger.unsure_since()) == (
+        2000 if first else 1000,
+        None,
+    )
+    (last,) = await world.write(answer(3))
+    if first:
+        assert "claims" not in said(last, "web")
+    else:
+        assert last.body["metadata"]["annotations"] == {SEEN: "21"}
+
+
+async def test_claims_of_which_no_history_tells_are_given_up() -> None:
+    web = spec(slots=2, resources={"cpu": "1"}, owners=[{"pod": {"name": n}} for n in "ab"])
+    world, data = await written(web=web)
+    data["web"] = data["web"][:-1] + ',"claims":{"uid-a":7}}'
+    world.restart()
+    world.state.node_seen(W1)
+    world.list_("21", web=web)
+    await world.write(answer(2, data))
+    world.state.ledger.forget_unsure()
+    (patch,) = await world.write(answer(3))
+    assert "claims" not in said(patch, "web")
+    # Somebody writes them back.
+    _, patch = await world.write(answer(9, data), answer(10), later=REREAD_EVERY_S + 1)
+    assert "claims" not in said(patch, "web")
+    assert world.state.ledger.unsure_since() is None
 
 
 @pytest.mark.parametrize("claims", ['["u"]', '{"u":"7"}', "7", '{"u":-1}', '{"u":1e99}', "{}"])
