@@ -131,8 +131,14 @@ class StateBesideApiServer(RuleBasedStateMachine):
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         gone = data.draw(st.sampled_from(sorted(self.pods)))
-        del self.pods[gone]
-        self._write("pods", lambda state, _: state.pod_gone(gone))
+        uid = self.pods.pop(gone).uid
+
+        def seen(state: State, _: int) -> None:
+            known = state.pods.get(gone)
+            if known is None or known.uid == uid:  # Else its successor was read (`kube.views`).
+                state.pod_gone(gone)
+
+        self._write("pods", seen)
 
     @rule(worker=workers)
     def node_comes_or_goes(self, worker: str) -> None:
@@ -158,6 +164,9 @@ class StateBesideApiServer(RuleBasedStateMachine):
         worker = data.draw(st.sampled_from(sorted(self.nodes)))
         if asked.node or self.state.assumption(asked.uid) or not self._has_room(asked, worker):
             return  # kube-scheduler does not ask.
+        known = self.state.pods.get(asked.name)
+        if known is None or known.uid != asked.uid:
+            self.state.pod_seen(asked)  # It is read.
         verdict = judge_bind(asked, worker, self.state, self.now)
         if verdict.refusal is None:
             self.state.assume(asked, worker, verdict.claims)
