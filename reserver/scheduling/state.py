@@ -7,6 +7,7 @@ The words (assume, forget) and the rules are those of kube-scheduler's backend/c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -76,6 +77,7 @@ class State:
             eased: is told of each node that has changed otherwise than that something was held
                 there: what did not fit may fit now.
         """
+        self._freed = freed
         self._settled = settled
         self._eased = eased
         self._nodes: dict[str, Node] = {}
@@ -137,7 +139,7 @@ class State:
         if pod.finished:
             self.snapshot.displace(pod.uid)
         else:
-            self.snapshot.place(pod, pod.node)
+            self._place_written(pod, pod.node)
         self._eased(pod.node)
         self._claim(pod.claims, pod)
         was_bound = before.node != "" if before else listed and not self.is_complete
@@ -188,10 +190,13 @@ class State:
             self.waiting[pod.uid] = Waiting(pod, names, spared)
 
     def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
-        """Count a pod as bound, and its slots as claimed, before the API server is asked."""
+        """Count a pod as bound, and its slots as claimed, before the API server is asked.
+
+        What a slot has beyond the pod's request is free only once the binding is written.
+        """
         self._assumed[pod.uid] = Assumption(pod, node)
         self.nominations.drop(pod.uid)
-        self.snapshot.place(pod, node)
+        self.snapshot.place(self._with_slots(pod, node, claims), node)
         for identity in claims:
             self.ledger.claim(identity, replace(pod, node=node), written=False)
 
@@ -201,6 +206,7 @@ class State:
         if assumption is None:
             return  # The watch was faster.
         assumption.is_written = True
+        self._place_written(assumption.pod, assumption.node)
         self.ledger.written(pod_uid)
         known = self._pods.get(assumption.pod.name)
         if self.is_complete and (known is None or known.uid != pod_uid):
@@ -214,6 +220,24 @@ class State:
         if self._assumed.pop(pod_uid, None) is not None:
             self._displace(pod_uid)
             self.ledger.unclaim(pod_uid)
+
+    def _place_written(self, pod: Pod, node: str) -> None:
+        """Count a pod that is bound with what it requests, and no more."""
+        before = self.snapshot.placement(pod.uid)
+        self.snapshot.place(pod, node)
+        if before is not None and before.pod.requests != pod.requests:
+            self._freed(node)
+
+    def _with_slots(self, pod: Pod, node: str, claims: tuple[str, ...]) -> Pod:
+        """Return a pod that takes all of the slots that it claims on a node.
+
+        So much it takes until its binding is written: if that fails, they are held again.
+        """
+        slots: Counter[str] = Counter()
+        for seat in self.ledger.seats(pod):
+            if seat.node == node and seat.identity in claims:
+                slots.update(seat.resources)
+        return replace(pod, requests={**pod.requests, **(slots | Counter(pod.requests))})
 
     def _displace(self, pod_uid: str) -> None:
         placement = self.snapshot.placement(pod_uid)

@@ -129,7 +129,7 @@ async def test_a_set_of_which_the_cluster_refuses_one_leaves_nothing(
         names = ["a", "b", "c", FORBIDDEN, "d", "e"]
         with pytest.raises(CallFailed, match="denied") as caught:
             await client.create_set(wanted(corner, node, *names))
-        assert caught.value.code == "INTERNAL"
+        assert caught.value.code == "FAILED_PRECONDITION"
         assert not members(corner)
         # Nothing is held any more either, and the names are free at once.
         names.remove(FORBIDDEN)

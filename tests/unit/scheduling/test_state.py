@@ -52,6 +52,29 @@ def test_a_binding_that_failed_gives_room_and_slot_back(state: State) -> None:
     assert state.assumption(OWNER.uid) is None
 
 
+@pytest.mark.parametrize("outcome", ["confirmed", "shown", "failed"])
+def test_what_a_slot_has_beyond_its_pod_is_free_once_the_binding_is_written(outcome: str) -> None:
+    freed: list[str] = []
+    seat, owner = reservation("r", owners=("owner",), cpu="3"), pod("owner", cpu="1")
+    state = State(freed.append)
+    state.node_seen(node("worker-1", cpu="4"))
+    state.pod_seen(owner)
+    state.ledger.put(seat)
+    state.is_complete = True
+    state.assume(owner, "worker-1", (seat.identity,))
+    assert (requested(state, "worker-1"), held(state, "worker-1")) == (3000, 0)
+    freed.clear()
+    if outcome == "confirmed":
+        state.confirm(owner.uid)
+    elif outcome == "shown":
+        state.pod_seen(dataclasses.replace(owner, node="worker-1"))
+    else:
+        state.forget(owner.uid)
+    taken = (0, 3000) if outcome == "failed" else (1000, 0)
+    assert (requested(state, "worker-1"), held(state, "worker-1")) == taken
+    assert freed == ([] if outcome == "failed" else ["worker-1"])
+
+
 def test_forgetting_what_was_never_assumed_does_nothing(state: State) -> None:
     state.pod_seen(BOUND)
     state.forget(OWNER.uid)
