@@ -196,9 +196,11 @@ class State:
         """
         self._assumed[pod.uid] = Assumption(pod, node)
         self.nominations.drop(pod.uid)
-        self.snapshot.place(self._with_slots(pod, node, claims), node)
+        slots = self._slots(pod, node, claims)
+        self.snapshot.place(pod, node)
         for identity in claims:
             self.ledger.claim(identity, replace(pod, node=node), written=False)
+        self.snapshot.place(self._with_rest(pod, node, slots), node)
 
     def confirm(self, pod_uid: str) -> None:
         """Take note that the API server accepted the binding; the watch will show it."""
@@ -228,16 +230,27 @@ class State:
         if before is not None and before.pod.requests != pod.requests:
             self._freed(node)
 
-    def _with_slots(self, pod: Pod, node: str, claims: tuple[str, ...]) -> Pod:
-        """Return a pod that takes all of the slots that it claims on a node.
-
-        So much it takes until its binding is written: if that fails, they are held again.
-        """
+    def _slots(self, pod: Pod, node: str, claims: tuple[str, ...]) -> Mapping[str, int]:
+        """Return what the slots hold on a node that a pod claims."""
         slots: Counter[str] = Counter()
         for seat in self.ledger.seats(pod):
             if seat.node == node and seat.identity in claims:
                 slots.update(seat.resources)
-        return replace(pod, requests={**pod.requests, **(slots | Counter(pod.requests))})
+        return slots
+
+    def _with_rest(self, pod: Pod, node: str, slots: Mapping[str, int]) -> Pod:
+        """Return a pod that takes, beside what it requests, what is free now of its slots."""
+        snapshot, requests = self.snapshot, dict(pod.requests)
+        row = snapshot.row(node)
+        if row is None or not slots:
+            return pod
+        free = snapshot.allocatable[row] - snapshot.requested[row] - snapshot.held[row]
+        for name, amount in slots.items():
+            column = snapshot.columns.get(name)
+            if column is not None:
+                rest = min(amount - requests.get(name, 0), int(free[column]))
+                requests[name] = requests.get(name, 0) + max(0, rest)
+        return replace(pod, requests=requests)
 
     def _displace(self, pod_uid: str) -> None:
         placement = self.snapshot.placement(pod_uid)

@@ -75,6 +75,15 @@ def test_what_a_slot_has_beyond_its_pod_is_free_once_the_binding_is_written(outc
     assert freed == ([] if outcome == "failed" else ["worker-1"])
 
 
+def test_the_rest_of_a_slot_takes_nothing_that_stands_before_it() -> None:
+    first = reservation("first", owners=("a",), cpu="2")
+    second, owner = reservation("second", owners=("owner",), cpu="3"), pod("owner", cpu="1")
+    state = state_of(node("worker-1", cpu="4"), first, second, owner)
+    state.assume(owner, "worker-1", (second.identity,))
+    # Of the 3 CPUs it has never had more than the 2 that the first one leaves.
+    assert (requested(state, "worker-1"), held(state, "worker-1")) == (2000, 2000)
+
+
 def test_forgetting_what_was_never_assumed_does_nothing(state: State) -> None:
     state.pod_seen(BOUND)
     state.forget(OWNER.uid)
