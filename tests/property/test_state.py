@@ -194,6 +194,9 @@ class StateBesideApiServer(RuleBasedStateMachine):
             self.state.confirm(uid)
         else:
             self.state.forget(uid)
+            # Where more is held than there is room for, what comes back may stand before others.
+            if Shortages.of(self.state.snapshot).by_node:
+                self.acknowledged.clear()
 
     def _carry_out(self, uid: str, *, accepted: bool) -> bool:
         asked, worker, claims = self.under_way.pop(uid)
