@@ -31,6 +31,8 @@ _GONE = {
     "code": 410,
 }
 _MESSAGE = "too old resource version"
+_GOOD_BYE = 0.25
+"""How long connections over TLS may take to close, in seconds: aiohttp does not wait for them."""
 
 T = TypeVar("T")
 
@@ -124,6 +126,7 @@ class Proxy:
         await self._cut(expire=False)
         await self._runner.cleanup()
         await self._session.close()
+        await asyncio.sleep(_GOOD_BYE)
 
     async def _cut(self, *, expire: bool) -> int:
         watches = self._watches.open.copy()
@@ -162,9 +165,13 @@ class Proxy:
                 response = web.StreamResponse(status=answer.status)
                 response.content_type = answer.content_type
                 await response.prepare(request)
-                async for chunk in answer.content.iter_any():
-                    await self._watches.flowing.wait()
-                    await response.write(chunk)
+                try:
+                    async for chunk in answer.content.iter_any():
+                        await self._watches.flowing.wait()
+                        await response.write(chunk)
+                finally:  # Else TLS takes its time to say good-bye, after the proxy has ended.
+                    if answer.connection is not None and answer.connection.transport is not None:
+                        answer.connection.transport.abort()
                 return response
         finally:
             del self._watches.open[task]  # type: ignore[arg-type]
