@@ -71,10 +71,10 @@ async def _join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        forth.close()  # First: the service may end, and cancel this, while the tasks are awaited.
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        forth.close()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
