@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from http import HTTPStatus
 from typing import Any, Self
 
@@ -98,7 +98,7 @@ class ApiClient:
 
     async def watch(
         self, path: str, params: Mapping[str, str], idle_limit_s: float
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes]:
         """Yield the lines of a watch until the API server ends it; first an empty one.
 
         The empty line says that the API server has accepted the watch: it may be a minute until

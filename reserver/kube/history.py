@@ -11,7 +11,7 @@ What is not known holds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Protocol
@@ -20,10 +20,11 @@ import structlog
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
+from reserver.kube.interval import Collection, changes, latest
 from reserver.reservations.ledger import Ledger
 from reserver.wire.objects import decode
 from reserver.wire.past import PodPast, StorePast
-from reserver.wire.watch import ObjectList, PartialObject, WatchEvent, read_event
+from reserver.wire.watch import ObjectList, WatchEvent
 
 log = structlog.get_logger(__name__)
 
@@ -32,11 +33,7 @@ _FARTHEST = 50_000
 
 _NEAREST = 50
 _ENDLESS = 2**63
-_ROUNDS = 20
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
-_TIMEOUT_S = 3
-"""After so long the API server ends the watch, in seconds; 2 s before, a bookmark says that all has
-been told (`nextBookmarkTime` in its cache_watcher.go), or how far it has come."""
 
 
 class Past(Protocol):
@@ -46,20 +43,12 @@ class Past(Protocol):
         """Take the next event; raises InvalidInput if it is malformed."""
 
 
-class Collection(Protocol):
-    """What is watched: a collection of objects, or some of them."""
-
-    @property
-    def path(self) -> str:
-        """Its path."""
-
-    @property
-    def selector(self) -> Mapping[str, str]:
-        """Parameters of lists and watches."""
+class Store(Collection, Protocol):
+    """A collection that the API server need not know."""
 
     @property
     def absent(self) -> bool:
-        """Whether the API server does not know it."""
+        """Whether it does not know it."""
 
 
 class History:
@@ -70,7 +59,7 @@ class History:
         client: ApiClient,
         ledger: Ledger,
         pods: Collection,
-        stores: Sequence[Collection],
+        stores: Sequence[Store],
         home: str,
     ) -> None:
         """Read through a client; `home` is the namespace of `read_object`."""
@@ -101,14 +90,14 @@ class History:
         self._ledger.forget_unsure()
         log.info("history read", resource_versions_back=reached, unsure=len(unsure))
 
-    async def _date_entries(self, store: Collection, since: int) -> None:
+    async def _date_entries(self, store: Store, since: int) -> None:
         """Let the ledger know when entries were written, if after a resourceVersion."""
         past = StorePast(self._home)
         if await _patiently(store, lambda: self._read_entries(store, since, past)):
             for ref, identity, when in past.entries():
                 self._ledger.narrow(ref, identity, when)
 
-    async def _read_entries(self, store: Collection, since: int, past: StorePast) -> int:
+    async def _read_entries(self, store: Store, since: int, past: StorePast) -> int:
         """Read what stood in a store at a resourceVersion, and what was written after it.
 
         If etcd has forgotten how all stood then (it is compacted every five minutes), the events
@@ -123,7 +112,7 @@ class History:
             return await self._read(store, past)
         for item in decode(ObjectList, listed).items or ():
             past.take(WatchEvent("ADDED", item))
-        now = await self._revision(store)
+        now = await latest(self._client, store)
         return now - since if await self._reach(store, since, now, past) else 0
 
     async def _read(self, collection: Collection, past: Past) -> int:
@@ -133,18 +122,13 @@ class History:
             ApiError: the API server refused, or did not answer.
             InvalidInput: it answered with something else.
         """
-        now = await self._revision(collection)
+        now = await latest(self._client, collection)
         back = min(_FARTHEST, now - 1)
         while back >= _NEAREST:
             if await self._reach(collection, now - back, now, past):
                 return back
             back = back * 3 // 4
         return 0
-
-    async def _revision(self, collection: Collection) -> int:
-        params = {**collection.selector, "limit": "1"}
-        page = decode(ObjectList, await self._client.get(collection.path, params))
-        return page.metadata.revision
 
     async def _reach(self, collection: Collection, since: int, until: int, past: Past) -> bool:
         """Read what has changed between two resourceVersions; False if that is not remembered.
@@ -153,26 +137,15 @@ class History:
             ApiError: the API server refused, or did not answer.
             InvalidInput: it answered with something else.
         """
-        reached = since
-        for _ in range(_ROUNDS):
-            params = {
-                **collection.selector,
-                "resourceVersion": str(reached),
-                "allowWatchBookmarks": "true",
-                "timeoutSeconds": str(_TIMEOUT_S),
-            }
-            try:
-                async for line in self._client.watch(collection.path, params, _TIMEOUT_S + 5):
-                    if line:
-                        reached = _take(line, until, past)
-                    if reached >= until:
-                        return True
-                    await asyncio.sleep(0)
-            except ApiError as exc:
-                if exc.status == HTTPStatus.GONE:
-                    return False
-                raise
-        raise ApiError(0, "Timeout", "the API server does not come to an end of it")
+        try:
+            async for _, event in changes(self._client, collection, since, until):
+                with suppress(InvalidInput):  # The watch tells of objects that cannot be read.
+                    past.take(event)
+        except ApiError as exc:
+            if exc.status == HTTPStatus.GONE:
+                return False
+            raise
+        return True
 
 
 async def _patiently(collection: Collection, read: Callable[[], Awaitable[int]]) -> int:
@@ -187,13 +160,3 @@ async def _patiently(collection: Collection, read: Callable[[], Awaitable[int]])
         await asyncio.sleep(pause)
     log.warning("history not known", collection=collection.path, why=why)
     return 0
-
-
-def _take(line: bytes, until: int, past: Past) -> int:
-    """Take a line of a watch, if it is of the past; return the resourceVersion that it shows."""
-    event = read_event(line)
-    revision = decode(PartialObject, event.object).metadata.revision
-    if event.type != "BOOKMARK" and revision <= until:
-        with suppress(InvalidInput):  # The watch tells of objects that cannot be read.
-            past.take(event)
-    return revision

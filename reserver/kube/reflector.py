@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
@@ -16,6 +17,8 @@ import structlog
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
+from reserver.kube.interval import changes, latest
+from reserver.kube.lag import Lag
 from reserver.wire.objects import decode
 from reserver.wire.watch import ObjectList, PartialObject, read_event
 
@@ -30,7 +33,10 @@ IDLE_LIMIT_S = 90.0
 STALE_AFTER_S = 5.0
 """How long changes may be missed before the view is not good enough to decide on, in seconds."""
 
-_WATCH_TIMEOUT_S = (240, 480)
+_WATCH_TIMEOUT_S = (1800, 3600)
+"""Longer than client-go's: after each end bindings wait a second until it is known what was missed.
+"""
+
 _SHORTEST_WATCH_S = 1.0
 _HEALTHY_S = 2.0
 _FIRST_BACKOFF_S = 0.2
@@ -77,7 +83,6 @@ class Reflector:
         selector: parameters of lists and watches.
         view: what it keeps up to date.
         synced: set once the collection has been listed.
-        current: set while a watch is open; cleared while changes may be missed.
         absent: the API server does not know the collection, so that there is nothing in it.
         lists: how often it was listed.
         watches: how often it was watched.
@@ -113,10 +118,9 @@ class Reflector:
         self._version = ""  # To resume from; empty to list.
         self._backoff_s = _FIRST_BACKOFF_S
         self._complaint = ""
-        self._lost_at: float | None = None  # Since when changes may have been missed.
+        self._lag = Lag()
         self._accepted_at: float | None = None  # Since when a watch is open.
         self.synced = asyncio.Event()
-        self.current = asyncio.Event()
         self.absent = False
         self._unknown_at: float | None = None  # Since when the API server answers 404.
         self.lists = 0
@@ -127,12 +131,17 @@ class Reflector:
         selector = ",".join(f"{key}={value}" for key, value in self.selector.items())
         return f"{self.path}?{selector}" if selector else self.path
 
+    @property
+    def current(self) -> asyncio.Event:
+        """Set while a watch has told all that there was to tell when it began."""
+        return self._lag.over
+
     def obstacle(self) -> str:
         """Return why the view is not good enough to decide on; empty when it is."""
         why = f": {self._complaint}" if self._complaint else ""
         if not self.synced.is_set():
             return f"{self} is not listed yet{why}"
-        if self._lost_at is not None and _now() - self._lost_at > STALE_AFTER_S:
+        if self._lag.since is not None and _now() - self._lag.since > STALE_AFTER_S:
             return f"{self} is out of date{why}"
         return ""
 
@@ -163,6 +172,7 @@ class Reflector:
         Without a resourceVersion the API server answers with the latest state, so that whoever
         starts sees every binding of the one before.
         """
+        began = _now()
         self.lists += 1
         self.view.list_began()
         token = ""
@@ -179,6 +189,7 @@ class Reflector:
         if self._complaint or self.absent or not self.synced.is_set():
             log.info("collection listed", collection=str(self))
         self._recovered()
+        self._lag.listed(began, page.metadata.revision)
         self.absent, self._unknown_at = False, None
         self.synced.set()
         return page.metadata.resource_version
@@ -193,21 +204,54 @@ class Reflector:
             "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
         }
         began, version = _now(), self._version
-        async for line in self._client.watch(self.path, params, self._idle_limit_s):
-            if not line:
-                self._accepted_at, self._lost_at = _now(), None
-                self.current.set()
-                continue
-            event = read_event(line)
-            if event.type == "DELETED":
-                self.view.deleted(event.object)
-            elif event.type != "BOOKMARK":
-                self.view.changed(event.object)
-            self._version = decode(PartialObject, event.object).metadata.resource_version
-            self._recovered()
-        self._lost(_now())
+        catching_up: asyncio.Task[None] | None = None
+        try:
+            async for line in self._client.watch(self.path, params, self._idle_limit_s):
+                if line:
+                    self._take(line)
+                else:
+                    self._accepted_at = _now()
+                    catching_up = asyncio.create_task(self._find_missed(self._lag.revision))
+        finally:
+            if catching_up is not None:
+                catching_up.cancel()
+                with suppress(asyncio.CancelledError):
+                    await catching_up
+        self._lag.begin(_now())
         if self._version == version and _now() - began < _SHORTEST_WATCH_S:
             raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
+
+    def _take(self, line: bytes) -> None:
+        event = read_event(line)
+        if event.type == "DELETED":
+            self.view.deleted(event.object)
+        elif event.type != "BOOKMARK":
+            self.view.changed(event.object)
+        metadata = decode(PartialObject, event.object).metadata
+        self._version = metadata.resource_version
+        self._recovered()
+        self._lag.reached(metadata.revision)
+
+    async def _find_missed(self, since: int) -> None:
+        """Find out what a watch that is accepted has to tell until nothing that was missed lacks.
+
+        Where much happens, it has soon told something younger; else another watch has to tell.
+        """
+        pause = _FIRST_BACKOFF_S
+        while True:
+            try:
+                now = await latest(self._client, self)
+                self._lag.aim(now)
+                if not self.current.is_set():
+                    missed = [
+                        revision async for revision, _ in changes(self._client, self, since, now)
+                    ]
+                    self._lag.aim(max(missed, default=since))
+            except (ApiError, InvalidInput):
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LAST_BACKOFF_S)
+            else:
+                return
 
     def _is_absent(self) -> bool:
         """Take note that the API server does not know the collection; return whether that is fine.
@@ -228,24 +272,18 @@ class Reflector:
         self.view.list_began()
         self.view.list_ended()
         self._recovered()
+        self._lag.end()
         self.synced.set()
-        self.current.set()
         return True
 
     def _recovered(self) -> None:
         self._backoff_s = _FIRST_BACKOFF_S
         self._complaint = ""
-        self._lost_at = None
-
-    def _lost(self, at: float) -> None:
-        self.current.clear()
-        if self._lost_at is None:
-            self._lost_at = at
 
     async def _back_off(self, error: ApiError) -> None:
         # A connection that was silent for so long may have been dead for so long.
         silent_s = self._idle_limit_s if error.reason == "Timeout" else 0.0
-        self._lost(_now() - silent_s)
+        self._lag.begin(_now() - silent_s)
         if self._accepted_at is not None and _now() - self._accepted_at > _HEALTHY_S:
             self._backoff_s = _FIRST_BACKOFF_S  # It was well; nothing may have happened to tell.
         self._accepted_at = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -13,6 +13,8 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import FailToCreateError, create_from_dict
 
+from hack.chaos.mishaps import Mishaps
+from hack.chaos.proxy import Proxy
 from hack.controlplane.cluster import (
     ControlPlane,
     render_scheduler_config,
@@ -26,7 +28,9 @@ ROOT = Path(__file__).parents[2]
 CRD = ROOT / "scheduler-config/core/crd.yaml"
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
+SCHEDULER = "default-scheduler"
 GRPC_SCHEDULER = "over-grpc"
+PROXIED_SCHEDULER = "over-proxy"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -96,6 +100,25 @@ def grant(api: Any, *documents: dict[str, object]) -> None:
         create_from_dict(api.api_client, document)
 
 
+@contextmanager
+def scheduling(control_plane: ControlPlane, reserver: ReserverProcess, name: str) -> Iterator[None]:
+    """Run a kube-scheduler that asks a reserver, configured by the file that we ship."""
+    rendered = control_plane.folder / f"{name}.yaml"
+    rendered.write_text(
+        render_scheduler_config(
+            SCHEDULER_CONFIG,
+            kubeconfig=control_plane.kubeconfig,
+            port=reserver.port,
+            scheduler_name=name,
+        )
+    )
+    control_plane.start_scheduler(rendered, name)
+    try:
+        yield
+    finally:
+        control_plane.stop_scheduler(name)
+
+
 @pytest.fixture(scope="session")
 def reserver(
     control_plane: ControlPlane,
@@ -105,16 +128,11 @@ def reserver(
     """Reserver beside a stock kube-scheduler, configured by the file that we ship."""
     log = tmp_path_factory.mktemp("reserver-log") / "reserver.log"
     flags = ("--configmap", "/".join(NAMED_STORE), "--grpc-address", "127.0.0.1:0")
-    with ReserverProcess(reserver_kubeconfig, log, *flags) as process:
-        rendered = control_plane.folder / "scheduler.yaml"
-        rendered.write_text(
-            render_scheduler_config(
-                SCHEDULER_CONFIG, kubeconfig=control_plane.kubeconfig, port=process.port
-            )
-        )
-        control_plane.start_scheduler(rendered)
+    with (
+        ReserverProcess(reserver_kubeconfig, log, *flags) as process,
+        scheduling(control_plane, process, SCHEDULER),
+    ):
         yield process
-        control_plane.stop_scheduler()
 
 
 @pytest.fixture(scope="module", params=ReservationStore)
@@ -127,19 +145,11 @@ def served(
     """Reserver with its gRPC API, on each of the stores, and a kube-scheduler that asks it."""
     folder = tmp_path_factory.mktemp("grpc")
     flags = ("--grpc-address=127.0.0.1:0", f"--reservation-store={request.param}")
-    with ReserverProcess(reserver_kubeconfig, folder / "log", *flags) as process:
-        rendered = folder / "scheduler.yaml"
-        rendered.write_text(
-            render_scheduler_config(
-                SCHEDULER_CONFIG,
-                kubeconfig=control_plane.kubeconfig,
-                port=process.port,
-                scheduler_name=GRPC_SCHEDULER,
-            )
-        )
-        control_plane.start_scheduler(rendered, GRPC_SCHEDULER)
+    with (
+        ReserverProcess(reserver_kubeconfig, folder / "log", *flags) as process,
+        scheduling(control_plane, process, GRPC_SCHEDULER),
+    ):
         yield process
-        control_plane.stop_scheduler(GRPC_SCHEDULER)
 
 
 @pytest.fixture
@@ -152,6 +162,39 @@ def rpc_corner(control_plane: ControlPlane, api: Any, served: ReserverProcess) -
         yield corner
     finally:
         corner.close()
+
+
+class Proxied(NamedTuple):
+    """A corner whose kube-scheduler asks a reserver that reaches the API server through a proxy."""
+
+    corner: Corner
+    reserver: ReserverProcess
+    proxy: Proxy
+
+    def calls(self, outcome: str) -> float:
+        """Return how many Filter calls were answered so."""
+        labels = f'{{outcome="{outcome}",verb="filter"}}'
+        return self.reserver.metric(f"reserver_extender_calls_total{labels}")
+
+
+@pytest.fixture
+def proxied(
+    control_plane: ControlPlane, reserver_kubeconfig: Path, api: Any, tmp_path: Path
+) -> Iterator[Proxied]:
+    """What the API server says can be held up before it reaches reserver."""
+    kubeconfig = tmp_path / "kubeconfig"
+    corner = Corner(control_plane.kubeconfig, PROXIED_SCHEDULER, api)
+    corner.open()
+    with Proxy(reserver_kubeconfig, Mishaps(seed=0)) as proxy:
+        proxy.write_kubeconfig(kubeconfig)
+        with (
+            ReserverProcess(kubeconfig, tmp_path / "log") as reserver,
+            scheduling(control_plane, reserver, PROXIED_SCHEDULER),
+        ):
+            try:
+                yield Proxied(corner, reserver, proxy)
+            finally:
+                corner.close()
 
 
 @pytest.fixture

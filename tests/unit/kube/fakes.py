@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, NamedTuple
 
 from reserver.errors import ApiError
@@ -27,8 +27,8 @@ class ScriptedClient(ApiClient):
     """A client whose answers are written down beforehand.
 
     Attributes:
-        script: what to answer, in turn: JSON, an error, for a watch a list of lines and errors; or
-            what returns one of these.
+        script: what to answer, in turn: JSON, an error, for a watch a list of lines, errors and
+            events of asyncio to wait for; or what returns one of these.
         requests: what was asked.
     """
 
@@ -50,11 +50,14 @@ class ScriptedClient(ApiClient):
 
     async def watch(
         self, path: str, params: Mapping[str, str], idle_limit_s: float
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes]:
         assert idle_limit_s > 0
         for line in await self._next(Request("watch", path, params=params)):
             if isinstance(line, Exception):
                 raise line
+            if isinstance(line, asyncio.Event):
+                await line.wait()
+                continue
             yield line if isinstance(line, bytes) else json.dumps(line).encode()
 
     async def _answer(self, request: Request) -> bytes:

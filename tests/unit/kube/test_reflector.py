@@ -1,5 +1,7 @@
 import asyncio
 import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -228,6 +230,100 @@ async def test_pauses_grow_to_some_seconds_and_start_anew_after_a_success(
     assert 2.5 <= pauses[11] <= 7.5
     assert 0.05 < pauses[12] < 0.5
     assert played.reflector.lists == 13
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let everybody go on until a condition holds."""
+    for _ in range(100):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never happened")
+
+
+@asynccontextmanager
+async def watching(*script: Any) -> AsyncIterator[tuple[Reflector, PatientClient]]:
+    """Run a reflector until a script is read, and all had the time to go on."""
+    client = PatientClient(*script)
+    reflector = Reflector(client, PATH, Recorded())
+    task = asyncio.create_task(reflector.run())
+    await until(lambda: not client.script)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    yield reflector, client
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize(
+    ("lines", "found", "is_current"),
+    [
+        pytest.param([], (page(),), True, id="nothing has happened anywhere"),
+        pytest.param(
+            [], (page(version="20"), [event("BOOKMARK", "", "20")]), True, id="nothing here"
+        ),
+        pytest.param(
+            [event("ADDED", "a", "25")], (page(version="20"),), True, id="something later was told"
+        ),
+        pytest.param(
+            [event("BOOKMARK", "", "20")], (page(version="20"),), True, id="it says that it is all"
+        ),
+        pytest.param(
+            [event("ADDED", "a", "15")],
+            (page(version="20"), [event("ADDED", "a", "15"), event("BOOKMARK", "", "20")]),
+            True,
+            id="what was missed was told",
+        ),
+        pytest.param(
+            [],
+            (page(version="20"), [event("ADDED", "a", "15"), event("BOOKMARK", "", "21")]),
+            False,
+            id="what was missed is not told yet",
+        ),
+        pytest.param(
+            [event("ADDED", "a", "12")],
+            (page(version="20"), [event("DELETED", "a", "15"), event("ADDED", "b", "22")]),
+            False,
+            id="only the first of it is told",
+        ),
+        pytest.param([], (page(version="20"), [b""]), False, id="it is not known yet"),
+    ],
+)
+async def test_a_watch_shows_all_once_it_has_told_what_was_missed_before_it_began(
+    lines: list[Any],
+    found: tuple[Any, ...],
+    is_current: bool,  # noqa: FBT001 - a scenario
+) -> None:
+    async with watching(page(), [b"", *lines, asyncio.Event()], *found) as (reflector, _):
+        assert reflector.current.is_set() is is_current
+
+
+async def test_a_watch_that_tells_late_shows_all_from_then_on() -> None:
+    more = asyncio.Event()
+    lines = [b"", more, event("ADDED", "a", "15"), asyncio.Event()]
+    missed = [event("ADDED", "a", "15"), event("BOOKMARK", "", "20")]
+    async with watching(page(), lines, page(version="20"), missed) as (reflector, _):
+        assert not reflector.current.is_set()
+        more.set()
+        await until(reflector.current.is_set)
+
+
+async def test_what_was_missed_is_asked_for_until_it_is_known(pauses: list[float]) -> None:
+    answers = (NO_ANSWER, page(version="20"), refused(500), page())
+    async with watching(page(), [b"", asyncio.Event()], *answers) as (reflector, _):
+        assert reflector.current.is_set()
+        assert [pause for pause in pauses if pause] == [0.2, 0.4]
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_watch_that_breaks_before_it_has_told_all_leaves_the_view_as_old_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = count(step=1)
+    monkeypatch.setattr("reserver.kube.reflector._now", lambda: float(next(ticks)))
+    played = await play(page(), *[[b"", event("ADDED", "a", "11"), NO_ANSWER]] * 4)
+    assert "is out of date" in played.reflector.obstacle()
 
 
 @pytest.mark.usefixtures("pauses")

@@ -1,0 +1,57 @@
+"""Since when a view of a collection may lack changes, and when it lacks them no more."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Lag:
+    """Since when a view may lack changes, and how far its watch has to come to have told them.
+
+    That the API server has accepted a watch tells nothing yet: what was missed comes afterwards,
+    and with a connection that hangs, or breaks again, it does not come.
+
+    Attributes:
+        since: seconds on the event loop's clock; None while nothing is known to lack.
+        over: set while nothing is known to lack.
+        revision: up to this resourceVersion all has been told.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self.since: float | None = None
+        self.over = asyncio.Event()
+        self._goal: int | None = None
+        self.revision = 0
+
+    def begin(self, at: float) -> None:
+        """Changes after a moment may be missed; one that began before goes on."""
+        self.over.clear()
+        self._goal = None
+        if self.since is None:
+            self.since = at
+
+    def listed(self, at: float, revision: int) -> None:
+        """All has been listed as it was at a moment or later, and at a resourceVersion."""
+        self.end()
+        self.revision = revision
+        self.begin(at)
+
+    def reached(self, revision: int) -> None:
+        """The watch has told all up to a resourceVersion."""
+        self.revision = revision
+        self._compare()
+
+    def aim(self, revision: int) -> None:
+        """Nothing was missed before the watch began that is younger than a resourceVersion."""
+        self._goal = revision
+        self._compare()
+
+    def end(self) -> None:
+        """Nothing lacks."""
+        self.since, self._goal = None, None
+        self.over.set()
+
+    def _compare(self) -> None:
+        if self._goal is not None and self.revision >= self._goal:
+            self.end()

@@ -1,0 +1,34 @@
+"""Watches that the API server has accepted, and that tell nothing yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from hack.reserver_process import wait_for
+from tests.e2e.cluster import SPEC, on_node
+from tests.e2e.conftest import Proxied
+
+pytestmark = pytest.mark.controlplane
+
+
+def test_nothing_is_decided_on_what_was_missed_until_it_is_told(proxied: Proxied) -> None:
+    """A watch breaks, a hold is written, and the next watch is accepted but does not tell of it."""
+    corner, reserver, proxy = proxied.corner, proxied.reserver, proxied.proxy
+    (node,) = corner.add_nodes(1, cpu="4")
+    corner.reserve(SPEC, node, "known", cpu="1")
+    corner.wait_held(node)
+    passed = proxied.calls("passed")
+    proxy.hush(silent=True)
+    proxy.cut()
+    corner.reserve(SPEC, node, "owner", cpu="2")
+    corner.create_pod("stranger", {"cpu": "2"}, affinity=on_node(node))
+    wait_for(lambda: proxied.calls("passed") > passed, "it may be bound as far as is known")
+    wait_for(lambda: not reserver.is_ready(), "the view is too old to decide on")
+    assert "is out of date" in reserver.get("/readyz")[1]
+    assert corner.node_of("stranger") is None
+    proxy.hush(silent=False)
+    wait_for(reserver.is_ready, "all is told")
+    corner.wait_refused("stranger", "held by reservation")
+    corner.create_pod("owner", {"cpu": "2"})
+    assert corner.wait_bound("owner") == node
+    assert corner.node_of("stranger") is None
