@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.client import ApiClient
+from reserver.kube.interval import Collection, changes, latest
+
+_FIRST_PAUSE_S = 0.2
+_LAST_PAUSE_S = 5.0
 
 
 class Lag:
@@ -55,3 +63,28 @@ class Lag:
     def _compare(self) -> None:
         if self._goal is not None and self.revision >= self._goal:
             self.end()
+
+
+async def find_missed(client: ApiClient, collection: Collection, lag: Lag) -> None:
+    """Find out how far a watch that was just accepted has to come until nothing lacks.
+
+    Where much happens, it has soon told something younger; else another watch has to tell.
+
+    Raises:
+        ApiError: 410, nobody remembers what was missed: all has to be listed.
+    """
+    since, pause_s = lag.revision, _FIRST_PAUSE_S
+    while True:
+        try:
+            now = await latest(client, collection)
+            lag.aim(now)
+            if not lag.over.is_set():
+                missed = [revision async for revision, _ in changes(client, collection, since, now)]
+                lag.aim(max(missed, default=since))
+        except (ApiError, InvalidInput) as exc:
+            if isinstance(exc, ApiError) and exc.status == HTTPStatus.GONE:
+                raise
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, _LAST_PAUSE_S)
+        else:
+            return

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Protocol
 
 import msgspec
@@ -17,8 +16,7 @@ import structlog
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
-from reserver.kube.interval import changes, latest
-from reserver.kube.lag import Lag
+from reserver.kube.lag import Lag, find_missed
 from reserver.wire.objects import decode
 from reserver.wire.watch import ObjectList, PartialObject, read_event
 
@@ -196,6 +194,13 @@ class Reflector:
 
     async def _watch(self) -> None:
         """Follow changes until the API server ends the watch."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                await self._follow(tasks)
+        except* (ApiError, InvalidInput) as errors:
+            raise errors.exceptions[0] from None
+
+    async def _follow(self, tasks: asyncio.TaskGroup) -> None:
         self.watches += 1
         params = {
             **self.selector,
@@ -205,18 +210,14 @@ class Reflector:
         }
         began, version = _now(), self._version
         catching_up: asyncio.Task[None] | None = None
-        try:
-            async for line in self._client.watch(self.path, params, self._idle_limit_s):
-                if line:
-                    self._take(line)
-                else:
-                    self._accepted_at = _now()
-                    catching_up = asyncio.create_task(self._find_missed(self._lag.revision))
-        finally:
-            if catching_up is not None:
-                catching_up.cancel()
-                with suppress(asyncio.CancelledError):
-                    await catching_up
+        async for line in self._client.watch(self.path, params, self._idle_limit_s):
+            if line:
+                self._take(line)
+            else:
+                self._accepted_at = _now()
+                catching_up = tasks.create_task(find_missed(self._client, self, self._lag))
+        if catching_up is not None:
+            catching_up.cancel()
         self._lag.begin(_now())
         if self._version == version and _now() - began < _SHORTEST_WATCH_S:
             raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
@@ -231,27 +232,6 @@ class Reflector:
         self._version = metadata.resource_version
         self._recovered()
         self._lag.reached(metadata.revision)
-
-    async def _find_missed(self, since: int) -> None:
-        """Find out what a watch that is accepted has to tell until nothing that was missed lacks.
-
-        Where much happens, it has soon told something younger; else another watch has to tell.
-        """
-        pause = _FIRST_BACKOFF_S
-        while True:
-            try:
-                now = await latest(self._client, self)
-                self._lag.aim(now)
-                if not self.current.is_set():
-                    missed = [
-                        revision async for revision, _ in changes(self._client, self, since, now)
-                    ]
-                    self._lag.aim(max(missed, default=since))
-            except (ApiError, InvalidInput):
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LAST_BACKOFF_S)
-            else:
-                return
 
     def _is_absent(self) -> bool:
         """Take note that the API server does not know the collection; return whether that is fine.

@@ -317,6 +317,14 @@ async def test_what_was_missed_is_asked_for_until_it_is_known(pauses: list[float
 
 
 @pytest.mark.usefixtures("pauses")
+async def test_if_nobody_remembers_what_was_missed_all_is_listed() -> None:
+    watch = [b"", asyncio.Event()]
+    played = await play(page(), watch, page(version="20"), refused(410), page("a", version="30"))
+    assert played.calls == ["get", "watch 10", "get", "watch 10", "get", "watch 30"]
+    assert played.told[-2:] == ["page a", "end"]
+
+
+@pytest.mark.usefixtures("pauses")
 async def test_a_watch_that_breaks_before_it_has_told_all_leaves_the_view_as_old_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
