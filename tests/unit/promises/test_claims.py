@@ -8,14 +8,6 @@ from hack.promises.check import Kind
 from tests.unit.promises.tape import STORE, Tape
 
 
-@pytest.fixture
-def tape() -> Tape:
-    tape = Tape()
-    tape.node("n")
-    tape.node("m")
-    return tape
-
-
 def test_a_claim_and_its_cleaning_are_fine(tape: Tape) -> None:
     place = tape.reserve("owner")
     tape.land("owner", "n", place)

@@ -14,13 +14,6 @@ from tests.unit.promises.tape import LIST_STORE, STORE, Tape, rfc3339
 GIVEN_AWAY = [Kind.GIVEN_AWAY]
 
 
-@pytest.fixture
-def tape() -> Tape:
-    tape = Tape()
-    tape.node("n")
-    return tape
-
-
 def test_a_stranger_in_held_capacity_is_a_violation_with_its_sums(tape: Tape) -> None:
     place = tape.reserve("owner")
     tape.land("first", "n")

@@ -16,14 +16,6 @@ BY_MAKER = {"controller": {"kind": "ReplicaSet", "name": "web-1"}}
 SEATS = f"{STORE}/seats"
 
 
-@pytest.fixture
-def tape() -> Tape:
-    tape = Tape()
-    for node in ("m", "n"):
-        tape.node(node)
-    return tape
-
-
 def reserve(tape: Tape, *owners: dict[str, Any], key: str = "seats", **entry: Any) -> str:
     """Write a reservation for pods of the namespace shop, and have a while pass."""
     there = [{k: {"namespace": "shop", **part} for k, part in o.items()} for o in owners]

@@ -13,14 +13,6 @@ from tests.unit.promises.tape import STORE, Tape
 PLACE = f"{STORE}/seats"
 
 
-@pytest.fixture
-def tape() -> Tape:
-    tape = Tape()
-    for node in ("m", "n"):
-        tape.node(node)
-    return tape
-
-
 def write(tape: Tape, *owners: str, **more: Any) -> dict[str, Any]:
     """Write an entry without a node, as a manager does, and return it."""
     text = tape.entry(*owners, **{"node": "", "slots": len(owners), **more})

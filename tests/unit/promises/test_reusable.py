@@ -15,13 +15,6 @@ SEATS = f"{STORE}/seats"
 OWNERS = [{"selector": {"matchLabels": WEB, "namespace": "shop"}}]
 
 
-@pytest.fixture
-def tape() -> Tape:
-    tape = Tape()
-    tape.node("n")
-    return tape
-
-
 def reserve(tape: Tape, *, slots: int = 1, cpu: str = "3", lives_s: float = 3600) -> None:
     tape.put(
         "seats", tape.entry(owners=OWNERS, slots=slots, cpu=cpu, lives_s=lives_s, reusable=True)

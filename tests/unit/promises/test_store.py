@@ -13,13 +13,6 @@ from tests.unit.promises.tape import LIST_STORE, STORE, Tape, rfc3339
 LOST = [Kind.RESERVATION_LOST]
 
 
-@pytest.fixture
-def tape() -> Tape:
-    tape = Tape()
-    tape.node("n")
-    return tape
-
-
 def item(pod: str, **more: Any) -> dict[str, Any]:
     amounts = {"cpu": 1000, "mem": 0, "expire": 1_900_003_600}
     return {"pod": pod, "namespace": "shop", **amounts, **more}

@@ -12,13 +12,6 @@ from tests.unit.promises.tape import Tape
 STALE = [Kind.STALE_REFUSAL]
 
 
-@pytest.fixture
-def tape() -> Tape:
-    tape = Tape()
-    tape.node("n")
-    return tape
-
-
 def keep_waiting(tape: Tape, seconds: float = 30, **pod: Any) -> None:
     """Have a pod refused because of a hold that is removed after a second, and nobody retry it."""
     place = tape.reserve("owner", cpu="4")
