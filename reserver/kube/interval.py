@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Protocol
 
-from reserver.errors import ApiError
+from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
 from reserver.wire.objects import decode
 from reserver.wire.watch import ObjectList, PartialObject, WatchEvent, read_event
@@ -41,8 +41,15 @@ async def latest(client: ApiClient, collection: Collection) -> int:
         InvalidInput: it answered with something else.
     """
     params = {**collection.selector, "limit": "1"}
-    page = decode(ObjectList, await client.get(collection.path, params))
-    return page.metadata.revision
+    metadata = decode(ObjectList, await client.get(collection.path, params)).metadata
+    if not metadata.revision:
+        problem = f"{metadata.resource_version!r} is no resourceVersion"
+        raise InvalidInput(
+            "metadata.resourceVersion",
+            problem,
+            "a list of the API server has one; see what stands before it",
+        )
+    return metadata.revision
 
 
 async def changes(

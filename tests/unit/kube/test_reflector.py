@@ -310,10 +310,11 @@ async def test_a_watch_that_tells_late_shows_all_from_then_on() -> None:
 
 
 async def test_what_was_missed_is_asked_for_until_it_is_known(pauses: list[float]) -> None:
-    answers = (NO_ANSWER, page(version="20"), refused(500), page())
+    missed = refused(500)
+    answers = (NO_ANSWER, page(version=""), b"{}", page(version="20"), missed, page())
     async with watching(page(), [b"", asyncio.Event()], *answers) as (reflector, _):
         assert reflector.current.is_set()
-        assert [pause for pause in pauses if pause] == [0.2, 0.4]
+        assert [pause for pause in pauses if pause] == [0.2, 0.4, 0.8, 1.6]
 
 
 @pytest.mark.usefixtures("pauses")
