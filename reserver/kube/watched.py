@@ -51,7 +51,7 @@ class Watched:
         return not self.obstacles()
 
     async def caught_up(self) -> None:
-        """Wait until no watch is known to be broken, but not for longer than is excused."""
+        """Wait until no watch is known to have missed anything, but not longer than is excused."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STALE_AFTER_S):
                 for reflector in self.reflectors:

@@ -14,7 +14,7 @@ class Sight(Protocol):
         """Return what keeps the state from being good enough to decide on; empty if nothing."""
 
     async def caught_up(self) -> None:
-        """Wait until no watch is known to be broken, but not for longer than is excused."""
+        """Wait until no watch is known to have missed anything, but not longer than is excused."""
 
 
 def require_ready(sight: Sight) -> None:
