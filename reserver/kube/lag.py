@@ -41,7 +41,7 @@ class Lag:
 
     def listed(self, at: float, revision: int) -> None:
         """All has been listed as it was at a moment or later, and at a resourceVersion."""
-        self.end()
+        self.since = None  # Without `end`: who waits for that would be woken.
         self.revision = revision
         self.begin(at)
 

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from reserver.kube.lag import Lag
@@ -71,3 +73,14 @@ def test_a_new_list_knows_what_was_missed_before() -> None:
     assert lag.since == 300.0
     lag.aim(30)
     assert lag.over.is_set()
+
+
+async def test_whoever_waits_for_the_end_does_not_go_on_at_a_new_list() -> None:
+    lag = listed()
+    waiting = asyncio.create_task(lag.over.wait())
+    await asyncio.sleep(0)
+    lag.listed(300.0, 30)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    lag.aim(30)
+    await waiting
