@@ -54,8 +54,9 @@ class Watched:
         """Wait until no watch is known to have missed anything, but not longer than is excused."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STALE_AFTER_S):
-                for reflector in self.reflectors:
-                    await reflector.current.wait()
+                while not all(reflector.current.is_set() for reflector in self.reflectors):
+                    for reflector in self.reflectors:  # Meanwhile the first may have broken again.
+                        await reflector.current.wait()
 
     def obstacles(self) -> tuple[str, ...]:
         """Return what keeps us from deciding on the state."""
