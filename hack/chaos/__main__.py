@@ -25,7 +25,7 @@ _STRIKES = {
     "cut-watch": 12,
     "standby": 8,
 }
-_LONGER = 3  # times as long as planned a storm may last
+_LONGER = 4  # times as long as planned a storm may last
 _STRIKES_OF_ALL = {
     "kill-reserver": 8,
     "restart-scheduler": 3,
@@ -64,7 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pods", type=int, default=2000, help="created during a storm")
     parser.add_argument("--reservations", type=int, default=300, help="written during a storm")
     parser.add_argument("--groups", type=int, default=60, help="of pods, reserved for as well")
-    parser.add_argument("--minutes", type=float, default=1.3, help="that each storm lasts at least")
+    parser.add_argument("--minutes", type=float, default=1.0, help="that each storm lasts at least")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))  # noqa: S311
     parser.add_argument("--faults", default=",".join(RUNS), help="the runs (default: all of them)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep histories and logs there")
