@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 CRD = ROOT / "scheduler-config/core/crd.yaml"
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
-SCHEDULER = "default-scheduler"
+SCHEDULER = "reserver-scheduler"  # as in the file that we ship
 GRPC_SCHEDULER = "over-grpc"
 PROXIED_SCHEDULER = "over-proxy"
 
