@@ -11,7 +11,7 @@ INPUTS ?= 1000000
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
-.PHONY: help venv demo test check check-lint check-types check-tests e2e grpcurl cluster controlplane chaos differential fuzz bench image proto proto-check cli-reference lock clean
+.PHONY: help venv demo test check check-lint check-types check-unit check-property e2e grpcurl cluster controlplane chaos differential fuzz bench image proto proto-check cli-reference lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,7 +34,7 @@ test: venv ## Run the tests that need nothing but Python
 	$(BIN)/pytest $(ARGS)
 
 check: venv ## Format, lint, types, import contracts, shell scripts and unit tests
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-types check-tests check-lint
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target check-unit check-types check-property check-lint
 
 check-lint:
 	$(BIN)/ruff format --check .
@@ -45,8 +45,11 @@ check-lint:
 check-types:
 	$(BIN)/mypy
 
-check-tests:
-	$(BIN)/pytest -q tests/unit tests/property $(ARGS)
+check-unit:
+	$(BIN)/pytest -q tests/unit $(ARGS)
+
+check-property:
+	$(BIN)/pytest -q tests/property $(ARGS)
 
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 	$(BIN)/python -m hack.controlplane.build --version $(KUBERNETES)

@@ -8,7 +8,7 @@ _SLOW_ONLY = [HealthCheck.too_slow]
 
 settings.register_profile(
     "quick",
-    max_examples=60,
+    max_examples=40,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=_SLOW_ONLY,
