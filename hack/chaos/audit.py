@@ -80,7 +80,9 @@ class Remains:
         mine = {name for space, name in owners if space == namespace}
         now, holds = time.time(), {hold.terms.owner: hold for hold in book.written}
         expired = {name for name in mine if now >= holds[name].terms.expires}
-        wanted = {hold.terms.owner for hold in book.live()}
+        live = book.live()
+        wanted = {hold.terms.owner for hold in live}
+        missed = {hold.terms.owner for hold in live if hold.was_missed}
         kinds: dict[str, list[str]] = {"leaked": [], "forgotten": [], "unseen": []}
         for name in sorted(mine - wanted - expired):
             kinds[_kind(holds[name], book)].append(name)
@@ -89,7 +91,7 @@ class Remains:
         return cls(
             entries=len(owners) - len(expired),
             held=round(active) - others.active,
-            lost=tuple(sorted(wanted - mine)),
+            lost=tuple(sorted(wanted - mine - missed)),
             groups=others,
             **{kind: tuple(names) for kind, names in kinds.items()},
         )

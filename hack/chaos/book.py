@@ -30,6 +30,7 @@ class Hold:
         landed_on: the node that its owner was bound to.
         was_seen: when that happened, reserver must have seen it.
         had_room: from then until it landed, its node had room for all that was held there.
+        was_missed: its owner went while nobody could look; whether it had landed is not known.
     """
 
     form: Form
@@ -40,6 +41,7 @@ class Hold:
     landed_on: str = ""
     was_seen: bool = True
     had_room: bool = True
+    was_missed: bool = False
     written_at: float = ENDLESS
 
     def holds(self, now: float) -> bool:
@@ -117,6 +119,13 @@ class Book:
             elif pod is not None and name in self._live:
                 # KWOK ends pods by name: it takes a pod for the one that had the name before.
                 self._live[name].was_awaited = False
+
+    def pod_missed(self, name: str) -> None:
+        """Takes note that a pod went while the watch showed nothing."""
+        with self._lock:
+            if name in self._live:
+                self._live[name].was_missed = True
+            self.pod_gone(name)
 
     def pods(self) -> list[SeenPod]:
         """All pods that exist."""

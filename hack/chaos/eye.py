@@ -43,7 +43,7 @@ class Eye:
         listed = {item["metadata"]["name"] for item in answer["items"]}
         for pod in self._book.pods():
             if pod.name not in listed:
-                self._book.pod_gone(pod.name)
+                self._book.pod_missed(pod.name)
         for item in answer["items"]:
             self._take("ADDED", item)
         self._version = answer["metadata"]["resourceVersion"]

@@ -25,7 +25,7 @@ _DOWN = 1.0  # seconds that reserver stays dead at most
 _REST = (
     2.0  # seconds between two faults that there may be in any case: reserver has to do some work
 )
-_AWAITED = 0.75  # share of its starts after which it is ready before the next fault
+_AWAITED = 0.5  # share of its starts after which it is ready before the next fault
 _RECORDED = 1.0
 """After how many seconds the claims are in the store that reserver knows of when it is ready."""
 LONGEST_SILENCE = 5.0
@@ -189,12 +189,23 @@ class Faults:
         self._pause.wait(SEEN)
         return what
 
+    def _compact(self) -> None:
+        """Has etcd forget what is older than a second, as the API server does with five minutes.
+
+        With the latest of all it would break off what the API server itself has yet to read, and
+        with that the watches of those who judge.
+        """
+        url = f"{self._victims.plane.etcd_url}/v3/kv"
+        now = _post(f"{url}/range", {"key": base64.b64encode(b"/").decode()})
+        self._pause.wait(SEEN)
+        _post(f"{url}/compaction", {"revision": now["header"]["revision"]})
+
     def _hold_up_watches(self) -> str:
         proxy = self._victims.proxy
         assert proxy is not None  # noqa: S101 (for mypy)
         how = self._rng.choice(("cut", "expire", "silence", "refuse"))
         if how in {"expire", "refuse"}:
-            compact(self._victims.plane)  # a list in pages may meet 410, too
+            self._compact()  # a list in pages may meet 410, too
         if how == "silence":
             proxy.hush(silent=True)
             self._pause.wait(self._rng.uniform(1, LONGEST_SILENCE))
@@ -207,13 +218,6 @@ class Faults:
             self._pause.wait(self._rng.uniform(1, LONGEST_SILENCE))
             proxy.refuse_watches(refuse=False)
         return {"cut": "watches cut", "expire": "watches expired"}.get(how, "watches refused")
-
-
-def compact(plane: ControlPlane) -> None:
-    """Has etcd forget all but the latest state, as the API server does every five minutes."""
-    url = f"{plane.etcd_url}/v3/kv"
-    now = _post(f"{url}/range", {"key": base64.b64encode(b"/").decode()})
-    _post(f"{url}/compaction", {"revision": now["header"]["revision"]})
 
 
 def _post(url: str, body: dict[str, str]) -> dict[str, dict[str, str]]:
