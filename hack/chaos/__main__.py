@@ -22,8 +22,8 @@ _STRIKES = {
     "kill-reserver": 20,
     "restart-scheduler": 5,
     "restart-apiserver": 3,
-    "cut-watch": 10,
-    "standby": 6,
+    "cut-watch": 8,
+    "standby": 4,
 }
 _LONGER = 4  # times as long as planned a storm may last
 _STRIKES_OF_ALL = {
@@ -64,7 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pods", type=int, default=2000, help="created during a storm")
     parser.add_argument("--reservations", type=int, default=300, help="written during a storm")
     parser.add_argument("--groups", type=int, default=60, help="of pods, reserved for as well")
-    parser.add_argument("--minutes", type=float, default=0.9, help="that each storm lasts at least")
+    parser.add_argument("--minutes", type=float, default=0.7, help="that each storm lasts at least")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))  # noqa: S311
     parser.add_argument("--faults", default=",".join(RUNS), help="the runs (default: all of them)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep histories and logs there")
