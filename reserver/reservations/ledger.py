@@ -11,6 +11,7 @@ A reservation may stand in two places for a while, because it is moved from one 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
@@ -330,9 +331,11 @@ class Ledger(LedgerView):
             _, _, ref, digest = heapq.heappop(self._turns)
             entry_due = self._register.get(ref)
             if entry_due is not None and entry_due.reservation.digest == digest:
-                if not entry_due.is_holding:  # Starts now: after all that was written before.
+                if not entry_due.is_holding:
+                    # Starts now: after all that was written or has started before.
+                    self._latest = math.nextafter(self._latest, math.inf)
                     for hold in entry_due.holds.values():
-                        hold.since = Written(self._latest + 0.5, self._latest + 0.5)
+                        hold.since = Written(self._latest, self._latest)
                 self._settle(entry_due)
 
     def _settle_all(self, identity: str) -> None:

@@ -260,6 +260,25 @@ def test_the_times_of_what_was_edited_away_do_nothing(ledger: Ledger) -> None:
     assert held(ledger) == 0
 
 
+@pytest.mark.parametrize("moments", [(100.0, 200.0), (200.0,)], ids=["in turn", "at once"])
+def test_what_starts_later_stands_behind_what_has_started(
+    ledger: Ledger, moments: tuple[float, ...]
+) -> None:
+    """Also if nothing is written in between, and before what is written afterwards."""
+    first, second, third = (
+        reservation("z", starts=100.0, cpu="1"),
+        reservation("y", starts=200.0, cpu="2"),
+        reservation("x", cpu="3"),
+    )
+    for written in (first, second):
+        ledger.put(written, Written(7, 7))
+    for moment in moments:
+        ledger.advance(moment)
+    ledger.put(third, Written(8, 8))
+    behind = [ledger.held_after("worker-1", (each,)).get("cpu") for each in (first, second, third)]
+    assert behind == [5000, 3000, None]
+
+
 def test_a_dropped_reservation_leaves_no_trace(ledger: Ledger) -> None:
     mine = reservation("r", expires=100.0, cpu="2")
     ledger.put(mine)
