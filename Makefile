@@ -49,7 +49,7 @@ check-unit:
 	$(BIN)/pytest -q tests/unit $(ARGS)
 
 check-property:
-	$(BIN)/pytest -q tests/property $(ARGS)
+	RESERVER_HYPOTHESIS=brief $(BIN)/pytest -q tests/property $(ARGS)
 
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 	$(BIN)/python -m hack.controlplane.build --version $(KUBERNETES)

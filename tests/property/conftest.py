@@ -1,4 +1,4 @@
-"""Hypothesis profiles: a quick one by default, `RESERVER_HYPOTHESIS=fuzz` for a long run."""
+"""Hypothesis profiles: `RESERVER_HYPOTHESIS=brief` for `make check`, `fuzz` for a long run."""
 
 import os
 
@@ -6,18 +6,12 @@ from hypothesis import HealthCheck, settings
 
 _SLOW_ONLY = [HealthCheck.too_slow]
 
-settings.register_profile(
-    "quick",
-    max_examples=40,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=_SLOW_ONLY,
-)
-settings.register_profile(
-    "fuzz",
-    max_examples=20_000,
-    stateful_step_count=60,
-    deadline=None,
-    suppress_health_check=_SLOW_ONLY,
-)
+for profile, examples, steps in (("brief", 40, 30), ("quick", 60, 30), ("fuzz", 20_000, 60)):
+    settings.register_profile(
+        profile,
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=_SLOW_ONLY,
+    )
 settings.load_profile(os.environ.get("RESERVER_HYPOTHESIS", "quick"))

@@ -1,6 +1,6 @@
 """Placing never takes more than there is, and refuses only what does not fit."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reserver.cluster.node import Node
@@ -64,6 +64,7 @@ def room(state: State, wanted: Reservation) -> dict[str, int]:
     return found
 
 
+@settings(max_examples=5 * settings().max_examples)
 @given(state=clusters(), wanted=reservations())
 def test_all_slots_have_room_or_none_is_placed(state: State, wanted: Reservation) -> None:
     there_is = room(state, wanted)
@@ -79,6 +80,7 @@ def test_all_slots_have_room_or_none_is_placed(state: State, wanted: Reservation
         assert len(outcome.parts) == 1
 
 
+@settings(max_examples=4 * settings().max_examples)
 @given(state=clusters(), wanted=st.lists(reservations(), min_size=1, max_size=5))
 def test_what_is_placed_one_after_the_other_never_exceeds_a_node(
     state: State, wanted: list[Reservation]
