@@ -22,15 +22,15 @@ _STRIKES = {
     "kill-reserver": 20,
     "restart-scheduler": 5,
     "restart-apiserver": 3,
-    "cut-watch": 8,
-    "standby": 4,
+    "cut-watch": 12,
+    "standby": 8,
 }
-_LONGER = 4  # times as long as planned a storm may last
+_LONGER = 6  # times as long as planned a storm may last
 _STRIKES_OF_ALL = {
-    "kill-reserver": 6,
-    "restart-scheduler": 2,
+    "kill-reserver": 8,
+    "restart-scheduler": 3,
     "restart-apiserver": 2,
-    "cut-watch": 4,
+    "cut-watch": 6,
 }
 
 

@@ -25,7 +25,7 @@ _DOWN = 1.0  # seconds that reserver stays dead at most
 _REST = (
     2.0  # seconds between two faults that there may be in any case: reserver has to do some work
 )
-_AWAITED = 0.5  # share of its starts after which it is ready before the next fault
+_AWAITED = 0.75  # share of its starts after which it is ready before the next fault
 _RECORDED = 1.0
 """After how many seconds the claims are in the store that reserver knows of when it is ready."""
 LONGEST_SILENCE = 5.0
