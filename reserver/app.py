@@ -259,7 +259,7 @@ def _wire(
     )
     reflectors = (*cluster, *written)
     pods = next(reflector for reflector in cluster if reflector.path == PODS)
-    history = History(client, state.ledger, pods, written, settings.namespace)
+    history = History(client, state.ledger.past, pods, written, settings.namespace)
     writers = (statuses, object_statuses)
     watched = Watched(
         state, stores, recorder, cleaner, waker, placer, writers, reflectors, clock, lease

@@ -21,7 +21,7 @@ import structlog
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
 from reserver.kube.interval import Collection, changes, latest
-from reserver.reservations.ledger import Ledger
+from reserver.reservations.past import Past
 from reserver.wire.objects import decode
 from reserver.wire.past import PodPast, StorePast
 from reserver.wire.watch import ObjectList, WatchEvent
@@ -36,8 +36,8 @@ _ENDLESS = 2**63
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
 
 
-class Past(Protocol):
-    """What learns from events of the past."""
+class Listener(Protocol):
+    """What takes events of the past."""
 
     def take(self, event: WatchEvent) -> None:
         """Take the next event; raises InvalidInput if it is malformed."""
@@ -52,19 +52,19 @@ class Store(Collection, Protocol):
 
 
 class History:
-    """What happened before the watches began, for a ledger."""
+    """What happened before the watches began, for a ledger's `past`."""
 
     def __init__(
         self,
         client: ApiClient,
-        ledger: Ledger,
+        past: Past,
         pods: Collection,
         stores: Sequence[Store],
         home: str,
     ) -> None:
         """Read through a client; `home` is the namespace of `read_object`."""
         self._client = client
-        self._ledger = ledger
+        self._past = past
         self._pods = pods
         self._stores = stores
         self._home = home
@@ -76,28 +76,28 @@ class History:
         """
         bindings = PodPast()
         reached = await _patiently(self._pods, lambda: self._read(self._pods, bindings))
-        recall = self._ledger.recall_binding
+        recall = self._past.recall_binding
         unsure = [
             (pod, exact) for pod, exact in bindings.bindings() if not recall(pod, exact=exact)
         ]
-        recorded = self._ledger.unsure_since()
+        recorded = self._past.unsure_since()
         since = min((*(pod.revision - 1 for pod, _ in unsure), recorded or _ENDLESS))
         if since < _ENDLESS:
             stores = (store for store in self._stores if not store.absent)
             await asyncio.gather(*(self._date_entries(store, since) for store in stores))
             for pod, exact in unsure:
                 recall(pod, exact=exact)
-        self._ledger.forget_unsure()
+        self._past.end()
         log.info("history read", resource_versions_back=reached, unsure=len(unsure))
 
     async def _date_entries(self, store: Store, since: int) -> None:
         """Let the ledger know when entries were written, if after a resourceVersion."""
-        past = StorePast(self._home)
-        if await _patiently(store, lambda: self._read_entries(store, since, past)):
-            for ref, identity, when in past.entries():
-                self._ledger.narrow(ref, identity, when)
+        dates = StorePast(self._home)
+        if await _patiently(store, lambda: self._read_entries(store, since, dates)):
+            for ref, identity, when in dates.entries():
+                self._past.narrow(ref, identity, when)
 
-    async def _read_entries(self, store: Store, since: int, past: StorePast) -> int:
+    async def _read_entries(self, store: Store, since: int, listener: StorePast) -> int:
         """Read what stood in a store at a resourceVersion, and what was written after it.
 
         If etcd has forgotten how all stood then (it is compacted every five minutes), the events
@@ -109,13 +109,13 @@ class History:
         except ApiError as exc:
             if exc.status != HTTPStatus.GONE:
                 raise
-            return await self._read(store, past)
+            return await self._read(store, listener)
         for item in decode(ObjectList, listed).items or ():
-            past.take(WatchEvent("ADDED", item))
+            listener.take(WatchEvent("ADDED", item))
         now = await latest(self._client, store)
-        return now - since if await self._reach(store, since, now, past) else 0
+        return now - since if await self._reach(store, since, now, listener) else 0
 
-    async def _read(self, collection: Collection, past: Past) -> int:
+    async def _read(self, collection: Collection, listener: Listener) -> int:
         """Read the past of a collection; return how many resourceVersions it reaches back.
 
         Raises:
@@ -125,12 +125,14 @@ class History:
         now = await latest(self._client, collection)
         back = min(_FARTHEST, now - 1)
         while back >= _NEAREST:
-            if await self._reach(collection, now - back, now, past):
+            if await self._reach(collection, now - back, now, listener):
                 return back
             back = back * 3 // 4
         return 0
 
-    async def _reach(self, collection: Collection, since: int, until: int, past: Past) -> bool:
+    async def _reach(
+        self, collection: Collection, since: int, until: int, listener: Listener
+    ) -> bool:
         """Read what has changed between two resourceVersions; False if that is not remembered.
 
         Raises:
@@ -140,7 +142,7 @@ class History:
         try:
             async for _, event in changes(self._client, collection, since, until):
                 with suppress(InvalidInput):  # The watch tells of objects that cannot be read.
-                    past.take(event)
+                    listener.take(event)
         except ApiError as exc:
             if exc.status == HTTPStatus.GONE:
                 return False

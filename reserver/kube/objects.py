@@ -317,7 +317,7 @@ class ObjectStore:
         if reservation and said and said.observed_generation == metadata.generation:
             claims = {claim.uid: metadata.revision for claim in said.claims}
             landed = {claim.uid: claim.node for claim in said.claims if claim.node}
-            self._ledger.recall(ref, reservation.digest, claims, landed)
+            self._ledger.past.recall(ref, reservation.digest, claims, landed)
 
     def _warn_if_past(self, metadata: Metadata, ref: Ref) -> None:
         if self._ledger.phase(ref) is Phase.EXPIRED:

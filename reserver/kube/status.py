@@ -172,7 +172,7 @@ class StatusWriter:
 
 def _seen(metadata: Metadata | None, ledger: Ledger) -> int:
     """Return up to when a store is known, and with it whose the claims are; 0 if they are not."""
-    return metadata.revision if metadata and ledger.unsure_since() is None else 0
+    return metadata.revision if metadata and ledger.past.unsure_since() is None else 0
 
 
 def _recall(companion: Companion, ledger: Ledger) -> None:
@@ -181,4 +181,4 @@ def _recall(companion: Companion, ledger: Ledger) -> None:
         for item, entry in recorded_claims(text):
             claims, landed = entry.claims or {}, entry.landed or {}
             ref = Ref(*companion.store, key, item)
-            ledger.recall(ref, entry.digest, claims, landed, companion.seen)
+            ledger.past.recall(ref, entry.digest, claims, landed, companion.seen)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod, PodName
+from reserver.reservations.entry import UNSEEN
+from reserver.reservations.reservation import Reservation, Written
 
 _REMEMBERED = 20_000
 """So many bindings are remembered: those of the minutes that a watch may be behind another one."""
@@ -34,6 +36,16 @@ class Claims:
     def of(self, identity: str) -> Mapping[str, Pod]:
         """Return the pods that took a slot of a reservation, by UID."""
         return self._pods.get(identity, {})
+
+    def claimants(self, reservation: Reservation, written: Written) -> dict[str, int]:
+        """Return the owners that are known to have taken a slot, as an `Entry` has them."""
+        claimants = {
+            pod.uid: pod.revision if self.are_written({pod.uid}) else UNSEEN
+            for pod in self.of(reservation.identity).values()
+            if takes_slot(pod, reservation)
+        }
+        bound = (self.bound_after(pod, written.last) for pod in reservation.owners)
+        return claimants | dict(filter(None, bound))
 
     def by(self, pod_uid: str) -> frozenset[str]:
         """Return the identities of what a pod took."""
@@ -69,3 +81,8 @@ class Claims:
         """Return UID and resourceVersion of the binding of a pod, if it is a later one."""
         uid, at = self._bindings.get(pod, ("", 0))
         return (uid, at) if at > revision else None
+
+
+def takes_slot(pod: Pod, reservation: Reservation) -> bool:
+    """Return whether a pod that says it claimed a reservation has a slot of it."""
+    return reservation.is_owned_by(pod) and not (reservation.reusable and pod.finished)

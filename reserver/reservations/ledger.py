@@ -15,11 +15,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
-from types import MappingProxyType
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.entry import UNSEEN, Entry, Recorded, inherited, kept_turns, turns
+from reserver.reservations.claims import takes_slot
+from reserver.reservations.entry import UNSEEN, Entry, inherited, kept_turns, turns
+from reserver.reservations.past import Past
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.reservation import (
     ANY_TIME,
@@ -49,7 +50,7 @@ class Ledger(LedgerView):
         """
         super().__init__(snapshot, freed)
         self._settled = settled
-        self._is_past_known = False
+        self.past = Past(self._register, self._claims, self._settle_all)
         self._latest = 0.0
         self._turns: list[tuple[float, int, Ref, str]] = []
         self._sequence = count()
@@ -69,7 +70,7 @@ class Ledger(LedgerView):
         if before is not None and before.reservation.identity == reservation.identity:
             self._put_again(before, reservation, written)
             return
-        claimants = self._claimants(reservation, written)
+        claimants = self._claims.claimants(reservation, written)
         landed = self._landed(reservation)
         entry = Entry(reservation, written, claimants, landed, next(self._sequence))
         entry.recorded = reservation.placed
@@ -91,7 +92,7 @@ class Ledger(LedgerView):
         """Take what is written as it was before, but perhaps as placed elsewhere."""
         if entry.written is NOT_YET:
             entry.written = written
-            entry.claimants |= self._claimants(again, written)
+            entry.claimants |= self._claims.claimants(again, written)
         elif again.placed == entry.recorded:
             return
         # That nothing is written of it any more does not make it homeless.
@@ -144,17 +145,6 @@ class Ledger(LedgerView):
         self._register[ref].is_edited = False
         self._settled(ref)
 
-    def _claimants(self, reservation: Reservation, written: Written) -> dict[str, int]:
-        """Return the owners that are known to have taken a slot, as an entry has them."""
-        pods = self._claims.of(reservation.identity).values()
-        claimants = {
-            pod.uid: pod.revision if self._claims.are_written({pod.uid}) else UNSEEN
-            for pod in pods
-            if _takes_slot(pod, reservation)
-        }
-        bound = (self._claims.bound_after(pod, written.last) for pod in reservation.owners)
-        return claimants | dict(filter(None, bound))
-
     def _landed(self, reservation: Reservation) -> dict[str, str]:
         """Return where the pods are that are known to have claimed a slot, by UID."""
         return {uid: pod.node for uid, pod in self._claims.of(reservation.identity).items()}
@@ -181,7 +171,7 @@ class Ledger(LedgerView):
         """
         self._claims.add(identity, pod, written=written)
         for entry in self._register.same(identity):
-            if _takes_slot(pod, entry.reservation):
+            if takes_slot(pod, entry.reservation):
                 if entry.claimants.get(pod.uid, UNSEEN) == UNSEEN:
                     entry.claimants[pod.uid] = pod.revision if written else UNSEEN
                 if pod.node:
@@ -217,91 +207,6 @@ class Ledger(LedgerView):
             for entry in self._register.same(identity):
                 entry.release(pod_uid)
             self._settle_all(identity)
-
-    def recall(
-        self,
-        ref: Ref,
-        digest: str,
-        claims: Mapping[str, int],
-        landed: Mapping[str, str] = MappingProxyType({}),
-        seen: int = 0,
-    ) -> None:
-        """Take what was recorded of a reservation: the claims of pods that may be gone by now.
-
-        Where it is not certain that they are of what stands there, they count if `narrow` says so.
-
-        Args:
-            ref: its place.
-            digest: of the reservation that stood there.
-            claims: UIDs of pods, each with a resourceVersion at which it had a slot. What was
-                written after that is another reservation, even if it says the same.
-            landed: where they had it, as far as that is known.
-            seen: a resourceVersion at which all of them were known to be of what stood there.
-        """
-        entry = self._register.get(ref)
-        if entry is None or entry.reservation.digest != digest or entry.reservation.reusable:
-            return
-        for uid, at in claims.items():
-            entry.unsure[uid] = Recorded(at, max(at, seen), landed.get(uid, ""))
-        if entry.recall():
-            self._settle_all(entry.reservation.identity)
-        if self._is_past_known:
-            entry.unsure.clear()
-        elif entry.unsure:
-            self._unsure.add(ref)
-
-    def forget_unsure(self) -> None:
-        """Give up the recorded claims of which nothing tells whether they are of what stands there.
-
-        From now on such claims are not taken any more: no more of the past will become known.
-        """
-        self._is_past_known = True
-        for ref in self._unsure:
-            entry = self._register.get(ref)
-            if entry is not None and entry.unsure:
-                entry.unsure.clear()
-                self._settled(ref)
-        self._unsure.clear()
-
-    def recall_binding(self, pod: Pod, *, exact: bool) -> bool:
-        """Take a binding from before the watch of pods began; the pod may be gone by now.
-
-        Returns whether it is sure which of the entries that it may have claimed are older.
-
-        Args:
-            pod: as it was shown bound.
-            exact: its resourceVersion is that of the binding, not that of a later change.
-        """
-        named = self._register.naming(pod.name) if exact else ()
-        claimed = (entry for identity in pod.claims for entry in self._register.same(identity))
-        is_sure = True
-        for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
-            reservation = entry.reservation
-            if reservation.is_owned_by(pod) and pod.uid not in entry.claimants:
-                at, where = {pod.uid: pod.revision}, {pod.uid: pod.node}
-                self.recall(reservation.ref, reservation.digest, at, where)
-                is_sure &= not entry.written.first <= pod.revision < entry.written.last
-        if exact:
-            self._claims.bound(pod)
-        return is_sure
-
-    def narrow(self, ref: Ref, identity: str, written: Written) -> None:
-        """Take note that it is known better than before when a reservation was written."""
-        entry = self._register.get(ref)
-        if entry is None or entry.reservation.identity != identity:
-            return
-        before = entry.written
-        after = Written(max(before.first, written.first), min(before.last, written.last))
-        if before.first == before.last or after.first > after.last:
-            return  # It has been written again since.
-        for node, hold in entry.holds.items():
-            # When it was placed somewhere is another matter.
-            if hold.since == before and node == entry.reservation.node:
-                hold.since = after
-        entry.written = after
-        entry.claimants |= self._claimants(entry.reservation, after)
-        entry.recall()
-        self._settle_all(identity)
 
     def pod_gone(self, pod_uid: str) -> None:
         """Take note that a pod is no evidence of its claims any more.
@@ -358,8 +263,3 @@ class Ledger(LedgerView):
             slots = left.get(node, 0)
             amounts = {name: amount * slots for name, amount in reservation.resources.items()}
             self._holdings.hold(hold, amounts if slots else {})
-
-
-def _takes_slot(pod: Pod, reservation: Reservation) -> bool:
-    """Return whether a pod that says it claimed a reservation has a slot of it."""
-    return reservation.is_owned_by(pod) and not (reservation.reusable and pod.finished)

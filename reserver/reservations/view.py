@@ -26,7 +26,6 @@ class LedgerView:
         self._register = Register()
         self._claims = Claims()
         self._now = 0.0
-        self._unsure: set[Ref] = set()
 
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
         """Yield every reservation with its phase, in the order in which they became known."""
@@ -143,24 +142,15 @@ class LedgerView:
         return {node: hold.amounts for node, hold in entry.holds.items()} if entry else {}
 
     def recorded(self, ref: Ref) -> Mapping[str, int]:
-        """Return the claims of a reservation that a restart must not forget, for `recall`."""
+        """Return the claims of a reservation that a restart must not forget, for `past.recall`."""
         entry = self._register.get(ref)
         if entry is None or entry.reservation.reusable:
             return {}
         sure = {uid: at for uid, at in entry.claimants.items() if at != UNSEEN}
         return {uid: claim.at for uid, claim in entry.unsure.items()} | sure
 
-    def unsure_since(self) -> int | None:
-        """Return the resourceVersion from which on it matters when reservations were written.
-
-        None if all recorded claims are known to be of what stands there, or not to be.
-        """
-        entries = filter(None, map(self._register.get, self._unsure))
-        claims = (claim for entry in entries for claim in entry.unsure.values())
-        return min((claim.known_at for claim in claims), default=None)
-
     def landed(self, ref: Ref) -> Mapping[str, str]:
-        """Return where recorded claims were made, of what holds on several nodes, for `recall`."""
+        """Return where claims of `recorded` were made, of what holds on several nodes."""
         entry = self._register.get(ref)
         if entry is None or not entry.reservation.parts[1:]:
             return {}

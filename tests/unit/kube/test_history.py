@@ -47,7 +47,7 @@ async def read(
     ledger = Ledger(snapshot)
     ledger.put(NAMED, Written(0, listed_at))
     client = ScriptedClient(*script)
-    await History(client, ledger, Watched(), stores, "reserver-system").read()
+    await History(client, ledger.past, Watched(), stores, "reserver-system").read()
     assert not client.script, "all was asked for"
     return client, ledger
 

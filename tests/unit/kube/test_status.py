@@ -599,10 +599,10 @@ async def test_claims_that_may_be_of_what_stood_there_before_wait_for_the_histor
     world.list_("21", web=web)
     await world.write(answer(2, data | recorded.body["data"], seen="9"))
     ledger = world.state.ledger
-    assert (ledger.held_on("worker-1")["cpu"], ledger.unsure_since()) == (2000, 9)
+    assert (ledger.held_on("worker-1")["cpu"], ledger.past.unsure_since()) == (2000, 9)
     assert await world.write() == []  # Neither forgotten, nor said to be of what stands there.
-    ledger.narrow(seat.ref, seat.identity, Written(first, first or 8))
-    assert (ledger.held_on("worker-1")["cpu"], ledger.unsure_since()) == (
+    ledger.past.narrow(seat.ref, seat.identity, Written(first, first or 8))
+    assert (ledger.held_on("worker-1")["cpu"], ledger.past.unsure_since()) == (
         2000 if first else 1000,
         None,
     )
@@ -621,13 +621,13 @@ async def test_claims_of_which_no_history_tells_are_given_up() -> None:
     world.state.node_seen(W1)
     world.list_("21", web=web)
     await world.write(answer(2, data))
-    world.state.ledger.forget_unsure()
+    world.state.ledger.past.end()
     (patch,) = await world.write(answer(3))
     assert "claims" not in said(patch, "web")
     # Somebody writes them back.
     _, patch = await world.write(answer(9, data), answer(10), later=REREAD_EVERY_S + 1)
     assert "claims" not in said(patch, "web")
-    assert world.state.ledger.unsure_since() is None
+    assert world.state.ledger.past.unsure_since() is None
 
 
 @pytest.mark.parametrize("claims", ['["u"]', '{"u":"7"}', "7", '{"u":-1}', '{"u":1e99}', "{}"])

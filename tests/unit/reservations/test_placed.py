@@ -221,5 +221,5 @@ def test_a_claim_of_a_pod_that_is_gone_is_one_of_its_node_after_a_restart() -> N
     claims, landed = ledger.recorded(ref("r")), ledger.landed(ref("r"))
     after = world()
     after.ledger.put(wanted(placed={"a": 2, "b": 1}), Written(0, 2))
-    after.ledger.recall(ref("r"), wanted().digest, claims, landed)
+    after.ledger.past.recall(ref("r"), wanted().digest, claims, landed)
     assert holds(after) == {"a": 2, "b": 2}

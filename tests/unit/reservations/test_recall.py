@@ -32,9 +32,9 @@ def bound(name: str, at: int, *claims: Reservation) -> Pod:
 
 def test_recorded_claims_of_pods_that_are_gone_count(ledger: Ledger) -> None:
     ledger.put(PAIR, Written(0, 10))
-    ledger.recall(PAIR.ref, PAIR.digest, {"uid-gone": 11})
+    ledger.past.recall(PAIR.ref, PAIR.digest, {"uid-gone": 11})
     assert held(ledger) == 1000
-    ledger.recall(PAIR.ref, PAIR.digest, {"uid-gone": 11, "uid-too": 12})
+    ledger.past.recall(PAIR.ref, PAIR.digest, {"uid-gone": 11, "uid-too": 12})
     assert ledger.phase(PAIR.ref) is Phase.CLAIMED
     assert ledger.is_over(PAIR.ref)
 
@@ -48,14 +48,14 @@ def test_recorded_claims_of_what_stood_there_before_do_not(
     ledger: Ledger, written: Written, digest: str
 ) -> None:
     ledger.put(PAIR, written)
-    ledger.recall(PAIR.ref, digest, {"uid-gone": 11})
+    ledger.past.recall(PAIR.ref, digest, {"uid-gone": 11})
     assert held(ledger) == 2000
 
 
 def test_a_slot_that_comes_back_is_not_recalled(ledger: Ledger) -> None:
     comes_back = replace(PAIR, reusable=True)
     ledger.put(comes_back, Written(1, 1))
-    ledger.recall(comes_back.ref, comes_back.digest, {"uid-gone": 11})
+    ledger.past.recall(comes_back.ref, comes_back.digest, {"uid-gone": 11})
     assert held(ledger) == 2000
     assert ledger.recorded(comes_back.ref) == {}
 
@@ -72,7 +72,7 @@ def test_what_is_recorded_is_what_is_recalled(ledger: Ledger) -> None:
     assert ledger.recorded(PAIR.ref) == {"uid-a": 7}
     after = Ledger(ledger._snapshot)
     after.put(PAIR, Written(0, 1))
-    after.recall(PAIR.ref, PAIR.digest, ledger.recorded(PAIR.ref))
+    after.past.recall(PAIR.ref, PAIR.digest, ledger.recorded(PAIR.ref))
     assert held(after) == 1000
 
 
@@ -91,19 +91,19 @@ def test_a_binding_of_the_past_ends_what_named_the_pod_before(
     ledger: Ledger, written: Written, at: int, *, exact: bool, ends: bool
 ) -> None:
     ledger.put(NAMED, written)
-    ledger.recall_binding(bound("web-0", at), exact=exact)
+    ledger.past.recall_binding(bound("web-0", at), exact=exact)
     assert (ledger.phase(NAMED.ref) is Phase.CLAIMED) is ends
 
 
 def test_a_pod_that_was_deleted_since_claims_what_its_binding_said(ledger: Ledger) -> None:
     ledger.put(PAIR, Written(0, 10))
-    ledger.recall_binding(bound("web-0", 20, PAIR), exact=False)
-    ledger.recall_binding(replace(bound("thief", 20, PAIR), labels={}), exact=False)
+    ledger.past.recall_binding(bound("web-0", 20, PAIR), exact=False)
+    ledger.past.recall_binding(replace(bound("thief", 20, PAIR), labels={}), exact=False)
     assert held(ledger) == 1000
 
 
 def test_a_binding_is_remembered_for_what_becomes_known_later(ledger: Ledger) -> None:
-    ledger.recall_binding(bound("web-0", 20), exact=True)
+    ledger.past.recall_binding(bound("web-0", 20), exact=True)
     ledger.put(NAMED, Written(19, 19))
     assert ledger.phase(NAMED.ref) is Phase.CLAIMED
 
@@ -113,8 +113,8 @@ def test_the_order_of_holds_is_learnt(ledger: Ledger) -> None:
     for each in (first, second):
         ledger.put(each, Written(0, 30))
     assert ledger.held_after("worker-1", (first,)) == {}
-    ledger.narrow(first.ref, first.identity, Written(0, 10))
-    ledger.narrow(second.ref, second.identity, Written(20, 20))
+    ledger.past.narrow(first.ref, first.identity, Written(0, 10))
+    ledger.past.narrow(second.ref, second.identity, Written(20, 20))
     assert ledger.held_after("worker-1", (first,)) == {"pods": 1, "cpu": 2000}
     assert ledger.held_after("worker-1", (second,)) == {}
 
@@ -135,13 +135,13 @@ def test_what_is_known_better_stays(
     later = reservation("later", owners=("b",), cpu="2")
     ledger.put(later, Written(35, 35))
     before = ledger.held_after("worker-1", (NAMED,))
-    ledger.narrow(NAMED.ref, identity or NAMED.identity, learnt)
+    ledger.past.narrow(NAMED.ref, identity or NAMED.identity, learnt)
     assert ledger.held_after("worker-1", (NAMED,)) == before
 
 
 def test_an_entry_known_to_be_older_than_a_binding_is_ended_by_it(ledger: Ledger) -> None:
     ledger.put(NAMED, Written(0, 30))
-    ledger.recall_binding(bound("web-0", 20), exact=True)
+    ledger.past.recall_binding(bound("web-0", 20), exact=True)
     assert ledger.phase(NAMED.ref) is Phase.ACTIVE
-    ledger.narrow(NAMED.ref, NAMED.identity, Written(10, 10))
+    ledger.past.narrow(NAMED.ref, NAMED.identity, Written(10, 10))
     assert ledger.phase(NAMED.ref) is Phase.CLAIMED

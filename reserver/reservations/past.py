@@ -1,0 +1,123 @@
+"""What becomes known, after a start, of the time before it: claims of pods that may be gone by now.
+
+A claim that was written down is certainly of what stands in the store only if that was written
+before it (docs/adr/0011). Until that is known the claim is unsure, and its slot holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.claims import Claims
+from reserver.reservations.entry import Entry, Recorded
+from reserver.reservations.register import Register
+from reserver.reservations.reservation import Ref, Written
+
+
+class Past:
+    """What is known of the time before this process saw anything."""
+
+    def __init__(self, register: Register, claims: Claims, settle: Callable[[str], None]) -> None:
+        """Begin with nothing known; `settle` is told the identity of what has changed."""
+        self._register = register
+        self._claims = claims
+        self._settle = settle
+        self._unsure: set[Ref] = set()
+        self._is_over = False
+
+    def recall(
+        self,
+        ref: Ref,
+        digest: str,
+        claims: Mapping[str, int],
+        landed: Mapping[str, str] = MappingProxyType({}),
+        seen: int = 0,
+    ) -> None:
+        """Take what was recorded of a reservation: the claims of pods that may be gone by now.
+
+        Where it is not certain that they are of what stands there, they count if `narrow` says so.
+
+        Args:
+            ref: its place.
+            digest: of the reservation that stood there.
+            claims: UIDs of pods, each with a resourceVersion at which it had a slot. What was
+                written after that is another reservation, even if it says the same.
+            landed: where they had it, as far as that is known.
+            seen: a resourceVersion at which all of them were known to be of what stood there.
+        """
+        entry = self._register.get(ref)
+        if entry is None or entry.reservation.digest != digest or entry.reservation.reusable:
+            return
+        for uid, at in claims.items():
+            entry.unsure[uid] = Recorded(at, max(at, seen), landed.get(uid, ""))
+        if entry.recall():
+            self._settle(entry.reservation.identity)
+        if self._is_over:
+            entry.unsure.clear()
+        elif entry.unsure:
+            self._unsure.add(ref)
+
+    def recall_binding(self, pod: Pod, *, exact: bool) -> bool:
+        """Take a binding from before the watch of pods began; the pod may be gone by now.
+
+        Returns whether it is sure which of the entries that it may have claimed are older.
+
+        Args:
+            pod: as it was shown bound.
+            exact: its resourceVersion is that of the binding, not that of a later change.
+        """
+        named = self._register.naming(pod.name) if exact else ()
+        claimed = (entry for identity in pod.claims for entry in self._register.same(identity))
+        is_sure = True
+        for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
+            reservation = entry.reservation
+            if reservation.is_owned_by(pod) and pod.uid not in entry.claimants:
+                at, where = {pod.uid: pod.revision}, {pod.uid: pod.node}
+                self.recall(reservation.ref, reservation.digest, at, where)
+                is_sure &= not entry.written.first <= pod.revision < entry.written.last
+        if exact:
+            self._claims.bound(pod)
+        return is_sure
+
+    def narrow(self, ref: Ref, identity: str, written: Written) -> None:
+        """Take note that it is known better than before when a reservation was written."""
+        entry = self._register.get(ref)
+        if entry is None or entry.reservation.identity != identity:
+            return
+        before = entry.written
+        after = Written(max(before.first, written.first), min(before.last, written.last))
+        if before.first == before.last or after.first > after.last:
+            return  # It has been written again since.
+        for node, hold in entry.holds.items():
+            # When it was placed somewhere is another matter.
+            if hold.since == before and node == entry.reservation.node:
+                hold.since = after
+        entry.written = after
+        entry.claimants |= self._claims.claimants(entry.reservation, after)
+        entry.recall()
+        self._settle(identity)
+
+    def unsure_since(self) -> int | None:
+        """Return the resourceVersion from which on it matters when reservations were written.
+
+        None if all recorded claims are known to be of what stands there, or not to be.
+        """
+        claims = (claim for entry in self._unsure_entries() for claim in entry.unsure.values())
+        return min((claim.known_at for claim in claims), default=None)
+
+    def end(self) -> None:
+        """Give up the recorded claims of which nothing tells whether they are of what stands there.
+
+        From now on such claims are not taken any more: no more of the past will become known.
+        """
+        self._is_over = True
+        for entry in self._unsure_entries():
+            entry.unsure.clear()
+            self._settle(entry.reservation.identity)
+        self._unsure.clear()
+
+    def _unsure_entries(self) -> list[Entry]:
+        entries = filter(None, map(self._register.get, self._unsure))
+        return [entry for entry in entries if entry.unsure]
