@@ -71,6 +71,11 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if unknown := set(options.faults.split(",")) - set(RUNS):
         parser.error(f"no such runs: {', '.join(sorted(unknown))}; there are {', '.join(RUNS)}")
+    kept = [
+        run for run in options.faults.split(",") if options.keep and (options.keep / run).exists()
+    ]
+    if kept:
+        parser.error(f"--keep {options.keep}: has {', '.join(kept)} already; name another folder")
     return options
 
 
