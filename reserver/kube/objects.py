@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 
 from reserver.errors import InvalidInput
+from reserver.kube.awaited import Awaited
 from reserver.kube.known import Expected, Known
 from reserver.kube.sets import Sets
 from reserver.kube.store import Name, written
@@ -53,7 +53,7 @@ class ObjectStore:
         self._known: dict[Name, Known] = {}
         self._expected: dict[Ref, Expected] = {}
         self._sets = Sets()
-        self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._awaited = Awaited()
 
     def put(self, item: ReservationObject, *, listed: bool = False) -> None:
         """Take an object as it is now, shown by a watch or, after changes were missed, a list."""
@@ -65,7 +65,7 @@ class ObjectStore:
             self._sets.put(item.ref, item.metadata)
             if self.due_edit(item.ref, self._clock()):
                 self._touched(item.ref)  # A deletion may have failed because of this write.
-            self._wake()
+            self._awaited.check()
             return
         entries = read_object(item, self._clock(), self._home)
         when = written(item.metadata, before.metadata if before else None, listed=listed)
@@ -77,7 +77,7 @@ class ObjectStore:
             del self._expected[item.ref]
         self._exchange(item.ref, before.reservation if before else None, known, when)
         self._recall(item.ref, known)
-        self._wake()
+        self._awaited.check()
 
     def drop(self, name: Name) -> None:
         """Forget an object that is gone."""
@@ -92,7 +92,7 @@ class ObjectStore:
                 self._hold(self._expected[ref])
         elif ref in self._expected and self._expected[ref].uid:
             self._forget(ref)  # It came and went unseen.
-        self._wake()
+        self._awaited.check()
 
     def expect(self, ref: Ref, text: str, entries: Entries, set_id: str = "") -> None:
         """Let an object hold before it is written; `written` or `withdraw` has to follow.
@@ -124,7 +124,7 @@ class ObjectStore:
             return  # The watch was faster.
         if known is not None and known.metadata.uid == uid:
             del self._expected[ref]  # As well, and something has made it say something else.
-            self._wake()
+            self._awaited.check()
         else:
             expected.uid = uid
 
@@ -132,7 +132,7 @@ class ObjectStore:
         """Take an expected object back: it was not written."""
         if ref in self._expected:
             self._forget(ref)
-            self._wake()
+            self._awaited.check()
 
     def abandon_unfinished(self) -> tuple[str, ...]:
         """Have the sets deleted that nobody finishes any more; return what they are known by."""
@@ -155,10 +155,7 @@ class ObjectStore:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something is true of the objects that are known."""
-        if not condition():
-            seen = asyncio.get_running_loop().create_future()
-            self._waiting.append((condition, seen))
-            await seen
+        await self._awaited.until(condition)
 
     async def placed(self, ref: Ref) -> None:
         """Wait until the status of an object says where it is placed, as far as it is."""
@@ -205,7 +202,7 @@ class ObjectStore:
             known.entries = Entries((after,))
             self._ledger.put(after, when)
             self._touched(item.ref)
-        self._wake()
+        self._awaited.check()
 
     def names(self) -> tuple[Name, ...]:
         """Return namespace and name of the objects that are read, or written and not yet read."""
@@ -280,17 +277,6 @@ class ObjectStore:
         if self.known(ref) is None:
             self._ledger.drop(ref)
         self._touched(ref)
-
-    def _wake(self) -> None:
-        """Tell those whose condition has come true."""
-        waiting, self._waiting = self._waiting, []
-        for condition, seen in waiting:
-            if seen.done():
-                continue  # Nobody waits any more.
-            if condition():
-                seen.set_result(None)
-            else:
-                self._waiting.append((condition, seen))
 
     def _is_over(self, ref: Ref, known: Known) -> bool:
         held, reservation = self._ledger.get(ref), known.reservation

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import structlog
 
 from reserver.errors import InvalidInput
+from reserver.kube.awaited import Awaited
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
 from reserver.wire import companion, edits
@@ -85,7 +85,7 @@ class Store:
         self._touched = touched
         self._documents: dict[Name, _Document] = {}
         self._expected: dict[Ref, _Expected] = {}
-        self._shown: list[tuple[Name, int, asyncio.Future[None]]] = []
+        self._awaited = Awaited()
 
     def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> None:
         """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list."""
@@ -109,7 +109,7 @@ class Store:
         for ref, expected in tuple(self._expected.items()):
             if (ref.namespace, ref.configmap) == name and _is_past(expected, metadata):
                 self._forget(ref)
-        self._wake(name, metadata.revision)
+        self._awaited.check()
 
     def drop(self, name: Name) -> None:
         """Forget a ConfigMap that is gone or is no store any more."""
@@ -120,7 +120,7 @@ class Store:
         for ref, expected in tuple(self._expected.items()):
             if (ref.namespace, ref.configmap) == name and expected.revision is not None:
                 self._forget(ref)
-        self._wake(name, None)
+        self._awaited.check()
 
     def expect(self, ref: Ref, text: str, entries: Entries) -> None:
         """Let a data key hold before it is written; `written` or `withdraw` has to follow."""
@@ -138,20 +138,17 @@ class Store:
         document = self._documents.get((ref.namespace, ref.configmap))
         if document is not None and _is_past(expected, document.metadata):
             self._forget(ref)  # It came and went unseen.
+            self._awaited.check()
 
     def withdraw(self, ref: Ref) -> None:
         """Take an expected key back: it was not written."""
         if ref in self._expected:
             self._forget(ref)
+            self._awaited.check()
 
     async def shown(self, name: Name, revision: int) -> None:
         """Wait until a ConfigMap has been seen as it was at a resourceVersion, or later."""
-        document = self._documents.get(name)
-        is_expected = any((ref.namespace, ref.configmap) == name for ref in self._expected)
-        if document.metadata.revision < revision if document else is_expected:
-            seen = asyncio.get_running_loop().create_future()
-            self._shown.append((name, revision, seen))
-            await seen
+        await self._awaited.until(lambda: self._has_shown(name, revision))
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
         """Return value and meaning of a data key, written or being written; None without one."""
@@ -176,14 +173,12 @@ class Store:
             self._ledger.drop(reservation.ref)
         self._touched(ref)
 
-    def _wake(self, name: Name, revision: int | None) -> None:
-        """Tell those who wait for a ConfigMap; None if it is gone."""
-        waiting, self._shown = self._shown, []
-        for wanted, least, seen in waiting:
-            if wanted != name or (revision is not None and least > revision):
-                self._shown.append((wanted, least, seen))
-            elif not seen.done():
-                seen.set_result(None)
+    def _has_shown(self, name: Name, revision: int) -> bool:
+        """Return whether a ConfigMap was seen as it was then, or nothing of it is to be seen."""
+        document = self._documents.get(name)
+        if document is not None:
+            return document.metadata.revision >= revision
+        return all((ref.namespace, ref.configmap) != name for ref in self._expected)
 
     def names(self) -> tuple[Name, ...]:
         """Return the ConfigMaps that are read."""
