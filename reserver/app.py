@@ -6,10 +6,9 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from uuid import uuid4
 
 import structlog
@@ -21,24 +20,15 @@ from reserver.kube import credentials
 from reserver.kube.apply import Apply
 from reserver.kube.booking import Booking
 from reserver.kube.bookings import Bookings
-from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
-from reserver.kube.events import Recorder
 from reserver.kube.history import History
 from reserver.kube.lease import Lease
 from reserver.kube.object_booking import ObjectBooking
-from reserver.kube.object_status import ObjectStatusWriter
-from reserver.kube.objects import ObjectStore
-from reserver.kube.placer import Notice, Placer
 from reserver.kube.reviewer import Reviewer
 from reserver.kube.status import StatusWriter
-from reserver.kube.store import Store
 from reserver.kube.stores import Stores
-from reserver.kube.waker import Waker
 from reserver.kube.watched import Watched
-from reserver.kube.watches import PODS, cluster_reflectors, object_reflector, store_reflectors
 from reserver.reservations.reservation import Ref
-from reserver.scheduling.state import State
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.extender import Extender
 from reserver.server.http import Routes
@@ -48,8 +38,7 @@ from reserver.server.rpc.access import Access
 from reserver.server.rpc.listen import server_credentials, serving
 from reserver.server.rpc.service import Service
 from reserver.server.tls import ServerTls
-from reserver.wire.edits import Deletion, Edit
-from reserver.wire.reservation import KIND
+from reserver.wiring import wire
 
 log = structlog.get_logger(__name__)
 
@@ -97,7 +86,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             told: list[Callable[[Ref], None]] = []
-            watched, apply, history = _wire(settings, client, clock, lease, told)
+            watched, apply, history = wire(settings, client, clock, lease, told)
             metrics = Metrics(watched)
             tell = watched.recorder.tell
             extender = Extender(watched.state, apply, clock, watched, writes, tell)
@@ -213,76 +202,6 @@ async def _keep(lease: Lease) -> None:
     except LeadershipLost as exc:
         log.error("leadership lost, ending at once", why=str(exc))
         os._exit(1)  # Nothing that is under way may be written any more.
-
-
-def _wire(
-    settings: Settings,
-    client: ApiClient,
-    clock: SteadyClock,
-    lease: Lease | None,
-    told: Iterable[Callable[[Ref], None]],
-) -> tuple[Watched, Apply, History]:
-    def tell(ref: Ref) -> None:
-        for tell_one in told:
-            tell_one(ref)
-
-    apply = Apply(client, clock)
-    waker = Waker(apply, clock)
-    recorder = Recorder(client, clock)
-    placer = Placer(clock, waker.freed, lambda notice: _tell_placed(recorder, stores, notice))
-    statuses = StatusWriter(client, recorder.warn, clock, tell)
-    object_statuses = ObjectStatusWriter(
-        client, partial(recorder.warn, kind=KIND), clock, placer.refused
-    )
-
-    def touched(ref: Ref) -> None:
-        (statuses if ref.configmap else object_statuses).touched(ref)
-        cleaner.touched(ref)
-        placer.touched(ref)
-        tell(ref)
-
-    def freed(node: str) -> None:
-        waker.freed(node)
-        placer.eased(node)
-
-    state = State(freed, touched, placer.eased)
-    report = partial(recorder.report, kind=KIND)
-    stores = Stores(
-        Store(state.ledger, clock, recorder.report, touched),
-        ObjectStore(state.ledger, clock, report, touched, settings.namespace),
-    )
-    cleaner = Cleaner(apply, clock, partial(_tell_over, recorder), placer.refused)
-    cluster = tuple(cluster_reflectors(client, state))
-    written = (
-        *store_reflectors(client, settings.namespace, settings.configmaps, stores.configmaps),
-        object_reflector(client, stores.objects, is_optional=not settings.needs_crd),
-    )
-    reflectors = (*cluster, *written)
-    pods = next(reflector for reflector in cluster if reflector.path == PODS)
-    history = History(client, state.ledger.past, pods, written, settings.namespace)
-    writers = (statuses, object_statuses)
-    watched = Watched(
-        state, stores, recorder, cleaner, waker, placer, writers, reflectors, clock, lease
-    )
-    return watched, apply, history
-
-
-def _tell_over(recorder: Recorder, edit: Edit | Deletion) -> None:
-    """Leave an event behind for a Reservation that was deleted: nothing else tells of it then."""
-    if isinstance(edit, Deletion):
-        recorder.over(edit)
-
-
-def _tell_placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
-    """Leave an event behind where a reservation is written."""
-    metadata = stores.metadata(notice.ref)
-    if metadata is None:
-        return  # It has just been removed.
-    write = recorder.warn if notice.is_warning else recorder.note
-    if notice.ref.configmap:
-        write(metadata, notice.reason, f"{notice.ref.key}: {notice.message}")
-    else:
-        write(metadata, notice.reason, notice.message, KIND)
 
 
 async def _complete(watched: Watched, history: History) -> None:

@@ -1,0 +1,116 @@
+"""The wiring: who tells whom of what, from the watches to the writers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from reserver.clock import SteadyClock
+from reserver.config import Settings
+from reserver.kube.apply import Apply
+from reserver.kube.cleaner import Cleaner
+from reserver.kube.client import ApiClient
+from reserver.kube.events import Recorder
+from reserver.kube.history import History
+from reserver.kube.lease import Lease
+from reserver.kube.object_status import ObjectStatusWriter
+from reserver.kube.objects import ObjectStore
+from reserver.kube.placer import Notice, Placer
+from reserver.kube.reflector import Reflector
+from reserver.kube.status import StatusWriter
+from reserver.kube.store import Store
+from reserver.kube.stores import Stores
+from reserver.kube.waker import Waker
+from reserver.kube.watched import Watched
+from reserver.kube.watches import PODS, cluster_reflectors, object_reflector, store_reflectors
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
+from reserver.wire.edits import Deletion, Edit
+from reserver.wire.reservation import KIND
+
+
+def wire(
+    settings: Settings,
+    client: ApiClient,
+    clock: SteadyClock,
+    lease: Lease | None,
+    told: Iterable[Callable[[Ref], None]],
+) -> tuple[Watched, Apply, History]:
+    """Make what watches and writes; nothing runs yet.
+
+    Args:
+        settings: what to read, and where.
+        client: of the API server.
+        clock: tells the time that decisions are made at.
+        lease: what has to be held to answer; None where nobody else may answer.
+        told: are told of each reservation that may have changed; may grow until it runs.
+    """
+
+    def tell(ref: Ref) -> None:
+        for tell_one in told:
+            tell_one(ref)
+
+    apply = Apply(client, clock)
+    waker = Waker(apply, clock)
+    recorder = Recorder(client, clock)
+    placer = Placer(clock, waker.freed, lambda notice: _tell_placed(recorder, stores, notice))
+    statuses = StatusWriter(client, recorder.warn, clock, tell)
+    object_statuses = ObjectStatusWriter(
+        client, partial(recorder.warn, kind=KIND), clock, placer.refused
+    )
+
+    def touched(ref: Ref) -> None:
+        (statuses if ref.configmap else object_statuses).touched(ref)
+        cleaner.touched(ref)
+        placer.touched(ref)
+        tell(ref)
+
+    def freed(node: str) -> None:
+        waker.freed(node)
+        placer.eased(node)
+
+    state = State(freed, touched, placer.eased)
+    report = partial(recorder.report, kind=KIND)
+    stores = Stores(
+        Store(state.ledger, clock, recorder.report, touched),
+        ObjectStore(state.ledger, clock, report, touched, settings.namespace),
+    )
+    cleaner = Cleaner(apply, clock, partial(_tell_over, recorder), placer.refused)
+    pods, written, reflectors = _reflectors(settings, client, state, stores)
+    history = History(client, state.ledger.past, pods, written, settings.namespace)
+    writers = (statuses, object_statuses)
+    watched = Watched(
+        state, stores, recorder, cleaner, waker, placer, writers, reflectors, clock, lease
+    )
+    return watched, apply, history
+
+
+def _reflectors(
+    settings: Settings, client: ApiClient, state: State, stores: Stores
+) -> tuple[Reflector, tuple[Reflector, ...], tuple[Reflector, ...]]:
+    """Return what keeps pods, what keeps the stores, and what keeps anything up to date."""
+    cluster = tuple(cluster_reflectors(client, state))
+    written = (
+        *store_reflectors(client, settings.namespace, settings.configmaps, stores.configmaps),
+        object_reflector(client, stores.objects, is_optional=not settings.needs_crd),
+    )
+    pods = next(reflector for reflector in cluster if reflector.path == PODS)
+    return pods, written, (*cluster, *written)
+
+
+def _tell_over(recorder: Recorder, edit: Edit | Deletion) -> None:
+    """Leave an event behind for a Reservation that was deleted: nothing else tells of it then."""
+    if isinstance(edit, Deletion):
+        recorder.over(edit)
+
+
+def _tell_placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
+    """Leave an event behind where a reservation is written."""
+    metadata = stores.metadata(notice.ref)
+    if metadata is None:
+        return  # It has just been removed.
+    write = recorder.warn if notice.is_warning else recorder.note
+    if notice.ref.configmap:
+        write(metadata, notice.reason, f"{notice.ref.key}: {notice.message}")
+    else:
+        write(metadata, notice.reason, notice.message, KIND)
