@@ -91,6 +91,10 @@ class Proxy:
         """Holds back what watches say, or lets it go on; other requests are answered."""
         self._loop.call_soon_threadsafe(_switch, self._watches.flowing, not silent)
 
+    def strand(self) -> None:
+        """Lets the watches that are held back never say anything more; later ones flow."""
+        self._loop.call_soon_threadsafe(self._strand)
+
     def refuse_watches(self, *, refuse: bool) -> None:
         """Breaks off each new watch before it is answered, or lets them be."""
         self._loop.call_soon_threadsafe(_switch, self._watches.allowed, not refuse)
@@ -138,6 +142,10 @@ class Proxy:
             task.cancel()
         return len(watches)
 
+    def _strand(self) -> None:
+        self._watches.flowing = asyncio.Event()
+        self._watches.flowing.set()
+
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             if request.method == "POST" and request.path.endswith("/binding"):
@@ -160,6 +168,7 @@ class Proxy:
             return web.json_response(event, dumps=lambda each: json.dumps(each) + "\n")
         task = asyncio.current_task()
         self._watches.open[task] = request  # type: ignore[index,assignment]
+        flowing = self._watches.flowing
         try:
             async with self._ask(request) as answer:
                 response = web.StreamResponse(status=answer.status)
@@ -167,7 +176,7 @@ class Proxy:
                 await response.prepare(request)
                 try:
                     async for chunk in answer.content.iter_any():
-                        await self._watches.flowing.wait()
+                        await flowing.wait()
                         await response.write(chunk)
                 finally:  # Else TLS takes its time to say good-bye, after the proxy has ended.
                     if answer.connection is not None and answer.connection.transport is not None:

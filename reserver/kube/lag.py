@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from http import HTTPStatus
 
 from reserver.errors import ApiError, InvalidInput
@@ -11,6 +12,9 @@ from reserver.kube.interval import Collection, changes, latest
 
 _FIRST_PAUSE_S = 0.2
 _LAST_PAUSE_S = 5.0
+
+MUTE_AFTER_S = 10.0
+"""How long a watch may keep to itself what was missed, in seconds; its cache may be behind."""
 
 
 class Lag:
@@ -65,7 +69,24 @@ class Lag:
             self.end()
 
 
-async def find_missed(client: ApiClient, collection: Collection, lag: Lag) -> None:
+async def catch_up(client: ApiClient, collection: Collection, lag: Lag) -> None:
+    """Find out what a watch that was just accepted has to tell, and return once it has.
+
+    Raises:
+        ApiError: 410, nobody remembers what was missed: all has to be listed. Or the watch says
+            nothing: it has to be begun anew.
+    """
+    await _find_missed(client, collection, lag)
+    while not lag.over.is_set():
+        told = lag.revision
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MUTE_AFTER_S):
+                await lag.over.wait()
+        if not lag.over.is_set() and lag.revision == told:
+            raise ApiError(0, "MuteWatch", "the watch does not tell what was missed before it")
+
+
+async def _find_missed(client: ApiClient, collection: Collection, lag: Lag) -> None:
     """Find out how far a watch that was just accepted has to come until nothing lacks.
 
     Where much happens, it has soon told something younger; else another watch has to tell.

@@ -16,7 +16,7 @@ import structlog
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
-from reserver.kube.lag import Lag, find_missed
+from reserver.kube.lag import Lag, catch_up
 from reserver.wire.objects import decode
 from reserver.wire.watch import ObjectList, PartialObject, read_event
 
@@ -215,7 +215,7 @@ class Reflector:
                 self._take(line)
             else:
                 self._accepted_at = _now()
-                catching_up = tasks.create_task(find_missed(self._client, self, self._lag))
+                catching_up = tasks.create_task(catch_up(self._client, self, self._lag))
         if catching_up is not None:
             catching_up.cancel()
         self._lag.begin(_now())

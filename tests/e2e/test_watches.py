@@ -32,3 +32,19 @@ def test_nothing_is_decided_on_what_was_missed_until_it_is_told(proxied: Proxied
     corner.create_pod("owner", {"cpu": "2"})
     assert corner.wait_bound("owner") == node
     assert corner.node_of("stranger") is None
+
+
+def test_a_watch_that_was_accepted_and_never_speaks_is_given_up_soon(proxied: Proxied) -> None:
+    """Long before the bookmarks would be missed, which come once a minute."""
+    corner, reserver, proxy = proxied.corner, proxied.reserver, proxied.proxy
+    (node,) = corner.add_nodes(1, cpu="4")
+    corner.reserve(SPEC, node, "known", cpu="1")
+    corner.wait_held(node)
+    proxy.hush(silent=True)
+    proxy.cut()
+    corner.reserve(SPEC, node, "owner", cpu="2")
+    wait_for(lambda: not reserver.is_ready(), "the view is too old to decide on")
+    proxy.strand()
+    wait_for(reserver.is_ready, "all is told by watches that were begun anew")
+    corner.create_pod("stranger", {"cpu": "2"}, affinity=on_node(node))
+    corner.wait_refused("stranger", "held by reservation")

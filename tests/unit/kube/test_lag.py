@@ -1,8 +1,11 @@
 import asyncio
+from typing import NamedTuple
 
 import pytest
 
-from reserver.kube.lag import Lag
+from reserver.errors import ApiError
+from reserver.kube.lag import Lag, catch_up
+from tests.unit.kube.fakes import ScriptedClient
 
 
 def listed(at: float = 100.0, revision: int = 10) -> Lag:
@@ -84,3 +87,41 @@ async def test_whoever_waits_for_the_end_does_not_go_on_at_a_new_list() -> None:
     assert not waiting.done()
     lag.aim(30)
     await waiting
+
+
+class Pods(NamedTuple):
+    path: str = "/api/v1/pods"
+    selector: dict[str, str] = {}  # noqa: RUF012 - nobody writes to it
+
+
+class Impatience(asyncio.Event):
+    """Nobody has the patience to wait for it; each time the watch has told a little more."""
+
+    def __init__(self, lag: Lag, more: int) -> None:
+        super().__init__()
+        self._lag, self._more = lag, more
+
+    async def wait(self) -> bool:
+        if self._more:
+            self._lag.reached(self._lag.revision + self._more)
+        if self.is_set():
+            return True
+        raise TimeoutError
+
+
+@pytest.mark.parametrize(("more", "is_mute"), [(0, True), (2, False)])
+async def test_a_watch_is_mute_that_tells_nothing_of_what_was_missed_for_a_while(
+    more: int,
+    is_mute: bool,  # noqa: FBT001 - a scenario
+) -> None:
+    lag = listed(revision=10)
+    lag.over = Impatience(lag, more)
+    changed = {"metadata": {"name": "a", "resourceVersion": "20"}}
+    event = {"type": "MODIFIED", "object": changed}
+    client = ScriptedClient({"metadata": {"resourceVersion": "20"}, "items": []}, [event])
+    if is_mute:
+        with pytest.raises(ApiError, match="does not tell what was missed"):
+            await catch_up(client, Pods(), lag)
+    else:
+        await catch_up(client, Pods(), lag)
+        assert lag.revision == 20

@@ -326,6 +326,17 @@ async def test_if_nobody_remembers_what_was_missed_all_is_listed() -> None:
 
 
 @pytest.mark.usefixtures("pauses")
+async def test_a_watch_that_does_not_tell_what_was_missed_is_begun_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reserver.kube.lag.MUTE_AFTER_S", 0.001)
+    mute = [b"", asyncio.Event()]
+    missed = [event("ADDED", "a", "15"), event("BOOKMARK", "", "20")]
+    played = await play(page(), mute, page(version="20"), missed)
+    assert played.calls == ["get", "watch 10", "get", "watch 10", "watch 10"]
+
+
+@pytest.mark.usefixtures("pauses")
 async def test_a_watch_that_breaks_before_it_has_told_all_leaves_the_view_as_old_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
