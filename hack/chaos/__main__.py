@@ -8,13 +8,14 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 
 from hack.chaos.scale import FAULTS, RUNS, Scale
 from hack.chaos.storm import Storm
-from hack.chaos.view import Outcome, Progress, details, table
+from hack.chaos.view import Progress, details, table
 from hack.chaos.world import install
 from hack.controlplane.cluster import ControlPlane, StartError
 
@@ -42,10 +43,15 @@ def main() -> None:
     console.print(f"seed {options.seed}", highlight=False)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="reserver-chaos-"))
     outcomes = []
+    console.print("starting the control plane")
     try:
-        for run in options.faults.split(","):
-            outcomes.append(_run(run, options, folder / run, console))
-            console.print(details(outcomes[-1]), highlight=False, soft_wrap=True)
+        with ControlPlane() as plane:
+            reserver_kubeconfig = install(plane.kubeconfig, plane.folder)
+            for run in options.faults.split(","):
+                with Progress(console, run) as show:
+                    storm = _storm(run, options, plane, reserver_kubeconfig, folder / run, show)
+                    outcomes.append(storm.rage())
+                console.print(details(outcomes[-1]), highlight=False, soft_wrap=True)
     except StartError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
@@ -79,7 +85,14 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _run(run: str, options: argparse.Namespace, folder: Path, console: Console) -> Outcome:
+def _storm(
+    run: str,
+    options: argparse.Namespace,
+    plane: ControlPlane,
+    reserver_kubeconfig: Path,
+    folder: Path,
+    show: Callable[[str], object],
+) -> Storm:
     names = {"none": frozenset[str](), "all": frozenset(FAULTS)}.get(run, frozenset({run}))
     scale = Scale(
         nodes=options.nodes,
@@ -90,20 +103,16 @@ def _run(run: str, options: argparse.Namespace, folder: Path, console: Console) 
         longest_seconds=_LONGER * options.minutes * 60,
         strikes=_STRIKES_OF_ALL if run == "all" else _STRIKES,
     )
-    with Progress(console, run) as show:
-        show("starting the control plane")
-        with ControlPlane() as plane:
-            storm = Storm(
-                run=run,
-                faults=names,
-                scale=scale,
-                seed=options.seed,
-                plane=plane,
-                reserver_kubeconfig=install(plane.kubeconfig, plane.folder),
-                folder=folder,
-                show=show,
-            )
-            return storm.rage()
+    return Storm(
+        run=run,
+        faults=names,
+        scale=scale,
+        seed=options.seed,
+        plane=plane,
+        reserver_kubeconfig=reserver_kubeconfig,
+        folder=folder,
+        show=show,
+    )
 
 
 if __name__ == "__main__":
