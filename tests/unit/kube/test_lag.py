@@ -1,5 +1,5 @@
 import asyncio
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pytest
 
@@ -101,7 +101,7 @@ class Impatience(asyncio.Event):
         super().__init__()
         self._lag, self._more = lag, more
 
-    async def wait(self) -> bool:
+    async def wait(self) -> Literal[True]:
         if self._more:
             self._lag.reached(self._lag.revision + self._more)
         if self.is_set():

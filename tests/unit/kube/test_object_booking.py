@@ -112,6 +112,11 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
+def is_waiting(store: ObjectStore) -> bool:
+    """Return whether somebody waits for what a watch may tell."""
+    return bool(store._awaited._conditions)
+
+
 def ref(key: str) -> Ref:
     return Ref(HOME, "", key)
 
@@ -329,7 +334,7 @@ async def test_a_change_names_what_it_was_made_for_and_waits_until_it_is_seen(de
     made.show(item("a"))
     wanted = text("a", cpu=3)
     edit = asyncio.create_task(made.booking.edit(Edit(ref("a"), SEEN, wanted, "changed")))
-    await until(lambda: bool(made.store._waiting))
+    await until(lambda: is_waiting(made.store))
     made.show(item("a", 9, spec=wanted))
     assert await edit
     sent = msgspec.json.decode(msgspec.json.encode(made.client.requests[0].body))
@@ -347,9 +352,9 @@ async def test_what_no_watch_has_shown_yet_is_changed_once_one_does(desk: Make) 
     latest = made.store.latest(ref("a"))
     assert latest is not None
     release = asyncio.create_task(made.booking.edit(Edit(ref("a"), latest[0], None, "released")))
-    await until(lambda: bool(made.store._waiting))
+    await until(lambda: is_waiting(made.store))
     made.show(item("a", 7))
-    await until(lambda: len(made.client.requests) == 2 and bool(made.store._waiting))
+    await until(lambda: len(made.client.requests) == 2 and is_waiting(made.store))
     made.gone("a")
     assert await release
 
@@ -370,7 +375,7 @@ async def test_a_status_that_is_written_meanwhile_is_no_reason_not_to_delete(des
     made = desk(refused(409), item("a", 4), {})
     made.show(item("a"))
     release = asyncio.create_task(made.booking.edit(Edit(ref("a"), SEEN, None, "released")))
-    await until(lambda: bool(made.store._waiting))
+    await until(lambda: is_waiting(made.store))
     made.gone("a")
     assert await release
     versions = [
