@@ -11,6 +11,9 @@ INPUTS ?= 1000000
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
 ARGS ?=
 
+# Without its caches Python compiles all that it imports at each start: three seconds instead of one.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help venv demo test check check-lint check-types check-unit check-property e2e grpcurl cluster controlplane chaos differential fuzz bench image proto proto-check cli-reference lock clean
 
 help: ## List the targets

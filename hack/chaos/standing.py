@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -16,7 +17,7 @@ from hack.chaos.forms import LIST_STORE, OBJECT_STORE, SPEC_STORE
 from hack.chaos.groups import Groups
 from hack.chaos.store import Place, objects_path, owner_of, path_of
 
-_PAUSE = 0.2  # seconds
+_PAUSE = 0.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def standing(api: Api) -> Iterator[Standing]:
                     namespace, name = owner_of(item).split("/")
                     yield Standing(Place(store, key, owner_of(item)), (namespace, name))
             else:
-                spec = yaml.safe_load(text)
+                spec = _spec(text)
                 yield _read(Place(store, key), spec, spec.get("placements"))
     for item in api.get(objects_path(OBJECT_STORE[0]))["items"]:
         placements = (item.get("status") or {}).get("placements")
@@ -56,6 +57,13 @@ def follow(api: Api, groups: Groups, stop: threading.Event) -> None:
         with suppress(ApiFault):
             groups.placed({str(each.place): each.placed for each in standing(api)})
         stop.wait(_PAUSE)
+
+
+@lru_cache(4096)
+def _spec(text: str) -> dict[str, Any]:
+    """Reads an entry; each is seen again and again, and YAML takes its time."""
+    spec: dict[str, Any] = yaml.safe_load(text)
+    return spec
 
 
 def _read(place: Place, spec: dict[str, Any], placements: list[dict[str, Any]] | None) -> Standing:
