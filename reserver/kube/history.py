@@ -11,10 +11,10 @@ What is not known holds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import structlog
 
@@ -23,7 +23,7 @@ from reserver.kube.client import ApiClient
 from reserver.kube.interval import Collection, changes, latest
 from reserver.reservations.past import Past
 from reserver.wire.objects import decode
-from reserver.wire.past import PodPast, StorePast
+from reserver.wire.past import BOUND, PodPast, StorePast
 from reserver.wire.watch import ObjectList, WatchEvent
 
 log = structlog.get_logger(__name__)
@@ -41,6 +41,13 @@ class Listener(Protocol):
 
     def take(self, event: WatchEvent) -> None:
         """Take the next event; raises InvalidInput if it is malformed."""
+
+
+class _Selected(NamedTuple):
+    """Some of a collection."""
+
+    path: str
+    selector: Mapping[str, str]
 
 
 class Store(Collection, Protocol):
@@ -65,7 +72,7 @@ class History:
         """Read through a client; `home` is the namespace of `read_object`."""
         self._client = client
         self._past = past
-        self._pods = pods
+        self._bound = _Selected(pods.path, {**pods.selector, "fieldSelector": BOUND})
         self._stores = stores
         self._home = home
 
@@ -75,7 +82,7 @@ class History:
         What cannot be read stays unknown, and a line in the log says so.
         """
         bindings = PodPast()
-        reached = await _patiently(self._pods, lambda: self._read(self._pods, bindings))
+        reached = await _patiently(self._bound, lambda: self._read(self._bound, bindings))
         recall = self._past.recall_binding
         unsure = [
             (pod, exact) for pod, exact in bindings.bindings() if not recall(pod, exact=exact)

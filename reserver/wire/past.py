@@ -24,6 +24,9 @@ from reserver.wire.watch import WatchEvent
 _MOST_BYTES = 65_536
 """Larger values are passed over: each of their versions would have to be read."""
 
+BOUND = "spec.nodeName!="
+"""Selects the pods that are bound: a watch shows as added what a write has just bound."""
+
 _Names = tuple[str, str]
 
 
@@ -83,10 +86,9 @@ class StorePast:
 
 
 class PodPast:
-    """The bindings of pods, from the events of a watch."""
+    """The bindings of pods, from the events of a watch of those that are `BOUND`."""
 
     def __init__(self) -> None:
-        self._unbound: set[str] = set()
         self._bound_at: dict[str, int] = {}
         self._bindings: list[tuple[Pod, bool]] = []
 
@@ -96,21 +98,13 @@ class PodPast:
         Raises:
             InvalidInput: it is malformed.
         """
-        seen = decode(_PlacedPod, event.object)
-        uid = seen.metadata.uid
-        if not seen.spec.node_name:
-            self._unbound.add(uid)
-            return
-        is_binding = uid in self._unbound
-        if is_binding:
-            self._unbound.discard(uid)
-            self._bound_at[uid] = seen.metadata.revision
-        if event.type == "DELETED" and not is_binding:
-            at = self._bound_at.get(uid)
-            pod = decode(PodObject, event.object).value()
-            self._bindings.append((replace(pod, revision=at or pod.revision), at is not None))
-        elif is_binding:
-            self._bindings.append((decode(PodObject, event.object).value(), True))
+        if event.type == "MODIFIED":
+            return  # It was bound before, and is there.
+        pod = decode(PodObject, event.object).value()
+        if event.type == "ADDED":
+            self._bound_at[pod.uid] = pod.revision
+        at = self._bound_at.get(pod.uid)
+        self._bindings.append((replace(pod, revision=at or pod.revision), at is not None))
 
     def bindings(self) -> Iterator[tuple[Pod, bool]]:
         """Yield pods that were bound, oldest first.
@@ -127,14 +121,3 @@ class _Stored(WireStruct, frozen=True):
     metadata: Metadata = Metadata()
     data: dict[str, str] | None = None
     spec: msgspec.Raw = msgspec.Raw(b"")
-
-
-class _PlacedSpec(WireStruct, frozen=True):
-    node_name: str = ""
-
-
-class _PlacedPod(WireStruct, frozen=True):
-    """A pod as far as its node: most events are of no interest beyond that."""
-
-    metadata: Metadata = Metadata()
-    spec: _PlacedSpec = _PlacedSpec()

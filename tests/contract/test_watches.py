@@ -138,6 +138,17 @@ async def test_a_watch_of_pods_selects_on_the_node(api: Api) -> None:
         assert _brief(await watching.next()) == ("ADDED", "one")
 
 
+async def test_a_watch_of_bound_pods_shows_a_binding_as_added(api: Api) -> None:
+    made = await api.pod("one")
+    query = {"resourceVersion": made.revision, "fieldSelector": "spec.nodeName!="}
+    async with api.watch(api.path("pods"), **query) as watching:
+        await api.patch(api.path("pods", "one"), {"metadata": {"labels": {"before": ""}}})
+        await api.bind("one", api.nowhere)
+        assert _brief(await watching.next()) == ("ADDED", "one")
+        await api.patch(api.path("pods", "one"), {"metadata": {"labels": {"after": ""}}})
+        assert _brief(await watching.next()) == ("MODIFIED", "one")
+
+
 async def test_an_object_can_be_read_as_a_table(api: Api) -> None:
     made = await api.config_map("one", labels={"own": ""})
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -58,6 +58,13 @@ async def test_a_claim_of_a_pod_that_is_gone_is_found() -> None:
     assert ledger.phase(NAMED.ref) is Phase.CLAIMED
 
 
+async def test_what_was_bound_ends_an_entry_of_before_also_if_it_is_gone_and_says_nothing() -> None:
+    client, ledger = await read(now(1000), [shown("ADDED", 950), bookmark(1000)])
+    assert ledger.phase(NAMED.ref) is Phase.CLAIMED
+    _, watch = client.requests
+    assert (watch.params or {})["fieldSelector"] == "spec.nodeName!="
+
+
 async def test_what_comes_after_the_start_is_left_to_the_watch() -> None:
     _, ledger = await read(now(1000), [shown("DELETED", 1001, NAMED), "not even looked at"])
     assert ledger.phase(NAMED.ref) is Phase.ACTIVE
