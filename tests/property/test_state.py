@@ -236,8 +236,14 @@ class StateBesideApiServer(RuleBasedStateMachine):
         for ref, (written, at) in tuple(self.store.items()):
             if self.state.ledger.get(ref) == written and self.state.ledger.is_over(ref):
                 expired = self.state.ledger.phase(ref) is Phase.EXPIRED
-                assert expired or any(self.bound_at.get(o, 0) > at for o in written.owners)
+                is_claimed = any(self.bound_at.get(o, 0) > at for o in written.owners)
+                assert expired or is_claimed or self._was_claimed_before(written)
                 self._remove(ref)
+
+    def _was_claimed_before(self, written: Reservation) -> bool:
+        """Return whether an owner claims the same: written again it keeps its claims (ADR 1)."""
+        pods = self.state.pods.values()
+        return any(written.identity in each.claims and written.is_owned_by(each) for each in pods)
 
     @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
