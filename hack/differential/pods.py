@@ -41,6 +41,22 @@ def bound(draw: Random, name: str, node: str, claims: list[str]) -> Json:
     return pod
 
 
+def give_up_ports(pod: Json, taken: set[tuple[str, ...]]) -> None:
+    """Takes a port of its node from a pod if it is taken already; else adds it to these.
+
+    No kubelet runs two pods that have the same. kube-scheduler knows no better when one of them
+    ends than that the port is free (`HostPortInfo.Remove` in kube-scheduler/framework/types.go).
+    """
+    spec = pod["spec"]
+    for container in spec["containers"] + spec.get("initContainers", []):
+        for entry in container.get("ports", ()):
+            of_node = entry.get("hostIP", "0.0.0.0"), entry.get("protocol", "TCP")  # noqa: S104
+            port = (spec["nodeName"], *of_node, str(entry["hostPort"]))
+            if port in taken:
+                del container["ports"]
+            taken.add(port)
+
+
 def pending(draw: Random, name: str, nodes: list[str], claims: list[str]) -> Json:
     """Return a pod that is to be placed, with up to four kinds of constraints."""
     pod = _pod(draw, name)

@@ -163,8 +163,11 @@ class World:
         hosts = [name for name in names for _ in range(draw.randint(0, 4))]
         if draw.random() < 0.3:
             hosts.append(f"{prefix}-ghost")
+        taken: set[tuple[str, ...]] = set()
         for number, host in enumerate(hosts):
-            yield pods.bound(draw, f"{prefix}-r{number}", host, drawn.names)
+            pod = pods.bound(draw, f"{prefix}-r{number}", host, drawn.names)
+            pods.give_up_ports(pod, taken)
+            yield pod
 
     def _end_some(self, draw: random.Random, running: list[Json]) -> list[Json]:
         """Marks some pods as being deleted, and some as finished; returns the latter."""
