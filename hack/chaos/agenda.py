@@ -21,13 +21,17 @@ class Agenda:
         rng: for whatever is random.
         times: how often new work is begun.
         seconds: in how long, roughly.
+        over: set when all is to end, whatever is left to do.
 
     Attributes:
         is_ending: it was told to stop: what follows from what follows has to end.
     """
 
-    def __init__(self, rng: random.Random, times: int, seconds: float) -> None:
+    def __init__(
+        self, rng: random.Random, times: int, seconds: float, over: threading.Event
+    ) -> None:
         self._rng = rng
+        self._over = over
         self._left = times
         self._pause = seconds / times if times else 0.0
         self._due: list[tuple[float, int, Action]] = []
@@ -45,7 +49,7 @@ class Agenda:
         What could not be begun (False) is tried again.
         """
         next_one = time.time()
-        while True:
+        while not self._over.is_set():
             now = time.time()
             if stop.is_set():
                 self._left, self.is_ending = 0, True

@@ -41,7 +41,7 @@ class Writer:
         self._store = store
         self._pods = pods
         self._sequence = count(1)
-        self._agenda = Agenda(self._rng, scale.reservations // 2, _PACE * scale.seconds)
+        self._agenda = Agenda(self._rng, scale.reservations // 2, _PACE * scale.seconds, store.stop)
 
     def write(self, stop: threading.Event) -> None:
         """Writes all its reservations and sees each to its end; stopped, it begins no more."""

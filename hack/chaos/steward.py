@@ -44,7 +44,7 @@ class Steward:
         self._store = store
         self._pods = pods
         self._sequence = count(1)
-        self._agenda = Agenda(self._rng, scale.groups, _PACE * scale.seconds)
+        self._agenda = Agenda(self._rng, scale.groups, _PACE * scale.seconds, store.stop)
         self._app = ""
 
     def write(self, stop: threading.Event) -> None:

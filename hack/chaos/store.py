@@ -70,12 +70,16 @@ class Journal:
 
 
 class StoreHand:
-    """Writes entries, in the journal too; all methods return only when the outcome is known."""
+    """Writes entries, in the journal too; all methods return only when the outcome is known.
+
+    Attributes:
+        stop: set when all is to end.
+    """
 
     def __init__(self, api: Api, journal: Journal, stop: threading.Event) -> None:
         self._api = api
         self._journal = journal
-        self._stop = stop
+        self.stop = stop
 
     def put(self, place: Place, text: str) -> None:
         """Writes an entry, new or in place of what stands there."""
@@ -106,7 +110,7 @@ class StoreHand:
                 if fault.is_definite:
                     raise
                 is_open = True
-                self._stop.wait(_PAUSE)
+                self.stop.wait(_PAUSE)
             else:
                 return True
 
