@@ -138,7 +138,6 @@ class Store:
         document = self._documents.get((ref.namespace, ref.configmap))
         if document is not None and _is_past(expected, document.metadata):
             self._forget(ref)  # It came and went unseen.
-            self._awaited.check()
 
     def withdraw(self, ref: Ref) -> None:
         """Take an expected key back: it was not written."""

@@ -2,8 +2,7 @@
 
 A list shows what is, not how it became so; a pod that was bound and deleted while nobody watched is
 not in it at all. A watch from an earlier resourceVersion tells, as far back as the API server
-remembers. What it tells changes nothing by itself; `ledger.past` takes
-what follows from it.
+remembers. What it tells changes nothing by itself; `ledger.past` takes what follows from it.
 """
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+import asyncio
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from reserver.wire.objects import ConfigMapObject, Metadata
-from reserver.wire.store import Problem
+from reserver.wire.store import Entries, Problem
 from tests.builders import NOW, held, node, pod, state_of
 
 W1 = node("worker-1", cpu="16")
@@ -334,3 +335,28 @@ def _refs(written: Written) -> list[Ref]:
 
 def _identity(written: Written, wanted: str) -> str:
     return next(r.identity for r, _ in written.state.ledger if r.ref.item == wanted)
+
+
+@pytest.mark.parametrize("becomes", ["shown", "gone", "never written"])
+async def test_whoever_waits_for_a_configmap_goes_on_once_there_is_nothing_to_wait_for(
+    becomes: str,
+) -> None:
+    written = Written()
+    ref = Ref("shop", "store", "r")
+    if becomes == "never written":
+        written.store.expect(ref, "", Entries())
+    else:
+        written.put(revision=5)
+    waiting = asyncio.create_task(written.store.shown(("shop", "store"), 7))
+    await asyncio.sleep(0)
+    written.put("another", revision=9)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    if becomes == "shown":
+        written.put(revision=7)
+    elif becomes == "gone":
+        written.store.drop(("shop", "store"))
+    else:
+        written.store.withdraw(ref)
+    async with asyncio.timeout(5):
+        await waiting
