@@ -101,8 +101,11 @@ class Apply:
         return None
 
     async def carry_out(self, effect: Effect) -> None:
-        """Have kube-scheduler come back with a pod; one that is gone or bound is passed over."""
-        path = _pod_path(effect.pod.name)
+        """Have kube-scheduler come back with a pod; one that is gone or bound is passed over.
+
+        All goes through `pods/status`, which takes annotations, too (podStatusStrategy in
+        pkg/registry/core/pod/strategy.go): the right to patch pods could swap their images.
+        """
         try:
             if isinstance(effect, Steer):
                 await self._nominate(effect.pod, effect.node)
@@ -111,15 +114,16 @@ class Apply:
                 await self._nominate(effect.pod, None)
             else:
                 annotations = {RETRY_ANNOTATION: f"{self._clock():.3f}"}
-                poke = {"metadata": {"annotations": annotations}}
-                await self._client.patch(path, _for_uid(effect.pod, poke))
+                await self._patch_status(effect.pod, {"metadata": {"annotations": annotations}})
         except ApiError as exc:
             if exc.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
                 log.warning("pod could not be retried", pod=str(effect.pod.name), why=str(exc))
 
     async def _nominate(self, pod: Pod, node: str | None) -> None:
-        nomination = {"status": {"nominatedNodeName": node}}
-        await self._client.patch(f"{_pod_path(pod.name)}/status", _for_uid(pod, nomination))
+        await self._patch_status(pod, {"status": {"nominatedNodeName": node}})
+
+    async def _patch_status(self, pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> None:
+        await self._client.patch(f"{_pod_path(pod.name)}/status", _for_uid(pod, patch))
 
     async def edit(self, edit: Edit | Deletion) -> bool:
         """Change one entry of the store; return False when somebody else was faster.

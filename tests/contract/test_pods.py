@@ -286,6 +286,22 @@ async def test_status_and_the_rest_are_written_apart(api: Api) -> None:
     assert "activeDeadlineSeconds" not in status.body["spec"]
 
 
+async def test_the_status_takes_annotations_of_the_pod_that_is_meant(api: Api) -> None:
+    """How Reserver has a pod tried again, without the right to patch pods."""
+    made = (await api.pod("one")).body
+    path, seen = api.path("pods", "one"), made["metadata"]["resourceVersion"]
+    meant = {"uid": made["metadata"]["uid"], "annotations": {"reserver.io/retry": "1.000"}}
+    async with api.watch(api.path("pods"), resourceVersion=seen) as watching:
+        spec = {"containers": [{"name": "main", "image": "another"}]}
+        answer = await api.patch(f"{path}/status", {"metadata": meant, "spec": spec})
+        assert answer.status == 200
+        kind, shown = await watching.next()
+    assert (kind, shown["metadata"]["annotations"]) == ("MODIFIED", meant["annotations"])
+    assert shown["spec"] == made["spec"]  # The image is what it was.
+    poke = {"metadata": {"uid": "another", "annotations": {"reserver.io/retry": "2.000"}}}
+    assert (await api.patch(f"{path}/status", poke)).outline == (422, "Invalid")
+
+
 async def test_conditions_show_times_that_they_lack(api: Api) -> None:
     await api.pod("one")
     path = api.path("pods", "one")

@@ -184,7 +184,7 @@ async def test_a_pod_is_retried_by_an_annotation_that_differs_each_time() -> Non
     apply = Apply(client, lambda: next(times))
     for _ in range(2):
         await apply.carry_out(Retry(WEB, 3))
-    assert [request.path for request in client.requests] == [PATH, PATH]
+    assert [request.path for request in client.requests] == [f"{PATH}/status"] * 2
     assert [request.body["metadata"] for request in client.requests] == [
         {"annotations": {"reserver.io/retry": "1.000"}, "uid": "uid-web-0"},
         {"annotations": {"reserver.io/retry": "2.500"}, "uid": "uid-web-0"},
