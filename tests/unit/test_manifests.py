@@ -12,6 +12,7 @@ from reserver.config import parse_address
 from reserver.server.rpc.access import _RIGHTS
 
 MANIFESTS = Path(__file__).parents[2] / "scheduler-config"
+READ = {"get", "list", "watch"}
 
 
 def documents(*names: str) -> list[dict[str, Any]]:
@@ -69,8 +70,37 @@ def test_there_is_a_role_for_each_method() -> None:
     assert set(_RIGHTS.values()) <= granted
 
 
-def test_who_may_edit_may_not_bind_pods() -> None:
+USERS_RIGHTS = {
+    # What docs/grpc.md and docs/crd.md say of them, and no more.
+    "reserver-edit": {
+        "reservations": {*READ, "create", "update", "patch", "delete", "deletecollection"},
+        "reservations/capacity": {"get", "list"},
+    },
+    "reserver-view": {
+        "reservations": READ,
+        "reservations/status": READ,
+        "reservations/capacity": {"get", "list"},
+    },
+    "reserver-scheduler-plugin": {"reservations/scheduler": {"get", "create", "delete"}},
+    "reserver-cli": {"pods": {"get", "list"}, "pods/portforward": {"get", "create"}},
+}
+
+
+def test_users_roles_grant_what_the_docs_say_and_no_more() -> None:
+    granted: dict[str, dict[str, set[str]]] = {}
     for role in documents("core/rbac-users.yaml"):
-        resources = {resource for rule in role["rules"] for resource in rule["resources"]}
-        if "reservations/scheduler" in resources:
-            assert "labels" not in role["metadata"]  # Added to no other role.
+        rights = granted.setdefault(role["metadata"]["name"], {})
+        for rule in role["rules"]:
+            for resource in rule["resources"]:
+                rights.setdefault(resource, set()).update(rule["verbs"])
+    assert granted == USERS_RIGHTS
+
+
+def test_by_default_only_who_may_view_is_given_rights_and_only_to_read() -> None:
+    for role in documents("core/rbac-users.yaml"):
+        added_to = set(role["metadata"].get("labels", ()))
+        if role["metadata"]["name"] == "reserver-view":
+            assert added_to == {"rbac.authorization.k8s.io/aggregate-to-view"}
+            assert {verb for rule in role["rules"] for verb in rule["verbs"]} == READ
+        else:
+            assert not added_to
