@@ -31,12 +31,14 @@ from reserver.kube.watched import Watched
 from reserver.reservations.reservation import Ref
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.extender import Extender
+from reserver.server.garbage import brief_collections
 from reserver.server.http import Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
 from reserver.server.rpc.access import Access
 from reserver.server.rpc.listen import server_credentials, serving
 from reserver.server.rpc.service import Service
+from reserver.server.stalls import Stalls
 from reserver.server.tls import ServerTls
 from reserver.wiring import wire
 
@@ -103,6 +105,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                 )
                 try:
                     async with AsyncExitStack() as stack:
+                        stack.enter_context(Stalls(metrics.held).watching())
+                        stack.enter_context(brief_collections())
                         address = (settings.bind_address, settings.http_port)
                         url = await stack.enter_async_context(
                             listening(routes.application(), address, _SHUTDOWN_S, tls)

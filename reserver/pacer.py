@@ -3,18 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Generator
 from time import perf_counter
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
-TURN_S = 0.005
-"""The longest that a pass goes on before other work gets its turn, in seconds."""
+TURN_S = 0.002
+"""So long a pass goes on before other work gets its turn, in seconds.
+
+What it does last may take as long again: all of it has to end within five milliseconds.
+"""
+
+_REST = 3
+"""So many times as long as it worked a pass rests: it takes a quarter of the time at most."""
 
 T = TypeVar("T")
 
 
+class _Row:
+    """The passes that have given way on one event loop: each time around it one of them goes on.
+
+    Else a call would wait for a turn of each of them.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Return when it is the turn of whoever waits."""
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        if len(self._waiting) == 1:
+            loop.call_soon(self._next, loop)
+        await turn
+
+    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+        turn = self._waiting.popleft()
+        if not turn.done():  # Else who waited was cancelled.
+            turn.set_result(None)
+        if self._waiting:
+            loop.call_soon(self._next, loop)
+
+
+_rows: WeakKeyDictionary[asyncio.AbstractEventLoop, _Row] = WeakKeyDictionary()
+
+
 class Pacer:
-    """One pass over many things, which gives way to other work every five milliseconds."""
+    """One pass over many things, which gives way to other work every few milliseconds."""
 
     def __init__(self, turn_s: float = TURN_S, timer: Callable[[], float] = perf_counter) -> None:
         """Begin a turn.
@@ -26,12 +62,16 @@ class Pacer:
         self._turn_s = turn_s
         self._timer = timer
         self._began = timer()
+        self._worked_s = 0.0
 
     async def give_way(self) -> bool:
         """Let other work have its turn if this one is over; return whether it had."""
-        if self._timer() - self._began < self._turn_s:
+        lasted = self._timer() - self._began
+        if lasted < self._turn_s:
             return False
-        await asyncio.sleep(0)
+        self._worked_s += lasted
+        loop = asyncio.get_running_loop()
+        await _rows.setdefault(loop, _Row()).wait(loop)
         self._began = self._timer()
         return True
 
@@ -39,12 +79,37 @@ class Pacer:
         """Return the outcome of a long decision, giving way between its steps.
 
         Pure code cannot give way by itself. It is a generator that yields wherever the state may
-        change without harm to what it has found out so far.
+        change without harm to what it has found out so far. If this is cancelled, it is closed.
         """
-        while True:
-            try:
-                next(steps)
-            except StopIteration as done:
-                outcome: T = done.value
-                return outcome
-            await self.give_way()
+        try:
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as done:
+                    outcome: T = done.value
+                    return outcome
+                await self.give_way()
+        finally:
+            steps.close()
+
+    async def rest(self, least_s: float = 0.0) -> None:
+        """End the pass, and wait until the next may begin.
+
+        However much there is to do, passes that rest take a quarter of the time at most.
+
+        Args:
+            least_s: how long to wait at least, in seconds.
+        """
+        worked_s = self._worked_s + self._timer() - self._began
+        await asyncio.sleep(max(least_s, _REST * worked_s))
+        self._worked_s, self._began = 0.0, self._timer()
+
+
+def outcome(steps: Generator[None, None, T]) -> T:
+    """Return the outcome of a long decision that is made in one go: nobody waits meanwhile."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            found: T = done.value
+            return found

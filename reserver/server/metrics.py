@@ -20,6 +20,7 @@ from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_HELD_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
 
 
 class Watched(Protocol):
@@ -83,7 +84,18 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._held = Histogram(
+            "reserver_event_loop_held_seconds",
+            "Times for which the event loop was held for longer than 0.1 seconds, by what.",
+            ("by",),
+            buckets=_HELD_SECONDS,
+            registry=self.registry,
+        )
         self.registry.register(_StateCollector(watched))
+
+    def held(self, by: str, seconds: float) -> None:
+        """Take note that a function of ours held the event loop for so long."""
+        self._held.labels(by).observe(seconds)
 
     def count_rpc(self, method: str, code: str, seconds: float) -> None:
         """Take note of a gRPC call; how long a watch was open says nothing."""

@@ -1,0 +1,146 @@
+"""The watch over the event loop: says when it was held for long, and by what.
+
+A thread looks where the loop's thread is while a beat of the loop is overdue. As long as none is,
+it costs a timer fifty times a second, and no call anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import threading
+import time
+from collections import Counter as Tally
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NamedTuple
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+LIMIT_S = 0.1
+"""From so long on it is told that the loop was held, in seconds."""
+
+BEAT_S = 0.02
+"""So long after one beat of the loop the next is due, in seconds."""
+
+COLLECTION = "garbage collection"
+UNKNOWN = "unknown"
+
+
+class Place(NamedTuple):
+    """Where the loop's thread was.
+
+    Attributes:
+        by: the innermost function of ours, as ``module.function``.
+        task: the coroutine that the loop was running.
+    """
+
+    by: str
+    task: str
+
+
+class Hold(NamedTuple):
+    """What held the loop.
+
+    Attributes:
+        place: where the thread was most of the time.
+        seconds: for how long, two hundredths more at most.
+        cpu_seconds: what the process computed meanwhile; little if it waited, or was stopped.
+        gc_seconds: what the collection of garbage took of it.
+    """
+
+    place: Place
+    seconds: float
+    cpu_seconds: float
+    gc_seconds: float
+
+
+class Stalls:
+    """Tells of each time that the event loop was held for long."""
+
+    def __init__(self, told: Callable[[str, float], None]) -> None:
+        """Tell `told` by what the loop was held, and for how many seconds."""
+        self._told = told
+        self._seen: Tally[Place] = Tally()
+        self._beat_at = self._cpu_at = self._gc_s = self._gc_began = 0.0
+        self._over = threading.Event()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch the running event loop until the block ends."""
+        loop = asyncio.get_running_loop()
+        self._beat_at, self._cpu_at = time.perf_counter(), time.process_time()
+        beat = loop.call_later(BEAT_S, self._beat, loop)
+        ident = threading.get_ident()
+        thread = threading.Thread(target=self._look, args=(loop, ident), daemon=True, name="stalls")
+        gc.callbacks.append(self._collecting)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            beat.cancel()
+            gc.callbacks.remove(self._collecting)
+            thread.join()
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take note that the loop goes round."""
+        if self._over.is_set():
+            return
+        now, cpu = time.perf_counter(), time.process_time()
+        lasted = now - self._beat_at
+        if lasted > LIMIT_S:
+            place = max(self._seen, key=self._seen.__getitem__, default=Place(UNKNOWN, UNKNOWN))
+            if self._gc_s > lasted / 2:
+                place = place._replace(by=COLLECTION)
+            self._tell(Hold(place, lasted, cpu - self._cpu_at, self._gc_s))
+        self._seen.clear()
+        self._beat_at, self._cpu_at, self._gc_s = now, cpu, 0.0
+        loop.call_later(BEAT_S, self._beat, loop)
+
+    def _tell(self, hold: Hold) -> None:
+        self._told(hold.place.by, hold.seconds)
+        log.warning(
+            "event loop held",
+            seconds=round(hold.seconds, 3),
+            by=hold.place.by,
+            task=hold.place.task,
+            cpu_seconds=round(hold.cpu_seconds, 3),
+            gc_seconds=round(hold.gc_seconds, 3),
+        )
+
+    def _look(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
+        """Look where the loop's thread is while a beat is overdue."""
+        while not self._over.wait(BEAT_S):
+            if time.perf_counter() - self._beat_at > 2 * BEAT_S:
+                frame = sys._current_frames().get(ident)  # noqa: SLF001 - documented, for this
+                self._seen[Place(_ours(frame), _task(loop))] += 1
+
+    def _collecting(self, phase: str, info: dict[str, int]) -> None:
+        if info["generation"] < 2:  # noqa: PLR2004 - the oldest; the others take no time
+            return
+        if phase == "start":
+            self._gc_began = time.perf_counter()
+        else:
+            self._gc_s += time.perf_counter() - self._gc_began
+
+
+def _ours(frame: FrameType | None) -> str:
+    """Return the innermost function of ours."""
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.startswith("reserver.") and module != __name__:
+            return f"{module.removeprefix('reserver.')}.{frame.f_code.co_qualname}"
+        frame = frame.f_back
+    return UNKNOWN
+
+
+def _task(loop: asyncio.AbstractEventLoop) -> str:
+    """Return the coroutine that a loop is running."""
+    task = asyncio.current_task(loop)
+    coroutine = task.get_coro() if task is not None else None
+    return getattr(coroutine, "__qualname__", UNKNOWN)

@@ -1,0 +1,51 @@
+"""Whoever runs reserver learns by what its event loop was held."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from pathlib import Path
+
+import aiohttp
+import pytest
+from structlog.testing import capture_logs
+
+from reserver.errors import ApiError
+from reserver.kube.placer import Placer
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
+from tests.integration.world import serving
+
+
+async def _metrics(url: str) -> str:
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/metrics") as answer:
+        return await answer.text()
+
+
+async def test_what_holds_the_event_loop_is_told_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_held = asyncio.Event()
+
+    async def hold(_placer: Placer, _state: State) -> None:
+        time.sleep(0.3)  # noqa: ASYNC251 - the fault that is to be found
+        has_held.set()
+
+    monkeypatch.setattr(Placer, "look", hold)
+    with capture_logs() as logs:
+        async with serving(tmp_path) as world:
+            nobody = Ref("shop", "", "nobody")
+            world.running.watched.placer.refused(nobody, ApiError(0, "", "so that it looks"))
+            await has_held.wait()
+            while not (told := [line for line in logs if line["event"] == "event loop held"]):  # noqa: ASYNC110 - of a log
+                await asyncio.sleep(0.01)
+            exposed = await _metrics(world.running.url)
+    line = next(line for line in told if line["by"] == "kube.placer.Placer.run")
+    assert line["task"] == "Placer.run"
+    assert line["seconds"] >= 0.3
+    assert line["cpu_seconds"] < 0.2  # It slept.
+    series = r'reserver_event_loop_held_seconds_sum\{by="kube.placer.Placer.run"\} (\S+)'
+    seconds = re.search(series, exposed)
+    assert seconds is not None
+    assert float(seconds[1]) >= 0.3
