@@ -16,9 +16,10 @@ NANO = 10**9
 """Nano-units in one base unit (byte, core, device)."""
 
 MAX = 2**53
-"""The largest amount that a reservation may name, in millicores or base units (9 PB in bytes).
+"""The largest amount that a reservation may hold, all slots together: millicores or base units.
 
-Far beyond any node; sums of what one node can carry stay within int64 by orders of magnitude.
+Far beyond any node (8 PiB in bytes), and exact where numbers are doubles (JSON, CEL). That many
+such reservations may stand on one node is no reason to trust sums of them to int64 (docs/adr/0015).
 """
 
 _QUANTITY = re.compile(

@@ -3,7 +3,9 @@
 A row appears with the first thing that is known of a node, a column with the first node that offers
 the resource (what no node offers cannot be had, however much of it somebody asks for or holds).
 Every cell is written from an exact total that is kept beside it, so a cell never drifts, and no sum
-overflows: what exceeds a cell is clamped.
+overflows: what exceeds a cell is clamped. Cells that are clamped say rightly that there is no room.
+How much is lacking, or is left once something goes, only the exact totals tell (`Snapshot.account`,
+docs/adr/0015).
 """
 
 from __future__ import annotations
@@ -26,13 +28,27 @@ from reserver.cluster.topology import Topology
 Int64s = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
-_CELL_MAX = 2**60
+CELL_MAX = 2**60
 """Clamp for one cell; allocatable − requested − held then stays within int64."""
 
 _NO_ROW = -1
 _ALLOCATABLE, _REQUESTED, _HELD = range(3)
 
 Totals = Mapping[str, int]
+
+
+class Account(NamedTuple):
+    """One resource of one node, exactly: millicores of cpu, base units of all else.
+
+    Attributes:
+        allocatable: what the node offers to pods.
+        requested: what pods there take, those being bound included.
+        held: what active reservations hold, for whomever.
+    """
+
+    allocatable: int
+    requested: int
+    held: int
 
 
 class Placement(NamedTuple):
@@ -109,6 +125,10 @@ class Snapshot:
     def held(self) -> Int64s:
         """What active reservations hold."""
         return self._layer(_HELD)
+
+    def account(self, node: str, resource: str) -> Account:
+        """Return how much there is of a resource on a node, zeros where nothing is known."""
+        return Account(*(totals.get(node, {}).get(resource, 0) for totals in self._totals))
 
     @property
     def node_count(self) -> int:
@@ -206,16 +226,21 @@ class Snapshot:
 
     def _write(self, layer: int, node: str, totals: Totals) -> None:
         row = self._ensure_row(node)
-        self._cells[layer, row] = 0
-        for resource, total in totals.items():
-            column = self.columns.get(resource)
-            if column is not None:
-                self._cells[layer, row, column] = min(total, _CELL_MAX)
+        self._cells[layer, row] = self._cells_of(totals)
         if totals:
             self._totals[layer][node] = totals
         else:
             self._totals[layer].pop(node, None)
             self._release_row(node)
+
+    def _cells_of(self, totals: Totals) -> Int64s:
+        """Return totals as one row of the matrix, without those that no node offers."""
+        row = np.zeros(self._cells.shape[2], dtype=np.int64)
+        for resource, total in totals.items():
+            column = self.columns.get(resource)
+            if column is not None:
+                row[column] = clamped(total)
+        return row
 
     def _ensure_column(self, resource: str) -> None:
         if resource in self.columns:
@@ -227,9 +252,7 @@ class Snapshot:
         for layer, totals_by_node in enumerate(self._totals):
             for node, totals in totals_by_node.items():
                 if resource in totals:
-                    self._cells[layer, self._row_of[node], column] = min(
-                        totals[resource], _CELL_MAX
-                    )
+                    self._cells[layer, self._row_of[node], column] = clamped(totals[resource])
 
     def _ensure_row(self, name: str) -> int:
         row = self._row_of.get(name)
@@ -258,3 +281,8 @@ class Snapshot:
         if not (self.exists[row] or self.has_holds[row] or name in self._pods_on):
             del self._row_of[name]
             self._free_rows.append(row)
+
+
+def clamped(total: int) -> int:
+    """Return a total as a cell can have it."""
+    return max(-CELL_MAX, min(total, CELL_MAX))

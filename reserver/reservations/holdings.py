@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
@@ -20,6 +21,33 @@ class Hold:
     """When its place in the row of those that hold capacity on the node was taken."""
     amounts: dict[str, int] = field(default_factory=dict)
     """What it adds to the node's row at this moment."""
+
+    @property
+    def yields(self) -> bool:
+        """Whether pods of higher priority may take it: then it stands behind all that does not."""
+        return self.reservation.yields_above is not None
+
+    @property
+    def standing(self) -> tuple[bool, float, float]:
+        """What sorts the holds of one owner, the one that stands before the others first."""
+        return (self.yields, self.since.last, self.since.first)
+
+
+class _Behind:
+    """Which holds of a node stand behind some of them."""
+
+    def __init__(self, seats: Iterable[Hold]) -> None:
+        """Tell of holds whether they are behind all of these."""
+        self._last: dict[bool, float] = {}
+        for seat in seats:
+            self._last[seat.yields] = max(seat.since.last, self._last.get(seat.yields, 0))
+
+    def has(self, hold: Hold) -> bool:
+        """Return whether a hold is behind all of them; where that cannot be told it is not."""
+        if not hold.yields and True in self._last:
+            return False
+        # Of one kind the order counts.
+        return hold.since.first > self._last.get(hold.yields, -1)
 
 
 class Holdings:
@@ -44,19 +72,45 @@ class Holdings:
     def after(self, node: str, seats: Iterable[Hold]) -> dict[str, int]:
         """Return what is held on a node by reservations that stand behind all of these.
 
-        Those were certainly written after them, or they yield to priority and none of these does.
+        Those were certainly written after them, or they yield to priority and these do not.
         """
-        seats = tuple(seats)
-        last = max(seat.since.last for seat in seats)
-        are_firm = all(seat.reservation.yields_above is None for seat in seats)
+        behind = _Behind(seats)
         totals: dict[str, int] = {}
         for hold in self._by_node.get(node, {}).values():
-            yields = hold.reservation.yields_above is not None
-            # Of one kind the order counts; those that yield stand behind all that do not.
-            is_behind = hold.since.first > last if yields != are_firm else are_firm
-            if is_behind:
+            if behind.has(hold):
                 for resource, amount in hold.amounts.items():
                     totals[resource] = totals.get(resource, 0) + amount
+        return totals
+
+    def later(
+        self, node: str, seats: Iterable[Hold], requests: Mapping[str, int]
+    ) -> dict[str, int]:
+        """Return what is held on a node that does not count against an owner's seats there.
+
+        Of each resource that is what is held, but for a slot of each seat, behind as few of the
+        seats as it takes, the oldest first, to cover the request: a younger seat beside them costs
+        the owner nothing. Resources that all seats together do not cover are left out.
+        """
+        row = sorted(seats, key=lambda seat: seat.standing)
+        covering: dict[int, list[str]] = {}
+        for resource, amount in requests.items():
+            slots = accumulate(seat.reservation.resources.get(resource, 0) for seat in row)
+            enough = next((n for n, slot in enumerate(slots, start=1) if slot >= amount), 0)
+            if amount and enough:
+                covering.setdefault(enough, []).append(resource)
+        totals: dict[str, int] = {}
+        for enough, resources in covering.items():
+            behind = _Behind(row[:enough])
+            for resource in resources:
+                totals[resource] = sum(
+                    hold.amounts.get(resource, 0)
+                    for hold in self._by_node.get(node, {}).values()
+                    if behind.has(hold)
+                ) - sum(
+                    seat.reservation.resources.get(resource, 0)
+                    for seat in row[enough:]
+                    if behind.has(seat)
+                )
         return totals
 
     def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
@@ -90,7 +144,7 @@ class Holdings:
         for name in [name for name, amount in totals.items() if not amount]:
             del totals[name]
         _put(self._by_node, node, hold)
-        if hold.reservation.yields_above is not None:
+        if hold.yields:
             _put(self._yielding, node, hold)
         self._snapshot.set_held(node, dict(totals))
         if not totals:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.snapshot import Snapshot
+from reserver.cluster.snapshot import CELL_MAX, Account, Snapshot
 from reserver.reservations.placement import nodes_of
 from reserver.reservations.reservation import Phase, Reservation
 from reserver.reservations.view import LedgerView
@@ -58,13 +58,18 @@ class Shortages:
     def of(cls, snapshot: Snapshot) -> Shortages:
         """Return the shortages of a cluster: allocatable − requested − held below zero."""
         rows = np.flatnonzero(snapshot.has_holds)
-        free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
+        offered = snapshot.allocatable[rows]
+        free = offered - snapshot.requested[rows] - snapshot.held[rows]
+        # A cell that is clamped does not tell by how much the others exceed it.
+        is_short = (free < 0) | (offered == CELL_MAX)
         exists = snapshot.exists[rows]
         resources = tuple(snapshot.columns)  # In the order of their columns.
         by_node: dict[str, Mapping[str, int] | None] = {}
-        for index in np.flatnonzero((free < 0).any(axis=1) | ~exists):
-            lacking = {resources[c]: -int(free[index, c]) for c in np.flatnonzero(free[index] < 0)}
-            by_node[snapshot.name_of(rows[index])] = lacking if exists[index] else None
+        for index in np.flatnonzero(is_short.any(axis=1) | ~exists):
+            node = snapshot.name_of(rows[index])
+            names = (resources[column] for column in np.flatnonzero(is_short[index]))
+            lacking = {name: _lack(snapshot.account(node, name)) for name in names}
+            by_node[node] = lacking if exists[index] else None
         return cls(by_node, frozenset(resources))
 
     def status(self, reservation: Reservation, ledger: LedgerView) -> Status:
@@ -106,6 +111,11 @@ class Shortages:
             for name in sorted(reservation.resources)
             if short.get(name, 0) > later.get(name, 0) or name not in self.offered
         ]
+
+
+def _lack(account: Account) -> int:
+    """Return how much is lacking, exactly; none if that is not above 0."""
+    return account.requested + account.held - account.allocatable
 
 
 def _placelessness(reservation: Reservation, ledger: LedgerView) -> str:

@@ -8,7 +8,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.claims import Claims
 from reserver.reservations.entry import UNSEEN, Entry
-from reserver.reservations.holdings import Holdings
+from reserver.reservations.holdings import Hold, Holdings
 from reserver.reservations.placement import Parts
 from reserver.reservations.register import Register
 from reserver.reservations.reservation import Phase, Policy, Ref, Reservation
@@ -128,9 +128,21 @@ class LedgerView:
 
     def held_after(self, node: str, seats: Iterable[Reservation]) -> dict[str, int]:
         """Return what is held on a node by reservations that stand behind all of these."""
-        holds = [self._register[seat.ref].holds.get(node) for seat in seats]
-        known = [hold for hold in holds if hold is not None]
+        known = self._holds(node, seats)
         return self._holdings.after(node, known) if known else {}
+
+    def later(
+        self, node: str, seats: Iterable[Reservation], requests: Mapping[str, int]
+    ) -> dict[str, int]:
+        """Return what is held on a node that does not count against a pod with these seats there.
+
+        See `Holdings.later`.
+        """
+        return self._holdings.later(node, self._holds(node, seats), requests)
+
+    def _holds(self, node: str, seats: Iterable[Reservation]) -> list[Hold]:
+        holds = (self._register[seat.ref].holds.get(node) for seat in seats)
+        return [hold for hold in holds if hold is not None]
 
     def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
         """Return what is held on some nodes, for others, that a pod's priority may take."""

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Snapshot
+from reserver.cluster.snapshot import Account
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.fit import Seat, fits_beside_holds, seats_by_node, with_yields
+from reserver.scheduling.fit import fits_beside_holds, seats_by_node, with_yields
 from reserver.scheduling.state import State
 
 _MOST_ON_ONE_NODE = 20
@@ -92,7 +92,7 @@ def accounts(
 def _node(
     pod: Pod, name: str, state: State, seats: Sequence[Reservation], now: float
 ) -> NodeExplanation:
-    own = seats_by_node((seat for seat in seats if seat.node == name), state.ledger)
+    own = seats_by_node(pod, (seat for seat in seats if seat.node == name), state.ledger)
     own_and_more = with_yields(own, pod, (name,), state.ledger)
     rows = state.snapshot.rows((name,))
     holding = zip(state.ledger.holding_on(name), range(_MOST_ON_ONE_NODE), strict=False)
@@ -102,24 +102,23 @@ def _node(
         is_seat=bool(own),
         reservations=tuple(hold_of(reservation, now) for reservation, _ in holding),
         resources={
-            resource: _account(resource, amount, int(rows[0]), state.snapshot, own.get(name))
+            resource: _account(
+                amount,
+                state.snapshot.account(name, resource),
+                own[name].slot.get(resource, 0) if own else 0,
+            )
             for resource, amount in pod.requests.items()
             if resource in state.snapshot.columns
         },
     )
 
 
-def _account(
-    resource: str, amount: int, row: int, snapshot: Snapshot, own: Seat | None
-) -> ResourceAccount:
-    column = snapshot.columns[resource]
-    allocatable = int(snapshot.allocatable[row, column])
-    requested = int(snapshot.requested[row, column])
-    held = int(snapshot.held[row, column]) - (own.slot.get(resource, 0) if own else 0)
+def _account(amount: int, account: Account, slot: int) -> ResourceAccount:
+    held = account.held - slot
     return ResourceAccount(
         requested_by_pod=amount,
-        allocatable=allocatable,
-        requested=requested,
+        allocatable=account.allocatable,
+        requested=account.requested,
         held_for_others=held,
-        free=allocatable - requested - held,
+        free=account.allocatable - account.requested - held,
     )

@@ -7,6 +7,7 @@ for: whoever is promised a seat wants all of it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -63,9 +64,8 @@ def judge_set(
     judged = list(reservations)
     # Those that can be elsewhere make way for those that cannot.
     order = sorted(range(len(judged)), key=lambda index: not judged[index].node)
-    with trial(state.snapshot, "set") as seat:
-        if instead is not None:
-            without(slot_pod(instead), state.ledger.holding(instead.ref), seat)
+    going = without(instead.ref, state) if instead else nullcontext()
+    with going, trial(state.snapshot, "set") as seat:
         for index in order:
             judged[index], lack = _judge(index, judged[index], state, taken)
             if lack is None:
@@ -122,12 +122,8 @@ def _lack(
     short, never = [], False
     for name, amount in sorted(reservation.resources.items()):
         wanted = amount * reservation.slots
-        column = snapshot.columns.get(name)
-        offered = used = 0
-        if column is not None:
-            offered = int(snapshot.allocatable[row, column])
-            used = int(snapshot.requested[row, column]) + int(snapshot.held[row, column])
-        if wanted > offered - used:
+        offered, requested, held = snapshot.account(node, name)
+        if wanted > offered - requested - held:
             short.append(name)
             never = never or wanted + taken.get(name, 0) > offered
     if not short:

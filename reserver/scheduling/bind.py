@@ -43,7 +43,7 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     row = state.snapshot.row(node)
     if row is not None:
         rows = state.snapshot.rows((node,))
-        own = seats_by_node((seat for seat in seats if seat.node == node), state.ledger)
+        own = seats_by_node(pod, (seat for seat in seats if seat.node == node), state.ledger)
         own = with_yields(own, pod, (node,), state.ledger)
         if not fits_beside_holds(pod, state.snapshot, rows, own).all():
             other = in_the_way(pod, node, state.ledger)

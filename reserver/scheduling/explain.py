@@ -121,7 +121,7 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
 def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dict[str, Bools]:
     """Return each reason why nodes are refused to a pod that is on none, and the rows of those."""
     snapshot = state.snapshot
-    own = seats_by_node(seats, state.ledger)
+    own = seats_by_node(pod, seats, state.ledger)
     held = np.flatnonzero(snapshot.has_holds & snapshot.exists)
     names = [snapshot.name_of(int(row)) for row in held]
     shares = with_yields(own, pod, names, state.ledger)

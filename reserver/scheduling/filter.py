@@ -103,7 +103,7 @@ def _for_owner(
     The second value is the seat that kube-scheduler has refused last.
     """
     nodes = tuple(dict.fromkeys(seat.node for seat in seats))
-    own = with_yields(seats_by_node(seats, state.ledger), pod, nodes, state.ledger)
+    own = with_yields(seats_by_node(pod, seats, state.ledger), pod, nodes, state.ledger)
     fits = fits_beside_holds(pod, state.snapshot, state.snapshot.rows(nodes), own)
     usable = list(compress(nodes, fits))
     if here := [node for node in usable if node in names]:
@@ -140,7 +140,7 @@ def _open_nodes(
         held += compress(chunk, has_holds.tolist())
         if len(nodes) >= enough:
             return nodes[:enough]
-    own = seats_by_node(seats, state.ledger)
+    own = seats_by_node(pod, seats, state.ledger)
     promised = state.nominations.promised(pod, held, own, state.ledger)
     own = with_yields(own, pod, held, state.ledger)
     for chunk in _chunks(held):

@@ -7,6 +7,9 @@ slots that P would claim there.
 For nodes that kube-scheduler itself has named, `fits_beside_holds` is enough: only resources that P
 requests *and* that somebody else holds are compared. All else is kube-scheduler's business there,
 and its picture of it is fresher than ours.
+
+The matrix of the snapshot is clamped, and says rightly where there is no room. Where something is
+taken out of a sum (a seat, what yields, victims) all is computed in exact integers (docs/adr/0015).
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Int64s, Rows, Snapshot
+from reserver.cluster.snapshot import Account, Int64s, Rows, Snapshot, clamped
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.node_rules import node_refusals
@@ -33,9 +36,6 @@ EXEMPT_PRIORITY = 2_000_000_000
 """From this priority on holds refuse nothing (system-cluster-critical, system-node-critical):
 a hold must not keep a node agent from its node."""
 
-_MOST = 2**61
-"""Beyond what any node has; more would not fit the sums."""
-
 ByNode = Mapping[str, Mapping[str, int]]
 """Amounts by node and resource."""
 
@@ -47,8 +47,9 @@ class Seat(NamedTuple):
 
     Attributes:
         slot: what it would claim there: one slot of each of its reservations.
-        later: what is held there by reservations that were written after all of these. They do not
-            count against the slot: room that was taken when they were written is not theirs.
+        later: what is held there by reservations that stand behind those whose slots cover the
+            pod's request, the oldest of its own. They do not count against the slot: room that was
+            taken when they were written is not theirs.
         yielded: what is held there for others that its priority may take.
     """
 
@@ -61,6 +62,7 @@ Seats = Mapping[str, Seat]
 """An owner's seat on each node where it has one (`seats_by_node`)."""
 
 NO_SEATS: Seats = MappingProxyType({})
+_NO_SEAT = Seat({}, {})
 
 
 def fit(pod: Pod, node: str, snapshot: Snapshot, own: Seats = NO_SEATS) -> tuple[Reason, ...]:
@@ -133,7 +135,7 @@ def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
             lacking = np.ones(len(snapshot.exists), dtype=np.bool_)
         else:
             free = snapshot.allocatable[:, column] - snapshot.requested[:, column]
-            lacking = free < min(amount, _MOST)
+            lacking = free < clamped(amount)
         yield Refusal(insufficient(resource), lacking)
 
 
@@ -150,13 +152,13 @@ def is_exempt(pod: Pod) -> bool:
     return pod.priority >= EXEMPT_PRIORITY
 
 
-def seats_by_node(seats: Iterable[Reservation], ledger: LedgerView) -> dict[str, Seat]:
+def seats_by_node(pod: Pod, seats: Iterable[Reservation], ledger: LedgerView) -> dict[str, Seat]:
     """Return an owner's seat on each node where reservations hold capacity for it now."""
     on_node: dict[str, list[Reservation]] = {}
     for seat in seats:
         on_node.setdefault(seat.node, []).append(seat)
     return {
-        node: Seat(_total(seat.resources for seat in own), ledger.held_after(node, own))
+        node: Seat(total(seat.resources for seat in own), ledger.later(node, own, pod.requests))
         for node, own in on_node.items()
     }
 
@@ -167,14 +169,15 @@ def with_yields(
     """Return an owner's seats, and on some nodes what others hold and its priority may take."""
     shares = dict(own)
     for node, yielded in ledger.yielding(pod, nodes).items():
-        shares[node] = own.get(node, Seat({}, {}))._replace(yielded=yielded)
+        shares[node] = own.get(node, _NO_SEAT)._replace(yielded=yielded)
     return shares
 
 
-def _total(slots: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sum of amounts by resource, exactly."""
     total: dict[str, int] = {}
-    for slot in slots:
-        for resource, amount in slot.items():
+    for part in parts:
+        for resource, amount in part.items():
             total[resource] = total.get(resource, 0) + amount
     return total
 
@@ -209,19 +212,31 @@ def fits_beside_holds(
         return np.ones(len(rows), dtype=np.bool_)
     columns, amounts = wanted(pod, snapshot)
     at = np.ix_(rows, columns)
-    slot = cells({node: seat.slot for node, seat in own.items()}, snapshot, rows, columns)
-    held = snapshot.held[at] - slot
+    held = snapshot.held[at]
     free = snapshot.allocatable[at] - snapshot.requested[at] - held
-    free -= cells(taken, snapshot, rows, columns)
-    fits_each = (held <= 0) | (free >= amounts)
-    if own:
-        yielded = cells({n: seat.yielded for n, seat in own.items()}, snapshot, rows, columns)
-        fits_each |= (held <= yielded) | (free + yielded >= amounts)
-        later = cells({node: seat.later for node, seat in own.items()}, snapshot, rows, columns)
-        fits_each |= (amounts <= slot) & (free + later >= amounts)
-    fits = np.all(fits_each, axis=1)
-    judged: Bools = fits & (snapshot.exists[rows] | ~snapshot.has_holds[rows])
+    judged: Bools = np.all((held <= 0) | (free >= amounts), axis=1)
+    special = {row: n for n in own.keys() | taken.keys() if (row := snapshot.row(n)) is not None}
+    if special:
+        asked = {name: n for name, n in pod.requests.items() if n and name in snapshot.columns}
+        for index in np.flatnonzero(np.isin(rows, list(special))):
+            node = special[int(rows[index])]
+            seat, gone = own.get(node, _NO_SEAT), taken.get(node, {})
+            judged[index] = all(
+                _fits_exactly(amount, snapshot.account(node, name), seat, name, gone.get(name, 0))
+                for name, amount in asked.items()
+            )
+    judged &= snapshot.exists[rows] | ~snapshot.has_holds[rows]
     return judged
+
+
+def _fits_exactly(amount: int, account: Account, seat: Seat, resource: str, taken: int) -> bool:
+    """Return whether so much of a resource is not held for others, whatever sizes the sums have."""
+    slot = seat.slot.get(resource, 0)
+    held = account.held - slot
+    yielded = seat.yielded.get(resource, 0)
+    free = account.allocatable - account.requested - held - taken
+    is_own = amount <= slot and free + seat.later.get(resource, 0) >= amount
+    return held <= yielded or free + yielded >= amount or is_own
 
 
 def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:
@@ -243,30 +258,19 @@ def wanted(pod: Pod, snapshot: Snapshot) -> tuple[Rows, Int64s]:
         if amount and name in snapshot.columns
     }
     columns = np.fromiter(known, dtype=np.intp, count=len(known))
-    amounts = (min(amount, _MOST) for amount in known.values())
+    amounts = map(clamped, known.values())
     return columns, np.fromiter(amounts, dtype=np.int64, count=len(known))
-
-
-def dense(amounts: Mapping[str, int], snapshot: Snapshot) -> Int64s:
-    """Return amounts as one row of the matrix, without those that no node offers."""
-    row = np.zeros(snapshot.held.shape[1], dtype=np.int64)
-    for resource, amount in amounts.items():
-        column = snapshot.columns.get(resource)
-        if column is not None:
-            row[column] = max(-_MOST, min(amount, _MOST))
-    return row
 
 
 def cells(by_node: ByNode, snapshot: Snapshot, rows: Rows, columns: Rows) -> Int64s:
     """Return amounts by node in the shape of rows × columns, 0 for all other nodes."""
-    known = [
-        (row, amounts) for n, amounts in by_node.items() if (row := snapshot.row(n)) is not None
-    ]
-    if not known:
-        return np.zeros((len(rows), len(columns)), dtype=np.int64)
-    nothing = dense({}, snapshot)
-    table = np.stack([*(dense(amounts, snapshot) for _, amounts in known), nothing])
-    index_of = np.full(len(snapshot.exists), len(known), dtype=np.intp)
-    index_of[[row for row, _ in known]] = np.arange(len(known))
-    cells: Int64s = table[np.ix_(index_of[rows], columns)]
-    return cells
+    at = {int(column): index for index, column in enumerate(columns)}
+    table = np.zeros((len(snapshot.exists), len(columns)), dtype=np.int64)
+    for node, amounts in by_node.items():
+        row = snapshot.row(node)
+        for resource, amount in amounts.items() if row is not None else ():
+            index = at.get(snapshot.columns.get(resource, -1))
+            if index is not None:
+                table[row, index] = clamped(amount)
+    found: Int64s = table[rows]
+    return found

@@ -58,7 +58,7 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     """
     state.ledger.advance(now)
     seats = state.ledger.seats(pod)
-    own = seats_by_node(seats, state.ledger)
+    own = seats_by_node(pod, seats, state.ledger)
     elsewhere = not _keeps_to_its_seats(pod, seats, state)
     nodes = [node for node, uids in victims.items() if uids and (elsewhere or node in own)]
     rows = state.snapshot.rows(nodes)
@@ -76,7 +76,7 @@ def _keeps_to_its_seats(pod: Pod, seats: Sequence[Reservation], state: State) ->
         return True
     if not seats:
         return state.ledger.awaited_by(pod) is not None
-    own = seats_by_node(seats, state.ledger)
+    own = seats_by_node(pod, seats, state.ledger)
     usable = fits(pod, state.snapshot, with_yields(own, pod, tuple(own), state.ledger))
     return bool(np.any(usable[state.snapshot.rows(tuple(own))]))
 

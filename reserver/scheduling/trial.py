@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -10,6 +10,8 @@ from itertools import count
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.placement import Part
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
 
 Seat = Callable[[Pod, Part], None]
 """Counts as many pods like this as there are slots of a part."""
@@ -41,8 +43,16 @@ def trial(snapshot: Snapshot, name: str) -> Iterator[Seat]:
             snapshot.displace(uid)
 
 
-def without(pod: Pod, holding: Mapping[str, Mapping[str, int]], seat: Seat) -> None:
-    """Count what is held by node as free, by a pod that takes less than nothing."""
+@contextmanager
+def without(ref: Ref, state: State) -> Iterator[None]:
+    """Count what a reservation holds as free until the block ends; as `trial` does."""
+    snapshot, ledger = state.snapshot, state.ledger
+    holding = ledger.holding(ref)
     for node, amounts in holding.items():
-        less = {resource: -amount for resource, amount in amounts.items()}
-        seat(replace(pod, requests=less, labels={}), Part(node, 1))
+        left = {name: n - amounts.get(name, 0) for name, n in ledger.held_on(node).items()}
+        snapshot.set_held(node, {name: n for name, n in left.items() if n})
+    try:
+        yield
+    finally:
+        for node in holding:
+            snapshot.set_held(node, dict(ledger.held_on(node)))

@@ -7,16 +7,16 @@ are woken as fit into what became free, the most important first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Int64s, Rows, Snapshot
+from reserver.cluster.snapshot import Int64s, Rows, Snapshot, clamped
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.scheduling.filter import LEAST_SAMPLE
-from reserver.scheduling.fit import allowed, dense, wanted
+from reserver.scheduling.fit import allowed, total, wanted
 from reserver.scheduling.state import State, Waiting
 
 
@@ -99,10 +99,21 @@ def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snaps
     columns, amounts = wanted(waiting.pod, snapshot)
     for index, node in enumerate(nodes):
         victims = [snapshot.placement(uid) for uid in waiting.spared.get(node, ())]
-        left = [dense(v.pod.requests, snapshot) for v in victims if v and v.node == node]
-        if left and np.all((free[index] + sum(left))[columns] >= amounts):
+        left = [victim.pod for victim in victims if victim and victim.node == node]
+        if left and np.all((free[index] + _freed_by(left, node, snapshot))[columns] >= amounts):
             return node
     return None
+
+
+def _freed_by(pods: Iterable[Pod], node: str, snapshot: Snapshot) -> Int64s:
+    """Return by how much the row of a node grows once pods are gone from there."""
+    freed = np.zeros(snapshot.requested.shape[1], dtype=np.int64)
+    for resource, amount in total(pod.requests for pod in pods).items():
+        column = snapshot.columns.get(resource)
+        if column is not None:
+            requested = snapshot.account(node, resource).requested
+            freed[column] = clamped(requested) - clamped(requested - amount)
+    return freed
 
 
 def _send_back(pod: Pod, node: str) -> Effect:

@@ -99,7 +99,7 @@ def read(
         node=spec.node,
         owners=owners.named,
         rules=owners.rules,
-        resources=_resources(spec.resources),
+        resources=_resources(spec.resources, spec.slots),
         slots=spec.slots,
         starts_at=starts_at,
         expires_at=expires_at,
@@ -182,7 +182,7 @@ def _origin(text: str) -> str:
     return text
 
 
-def _resources(written: dict[str, str | int | float]) -> dict[str, int]:
+def _resources(written: dict[str, str | int | float], slots: int) -> dict[str, int]:
     resources = {"pods": 1}  # Each owner takes one of the node's pods, whether or not it is said.
     for name, text in written.items():
         path = f"resources.{quantity.shorten(name)}"
@@ -193,17 +193,17 @@ def _resources(written: dict[str, str | int | float]) -> dict[str, int]:
             amount = quantity.amount(name, str(text))
         except InvalidInput as exc:
             raise exc.under(path) from exc
-        resources[name] = check_amount(amount, str(text), path)
+        resources[name] = check_amount(amount, str(text), path, slots)
     if not any(amount for name, amount in resources.items() if name in written):
         raise InvalidInput("resources", "holds nothing", "write what one slot holds, e.g. cpu: 2")
     return {name: amount for name, amount in resources.items() if amount}
 
 
-def check_amount(amount: int, text: str, path: str) -> int:
-    """Return an amount that can be held.
+def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
+    """Return an amount that so many slots can hold.
 
     Raises:
-        InvalidInput: it is negative, or more than any node has.
+        InvalidInput: it is negative, or more than any node has, or all slots together are.
     """
     if amount < 0:
         problem = f"{quantity.shorten(text)} is negative"
@@ -211,6 +211,12 @@ def check_amount(amount: int, text: str, path: str) -> int:
     if amount > quantity.MAX:
         problem = f"{quantity.shorten(text)} is more than any node has"
         raise InvalidInput(path, problem, "check the unit")
+    if amount * slots > quantity.MAX:
+        problem = (
+            f"{quantity.shorten(text)} for each of {slots} slots is too much for one reservation"
+        )
+        remedy = "check the unit; all slots together hold 2^53 bytes or millicores (8Pi) at most"
+        raise InvalidInput(path, problem, remedy)
     return amount
 
 

@@ -32,6 +32,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "no resources": ({"resources": {}}, "spec.resources", "at least 1 properties"),
     "a negative text": ({"resources": {"cpu": "-1"}}, "spec.resources.cpu", "should match"),
     "a negative number": ({"resources": {"cpu": -1}}, "spec.resources.cpu", "or equal to 0"),
+    "more than any node has": (
+        {"resources": {"example.com/x": "9007199254740993e3"}},
+        "spec.resources",
+        "2^53",
+    ),
+    "cores of all slots": ({"resources": {"cpu": "1T"}, "slots": 10}, "spec.resources", "2^53"),
+    "bytes of all slots": ({"resources": {"memory": "8Pi"}, "slots": 2}, "spec.resources", "2^53"),
+    "absurd bytes": ({"resources": {"memory": "1e40"}}, "spec.resources", "2^53"),
     "no quantity": ({"resources": {"cpu": "1x"}}, "spec.resources.cpu", "should match"),
     "ttl and expiresAt": (
         {"ttl": "1h", "expiresAt": "2040-01-01T00:00:00Z"},
@@ -84,6 +92,8 @@ def test_what_is_right_is_taken_as_people_write_it(corner: Corner) -> None:
         {"expiresAt": "2040-01-01T00:00:00+02:00", "startsAt": "2039-01-01T00:00:00Z"},
         {"owners": owners, "resources": amounts, "slots": 100_000},
         {"preemptible": True, "priority": -5},
+        {"resources": {"memory": "8Pi", "cpu": "9007199254740992m", "example.com/x": 2**53}},
+        {"resources": {"memory": "8Ti"}, "slots": 1024},
         {"node": None, "placement": {"nodeSelector": {"a": "b"}, "strategy": "spread"}},
         {"node": None},
     ]

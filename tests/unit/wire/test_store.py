@@ -461,6 +461,19 @@ def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str)
         pytest.param({"resources": {"memory": "1e17"}}, "resources.memory", id="more than 2^53"),
         pytest.param({"resources": {"memory": "9Ei"}}, "resources.memory", id="absurd"),
         pytest.param({"resources": {"memory": 1e300}}, "resources.memory", id="absurd number"),
+        pytest.param(
+            {"resources": {"memory": "8Pi"}, "slots": 2}, "resources.memory", id="too many slots"
+        ),
+        pytest.param(
+            {"resources": {"cpu": "90071992548m"}, "slots": 100_000},
+            "resources.cpu",
+            id="millicores of all slots",
+        ),
+        pytest.param(
+            {"resources": {"cpu": "1", "example.com/x": 2**53, "pods": 1}, "slots": 2},
+            "resources.example.com/x",
+            id="devices of all slots",
+        ),
         pytest.param({"resources": {"gpu": "1"}}, "resources.gpu", id="no such resource"),
         pytest.param({"resources": {"storage": "1"}}, "resources.storage", id="not a node's"),
         pytest.param({"resources": {"nvidia.com/": "1"}}, "resources.nvidia.com/", id="no name"),
