@@ -91,7 +91,9 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             watched, apply, history = wire(settings, client, clock, lease, told)
             metrics = Metrics(watched)
             tell = watched.recorder.tell
-            extender = Extender(watched.state, apply, clock, watched, writes, tell)
+            extender = Extender(
+                watched.state, apply, watched.requeue, clock, watched, writes, told=tell
+            )
             service = None
             if settings.grpc_address is not None:
                 bookings = _bookings(settings, client, apply, watched.store, writes)
@@ -195,6 +197,7 @@ async def _lead(watched: Watched, history: History) -> None:
             tasks.create_task(_keep(watched.lease))
         tasks.create_task(watched.recorder.run())
         tasks.create_task(watched.waker.run(watched.state))
+        tasks.create_task(watched.requeue.run())
         tasks.create_task(_complete(watched, history))
         for reflector in watched.reflectors:
             tasks.create_task(reflector.run())

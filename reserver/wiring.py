@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -17,6 +18,7 @@ from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.objects import ObjectStore
 from reserver.kube.placer import Notice, Placer
 from reserver.kube.reflector import Reflector
+from reserver.kube.requeue import Requeue
 from reserver.kube.status import StatusWriter
 from reserver.kube.store import Store
 from reserver.kube.stores import Stores
@@ -51,7 +53,8 @@ def wire(
             tell_one(ref)
 
     apply = Apply(client, clock)
-    waker = Waker(apply, clock)
+    requeue = Requeue(apply, lambda: state.pods, time.monotonic)
+    waker = Waker(requeue, clock)
     recorder = Recorder(client, clock)
     placer = Placer(clock, waker.freed, lambda notice: _tell_placed(recorder, stores, notice))
     statuses = StatusWriter(client, recorder.warn, clock, tell)
@@ -80,7 +83,7 @@ def wire(
     history = History(client, state.ledger.past, pods, written, settings.namespace)
     writers = (statuses, object_statuses)
     watched = Watched(
-        state, stores, recorder, cleaner, waker, placer, writers, reflectors, clock, lease
+        state, stores, recorder, cleaner, waker, requeue, placer, writers, reflectors, clock, lease
     )
     return watched, apply, history
 

@@ -96,8 +96,11 @@ class _NoCluster:
     ) -> None:
         """Leave the pod as it is."""
 
-    async def carry_out(self, effect: Effect) -> None:
+    def send_sparingly(self, effect: Effect) -> None:
         """Leave the pod as it is."""
+
+    def judged(self, pod_uid: str) -> None:
+        """Take no note of it."""
 
 
 def _floor_application() -> web.Application:
@@ -121,7 +124,10 @@ async def _serve(kind: str, size: Size) -> None:
         else:
             cluster = state(size)
             watched = _Watched(cluster)
-            extender = Extender(cluster, _NoCluster(), time.time, watched, tasks, lambda _: None)
+            nothing = _NoCluster()
+            extender = Extender(
+                cluster, nothing, nothing, time.time, watched, tasks, told=lambda _: None
+            )
             app = Routes(extender, Metrics(watched), watched.obstacles).application()
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()

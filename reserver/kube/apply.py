@@ -101,23 +101,22 @@ class Apply:
         return None
 
     async def carry_out(self, effect: Effect) -> None:
-        """Have kube-scheduler come back with a pod; one that is gone or bound is passed over.
+        """Have kube-scheduler come back with a pod.
 
         All goes through `pods/status`, which takes annotations, too (podStatusStrategy in
         pkg/registry/core/pod/strategy.go): the right to patch pods could swap their images.
+
+        Raises:
+            ApiError: the API server refused (409: another pod has its name), or did not answer.
         """
-        try:
-            if isinstance(effect, Steer):
-                await self._nominate(effect.pod, effect.node)
-            elif isinstance(effect, Rouse):
-                await self._nominate(effect.pod, effect.node)
-                await self._nominate(effect.pod, None)
-            else:
-                annotations = {RETRY_ANNOTATION: f"{self._clock():.3f}"}
-                await self._patch_status(effect.pod, {"metadata": {"annotations": annotations}})
-        except ApiError as exc:
-            if exc.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
-                log.warning("pod could not be retried", pod=str(effect.pod.name), why=str(exc))
+        if isinstance(effect, Steer):
+            await self._nominate(effect.pod, effect.node)
+        elif isinstance(effect, Rouse):
+            await self._nominate(effect.pod, effect.node)
+            await self._nominate(effect.pod, None)
+        else:
+            annotations = {RETRY_ANNOTATION: f"{self._clock():.3f}"}
+            await self._patch_status(effect.pod, {"metadata": {"annotations": annotations}})
 
     async def _nominate(self, pod: Pod, node: str | None) -> None:
         await self._patch_status(pod, {"status": {"nominatedNodeName": node}})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
-from reserver.kube.apply import Apply
+from reserver.kube.requeue import Requeue
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import wake
 
@@ -24,9 +24,9 @@ class Waker:
         woken: how many pods were sent back.
     """
 
-    def __init__(self, apply: Apply, clock: Callable[[], float]) -> None:
-        """Wake through `apply`; `clock` gives unix seconds."""
-        self._apply = apply
+    def __init__(self, requeue: Requeue, clock: Callable[[], float]) -> None:
+        """Send pods back through a requeue; `clock` gives unix seconds."""
+        self._requeue = requeue
         self._clock = clock
         self._freed: set[str] = set()
         self._something_freed = asyncio.Event()
@@ -48,10 +48,9 @@ class Waker:
             self._something_freed.clear()
             effects = wake(freed, state, self._clock())
             self.woken += len(effects)
-            async with asyncio.TaskGroup() as tasks:
-                for effect in effects:
-                    log.debug("waking", pod=str(effect.pod.name), effect=type(effect).__name__)
-                    tasks.create_task(self._apply.carry_out(effect))
+            for effect in effects:
+                log.debug("waking", pod=str(effect.pod.name), effect=type(effect).__name__)
+                self._requeue.send(effect)
 
     async def _wait(self) -> None:
         """Wait until something is freed, or something may have expired."""

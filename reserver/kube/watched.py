@@ -13,6 +13,7 @@ from reserver.kube.lease import Lease
 from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.placer import Placer
 from reserver.kube.reflector import STALE_AFTER_S, Reflector
+from reserver.kube.requeue import Requeue
 from reserver.kube.status import StatusWriter
 from reserver.kube.stores import Stores
 from reserver.kube.waker import Waker
@@ -33,6 +34,7 @@ class Watched:
     recorder: Recorder
     cleaner: Cleaner
     waker: Waker
+    requeue: Requeue
     placer: Placer
     statuses: tuple[StatusWriter, ObjectStatusWriter]
     reflectors: tuple[Reflector, ...]

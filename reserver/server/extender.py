@@ -10,12 +10,11 @@ from http import HTTPStatus
 from typing import Protocol
 
 import structlog
-from cachetools import TTLCache
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput, NotReady
 from reserver.scheduling.accounts import accounts
-from reserver.scheduling.effects import Effect, Retry
+from reserver.scheduling.effects import Effect
 from reserver.scheduling.explain import Explanation, explain
 from reserver.scheduling.filter import FilterVerdict, filter_nodes
 from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
@@ -27,16 +26,16 @@ from reserver.server.sight import Sight, require_ready
 log = structlog.get_logger(__name__)
 
 _MOST_LOGGED = 5
-_TRIED_PODS = 20_000
-_TRIES_WINDOW_S = 60.0
-_SPARE_TRIES = 8
 
 
-class Cluster(Pods, Protocol):
-    """What the extender wants of the API server (`kube.apply.Apply`)."""
+class Requeue(Protocol):
+    """What sends pods back to kube-scheduler (`kube.requeue.Requeue`)."""
 
-    async def carry_out(self, effect: Effect) -> None:
-        """Have kube-scheduler come back with a pod."""
+    def send_sparingly(self, effect: Effect) -> None:
+        """Have kube-scheduler come back with a pod, however often that takes."""
+
+    def judged(self, pod_uid: str) -> None:
+        """Take note that kube-scheduler has come with a pod."""
 
 
 class Extender:
@@ -46,33 +45,34 @@ class Extender:
         bindings: those that are under way.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it decides on, and whom it has do what
         self,
         state: State,
-        cluster: Cluster,
+        pods: Pods,
+        requeue: Requeue,
         clock: Callable[[], float],
         sight: Sight,
         tasks: asyncio.TaskGroup,
+        *,
         told: Callable[[Telling], None],
     ) -> None:
         """Decide on a state.
 
         Args:
             state: what decisions are made on.
-            cluster: carries them out.
+            pods: carries out bindings.
+            requeue: carries out what Filter wants.
             clock: unix seconds.
             sight: how well the state shows the cluster.
-            tasks: owns the bindings and effects under way.
+            tasks: owns the bindings under way.
             told: is given what the owners of pods should know; returns at once.
         """
         self._state = state
-        self._cluster = cluster
+        self._requeue = requeue
         self._clock = clock
         self._sight = sight
-        self._tasks = tasks
         self._told = told
-        self.bindings = Bindings(state, cluster, clock, sight, tasks)
-        self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, _TRIES_WINDOW_S, timer=clock)
+        self.bindings = Bindings(state, pods, clock, sight, tasks)
 
     def filter(self, pod: Pod, names: list[str]) -> FilterVerdict:
         """Return which nodes a pod may have.
@@ -83,7 +83,10 @@ class Extender:
         require_ready(self._sight)
         now = self._clock()
         verdict = filter_nodes(pod, names, self._state, now)
-        self._state.judged(pod, names, waits=verdict.waits or verdict.awaits)
+        # Whoever is steered waits as well: a seat that is freed meanwhile may serve it sooner.
+        waits = verdict.waits or verdict.awaits or bool(verdict.effects)
+        self._state.judged(pod, names, waits=waits)
+        self._requeue.judged(pod.uid)
         if telling := tell(pod, len(names), verdict, self._state):
             self._told(telling)
         if not verdict.nodes and log.is_enabled_for(logging.DEBUG):
@@ -127,22 +130,9 @@ class Extender:
         return verdict
 
     def carry_out(self, verdict: FilterVerdict) -> None:
-        """Begin what a Filter verdict wants done; its answer has to be on the way.
-
-        A pod is sent back to kube-scheduler only so often in a minute: if its tries do not place
-        it, something stands in the way that neither of us can tell, and waiting costs less.
-        """
+        """Begin what a Filter verdict wants done; its answer has to be on the way."""
         for effect in verdict.effects:
-            allowed = _SPARE_TRIES + (effect.attempts if isinstance(effect, Retry) else 0)
-            tries = self._tries.get(effect.pod.uid, 0)
-            if tries < allowed:
-                self._tries[effect.pod.uid] = tries + 1
-                self._tasks.create_task(self._carry_out(effect))
-
-    async def _carry_out(self, effect: Effect) -> None:
-        if isinstance(effect, Retry):
-            await asyncio.sleep(effect.after_s)
-        await self._cluster.carry_out(effect)
+            self._requeue.send_sparingly(effect)
 
     def explain(self, name: PodName) -> Explanation | None:
         """Return what the holds mean for a pod, None when there is no such pod.

@@ -193,9 +193,11 @@ async def test_a_pod_is_retried_by_an_annotation_that_differs_each_time() -> Non
 
 @pytest.mark.parametrize("status", [404, 409, 403, 500, 0])
 @pytest.mark.parametrize("effect", [Steer(WEB, "worker-1"), Retry(WEB, 1), Rouse(WEB, "w")])
-async def test_a_pod_that_cannot_be_sent_back_is_passed_over(effect: Effect, status: int) -> None:
+async def test_it_is_told_why_a_pod_cannot_be_sent_back(effect: Effect, status: int) -> None:
     client = ScriptedClient(refused(status))
-    await Apply(client, lambda: 0.0).carry_out(effect)
+    with pytest.raises(ApiError) as failure:
+        await Apply(client, lambda: 0.0).carry_out(effect)
+    assert failure.value.status == status
     assert len(client.requests) == 1
 
 

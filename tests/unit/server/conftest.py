@@ -5,6 +5,7 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
+from reserver.kube.requeue import Requeue
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.state import State
 from reserver.scheduling.telling import Telling
@@ -28,8 +29,15 @@ class Served:
         self.sight = FakeSight()
         self.now = NOW
         self.told: list[Telling] = []
+        self.requeue = Requeue(self.cluster, lambda: self.state.pods, lambda: self.now)
         self.extender = Extender(
-            self.state, self.cluster, lambda: self.now, self.sight, tasks, self.told.append
+            self.state,
+            self.cluster,
+            self.requeue,
+            lambda: self.now,
+            self.sight,
+            tasks,
+            told=self.told.append,
         )
         self.bindings = self.extender.bindings
 
@@ -49,6 +57,8 @@ class Served:
 async def served() -> AsyncIterator[Served]:
     async with asyncio.TaskGroup() as tasks:
         served = Served(tasks)
+        sending = tasks.create_task(served.requeue.run())
         yield served
         served.cluster.gate.set()
         await served.bindings.drain()
+        sending.cancel()

@@ -89,11 +89,24 @@ async def test_a_pod_is_sent_back_only_so_often_in_a_minute(
 
 
 async def test_a_pod_that_is_to_be_tried_later_is_not_tried_at_once(served: Served) -> None:
-    served.extender.carry_out(FilterVerdict(effects=(Retry(OWNER, attempts=1, after_s=0.01),)))
-    await carry_out(served, FilterVerdict(effects=(Steer(OWNER, "worker-1"),)))
-    assert served.cluster.effects == [Steer(OWNER, "worker-1")]
-    while len(served.cluster.effects) < 2:  # noqa: ASYNC110 - it is time that it waits for
+    later = Retry(OWNER, attempts=1, after_s=0.01)
+    await carry_out(served, FilterVerdict(effects=(later,)))
+    assert served.cluster.effects == []
+    while not served.cluster.effects:  # noqa: ASYNC110 - it is time that it waits for
         await asyncio.sleep(0.001)
+    assert served.cluster.effects == [later]
+
+
+async def test_a_pod_that_is_steered_is_on_the_waiting_list_until_it_comes_back(
+    served: Served,
+) -> None:
+    served.show(SEAT, OWNER)
+    served.extender.carry_out(served.extender.filter(OWNER, ["worker-2"]))
+    assert OWNER.uid in served.state.waiting
+    assert len(served.requeue) == 1
+    assert served.extender.filter(OWNER, ["worker-1"]).nodes == ["worker-1"]
+    assert served.state.waiting == {}
+    assert len(served.requeue) == 0
 
 
 async def test_the_tries_of_one_pod_are_not_those_of_another(served: Served) -> None:

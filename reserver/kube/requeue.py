@@ -1,0 +1,202 @@
+"""Sends pods back to kube-scheduler, each until that has happened or nothing is left to do.
+
+A request may fail, and a pod may have been sent back so often that it has to wait. If it were
+dropped then, the pod would wait for an unrelated event, or five minutes (kube-scheduler's
+podMaxInUnschedulablePodsDuration). So there is one errand for each pod, which ends when
+kube-scheduler asks for the pod again, or the pod is gone or bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Protocol
+
+import structlog
+from cachetools import TTLCache
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError
+from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
+
+log = structlog.get_logger(__name__)
+
+SPARE_TRIES = 8
+"""So often a pod is sent back within `TRIES_WINDOW_S` without delay. If that does not place it,
+something stands in the way that neither kube-scheduler nor we can tell."""
+
+TRIES_WINDOW_S = 60.0
+PUT_OFF_S = 30.0
+"""So long a pod waits that has used up its tries, in seconds."""
+
+FIRST_PAUSE_S = 0.2
+LAST_PAUSE_S = 30.0
+"""How long to wait before a request that failed is sent again, in seconds: doubled each time."""
+
+UNSEEN_S = 60.0
+"""So long a pod that our watch does not show may be one that it has not shown yet, in seconds."""
+
+CONNECTIONS = 16
+"""So many requests are under way at once; bindings have the rest of the pool."""
+
+_TRIED_PODS = 20_000
+
+
+class Carrier(Protocol):
+    """What carries effects out (`kube.apply.Apply`)."""
+
+    async def carry_out(self, effect: Effect) -> None:
+        """Have kube-scheduler come back with a pod."""
+
+
+@dataclass(slots=True, eq=False)
+class _Errand:
+    """A pod that is to be sent back.
+
+    Attributes:
+        effect: how.
+        until: when to give it up if no watch shows the pod, by the requeue's timer.
+        timer: lets it begin; None once it is its turn.
+        failures: how often its request has failed.
+        is_begun: its request was sent, so that some of it may have been carried out.
+    """
+
+    effect: Effect
+    until: float
+    timer: asyncio.TimerHandle | None = None
+    failures: int = 0
+    is_begun: bool = False
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it waits for nothing but its turn, or an answer."""
+        return self.timer is None
+
+
+class Requeue:
+    """Sends pods back to kube-scheduler."""
+
+    def __init__(
+        self,
+        carrier: Carrier,
+        pods: Callable[[], Mapping[PodName, Pod]],
+        timer: Callable[[], float],
+    ) -> None:
+        """Begin with nobody to send back.
+
+        Args:
+            carrier: carries effects out.
+            pods: the pods as the watch last showed them.
+            timer: monotonic seconds.
+        """
+        self._carrier = carrier
+        self._pods = pods
+        self._timer = timer
+        self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, TRIES_WINDOW_S, timer=timer)
+        self._errands: dict[str, _Errand] = {}
+        self._turns: asyncio.Queue[_Errand] = asyncio.Queue()
+
+    def __len__(self) -> int:
+        """Return how many pods are to be sent back."""
+        return len(self._errands)
+
+    def send(self, effect: Effect) -> None:
+        """Have a pod sent back, however else it was to be; returns at once."""
+        errand = self._errands.get(effect.pod.uid)
+        if errand is None or errand.effect != effect or not errand.is_under_way:
+            self._begin(effect, 0.0)
+
+    def send_sparingly(self, effect: Effect) -> None:
+        """Have a pod sent back, later if it has been so often in a minute; returns at once."""
+        uid = effect.pod.uid
+        allowed = SPARE_TRIES + (effect.attempts if isinstance(effect, Retry) else 0)
+        tries = self._tries.get(uid, 0)
+        self._tries[uid] = min(tries, allowed) + 1
+        wanted_s = effect.after_s if isinstance(effect, Retry) else 0.0
+        self._begin(effect, wanted_s if tries < allowed else PUT_OFF_S)
+
+    def judged(self, pod_uid: str) -> None:
+        """Take note that kube-scheduler asks for a pod: what it was to learn it learns now.
+
+        A nomination that has to be taken back still is.
+        """
+        errand = self._errands.get(pod_uid)
+        if errand is not None and not (errand.is_begun and isinstance(errand.effect, Rouse)):
+            self._end(pod_uid)
+
+    async def run(self) -> None:
+        """Send pods back until cancelled."""
+        slots = asyncio.Semaphore(CONNECTIONS)
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                errand = await self._turns.get()
+                await slots.acquire()
+                tasks.create_task(self._try(errand)).add_done_callback(lambda _: slots.release())
+
+    async def _try(self, errand: _Errand) -> None:
+        """Send one request, and have it sent again later if that fails."""
+        uid = errand.effect.pod.uid
+        if self._errands.get(uid) is not errand:
+            return  # It was judged meanwhile, or is to be sent back otherwise.
+        if not self._is_due(errand):
+            self._end(uid)
+            return
+        errand.is_begun = True
+        try:
+            await self._carrier.carry_out(errand.effect)
+        except ApiError as exc:
+            if self._errands.get(uid) is errand:
+                self._failed(errand, exc)
+        else:
+            if self._errands.get(uid) is errand:
+                self._end(uid)
+
+    def _failed(self, errand: _Errand, error: ApiError) -> None:
+        pod = errand.effect.pod
+        if error.status == HTTPStatus.NOT_FOUND:
+            self._end(pod.uid)
+            return
+        errand.failures += 1
+        if errand.failures == 1:  # One line for one pod, however often it is retried.
+            log.warning("pod could not be sent back, retrying", pod=str(pod.name), why=str(error))
+        pause = min(FIRST_PAUSE_S * 2 ** min(errand.failures - 1, 16), LAST_PAUSE_S)
+        self._put_off(errand, pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+
+    def _is_due(self, errand: _Errand) -> bool:
+        """Return whether there is still something to do."""
+        effect = errand.effect
+        known = self._pods().get(effect.pod.name)
+        if known is None:
+            return not errand.is_begun or self._timer() < errand.until
+        if known.uid != effect.pod.uid:
+            return not errand.is_begun  # Its successor may have been read before its end was.
+        if known.node:
+            return False
+        # A request without an answer may have been carried out.
+        is_done = isinstance(effect, Steer) and known.nominated_node == effect.node
+        return not (errand.is_begun and is_done)
+
+    def _begin(self, effect: Effect, seconds: float) -> None:
+        """Replace what was to be done for a pod."""
+        self._end(effect.pod.uid)
+        errand = self._errands[effect.pod.uid] = _Errand(effect, self._timer() + UNSEEN_S)
+        self._put_off(errand, seconds)
+
+    def _put_off(self, errand: _Errand, seconds: float) -> None:
+        """Let it be its turn in so many seconds."""
+        if seconds > 0:
+            errand.timer = asyncio.get_running_loop().call_later(seconds, self._take_turn, errand)
+        else:
+            self._take_turn(errand)
+
+    def _take_turn(self, errand: _Errand) -> None:
+        errand.timer = None
+        self._turns.put_nowait(errand)
+
+    def _end(self, pod_uid: str) -> None:
+        errand = self._errands.pop(pod_uid, None)
+        if errand is not None and errand.timer is not None:
+            errand.timer.cancel()
