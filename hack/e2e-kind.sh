@@ -42,7 +42,7 @@ done
 
 # The store that the scenarios name to reserver lies in a namespace of its own.
 "$kubectl" create namespace unicore
-"$kubectl" -n unicore create role reserver --verb=get,list,watch,patch --resource=configmaps
+"$kubectl" -n unicore create role reserver --verb=get,list,watch,create,patch --resource=configmaps
 "$kubectl" -n unicore create rolebinding reserver --role=reserver \
   --serviceaccount=reserver-system:reserver
 

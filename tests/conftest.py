@@ -9,6 +9,8 @@ import pytest
 
 from hack.controlplane.cluster import ControlPlane
 
+AUDIT_POLICY = Path(__file__).parent / "e2e/audit-policy.yaml"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -28,7 +30,7 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """A control plane of our own, whose parts may be started, stopped and restarted."""
     if not request.config.getoption("--controlplane"):
         raise pytest.UsageError("this test needs --controlplane")
-    with ControlPlane() as plane:
+    with ControlPlane(audit_policy=AUDIT_POLICY) as plane:
         yield plane
 
 

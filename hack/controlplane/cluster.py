@@ -48,6 +48,7 @@ class ControlPlane:
         version: minor version of Kubernetes; the newest that is pinned by default.
         controller_manager: without it there are no controllers, no service account in a new
             namespace and no node leases, which spares a benchmark of many nodes their cost.
+        audit_policy: file that says which requests kube-apiserver writes into `audit_log`.
 
     Attributes:
         folder: temporary data; a test may put its own files there.
@@ -56,9 +57,16 @@ class ControlPlane:
 
     folder: Path
 
-    def __init__(self, *, version: str | None = None, controller_manager: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        version: str | None = None,
+        controller_manager: bool = True,
+        audit_policy: Path | None = None,
+    ) -> None:
         self._version = version or versions()[-1]
         self._controllers = controller_manager
+        self._audit_policy = audit_policy
         self._running: dict[str, Process] = {}
         self._etcd_port = self._port = 0
         self.token = secrets.token_hex(16)
@@ -109,6 +117,11 @@ class ControlPlane:
     def ca_file(self) -> Path:
         """The certificate that vouches for kube-apiserver and the schedulers."""
         return self._files.ca
+
+    @property
+    def audit_log(self) -> Path:
+        """What was asked of kube-apiserver and why it was allowed; with an `audit_policy` only."""
+        return self._files.audit_log
 
     @property
     def logs_dir(self) -> Path:
@@ -205,7 +218,11 @@ class ControlPlane:
 
     def _start_apiserver(self, port: int) -> int:
         command = commands.apiserver(
-            self._files, self._etcd_port, port, controllers=self._controllers
+            self._files,
+            self._etcd_port,
+            port,
+            controllers=self._controllers,
+            audit_policy=self._audit_policy,
         )
         self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"))
         return port

@@ -40,6 +40,11 @@ class Files:
         return self.folder / "service-account.key"
 
     @property
+    def audit_log(self) -> Path:
+        """One JSON object for each stage of a request that the audit policy wants."""
+        return self.folder / "audit.log"
+
+    @property
     def logs(self) -> Path:
         """One file a program."""
         return self.folder / "logs"
@@ -59,12 +64,31 @@ def etcd(files: Files, port: int) -> Command:
     ]
 
 
-def apiserver(files: Files, etcd_port: int, port: int, *, controllers: bool) -> Command:
-    """kube-apiserver with RBAC on loopback `port`; `controllers`: whether their manager runs."""
+def apiserver(
+    files: Files, etcd_port: int, port: int, *, controllers: bool, audit_policy: Path | None
+) -> Command:
+    """kube-apiserver with RBAC on loopback `port`.
+
+    Args:
+        files: of this control plane.
+        etcd_port: of etcd, on loopback.
+        port: to listen on.
+        controllers: whether kube-controller-manager runs.
+        audit_policy: which requests it writes into its audit log; none without.
+    """
     key = files.service_account_key
     # Nobody else would take the taint off a new node, or give a namespace its service account.
     alone = (
         [] if controllers else ["--disable-admission-plugins=TaintNodesByCondition,ServiceAccount"]
+    )
+    audited: Command = (
+        [
+            f"--audit-policy-file={audit_policy}",
+            f"--audit-log-path={files.audit_log}",
+            "--audit-log-maxsize=0",  # one file, however long the tests take
+        ]
+        if audit_policy
+        else []
     )
     return [
         files.binaries / "kube-apiserver",
@@ -86,6 +110,7 @@ def apiserver(files: Files, etcd_port: int, port: int, *, controllers: bool) -> 
         "--max-requests-inflight=0",
         "--max-mutating-requests-inflight=0",
         *alone,
+        *audited,
     ]
 
 

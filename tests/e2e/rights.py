@@ -1,0 +1,69 @@
+"""The rights that the manifests grant Reserver, and those that the API server's audit log shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+CORE = Path(__file__).parents[2] / "scheduler-config/core"
+_ROLE = re.compile(r' of ((?:Cluster)?Role "[^"]+") to ServiceAccount ')
+"""In the reason of a decision (plugin/pkg/auth/authorizer/rbac/rbac.go)."""
+
+
+class Right(NamedTuple):
+    """One verb on one kind of resource.
+
+    Attributes:
+        role: that grants it, as the API server calls it; empty if it was refused.
+        group: API group.
+        resource: plural, with the subresource.
+        name: of the one object that is meant; empty if any.
+        verb: in the words of RBAC.
+    """
+
+    role: str
+    group: str
+    resource: str
+    name: str
+    verb: str
+
+
+def granted() -> set[Right]:
+    """Return what the manifests grant to Reserver's service account, right by right."""
+    documents = yaml.safe_load_all((CORE / "rbac-reserver.yaml").read_text())
+    return {
+        Right(f'{role["kind"]} "{role["metadata"]["name"]}"', group, resource, name, verb)
+        for role in documents
+        for rule in role.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+        for verb in rule["verbs"]
+    }
+
+
+def asked(audit_log: Path) -> set[Right]:
+    """Return what Reserver has asked for; a refusal has no role."""
+    named = {(right.resource, right.name) for right in granted() if right.name}
+    with audit_log.open() as lines:
+        return set(_rights(map(json.loads, lines), named))
+
+
+def _rights(events: Iterable[dict[str, Any]], named: set[tuple[str, str]]) -> Iterator[Right]:
+    for event in events:
+        notes, found = event.get("annotations", {}), event.get("objectRef", {})
+        resource = "/".join(filter(None, (found.get("resource"), found.get("subresource"))))
+        reason = _ROLE.search(notes.get("authorization.k8s.io/reason", ""))
+        name = found.get("name", "") if event["verb"] != "create" else ""
+        yield Right(
+            reason[1] if reason else "",
+            found.get("apiGroup", ""),
+            resource or event["requestURI"],
+            name if (resource, name) in named else "",
+            event["verb"],
+        )
