@@ -127,7 +127,8 @@ class ReserverProcess:
         return 0.0
 
     def _request(self, path: str, body: bytes | None = None) -> tuple[int, str]:
-        request = urllib.request.Request(self.url + path, data=body)  # noqa: S310 - our own URL
+        headers = {"Content-Type": "application/json"} if body else {}
+        request = urllib.request.Request(self.url + path, body, headers)  # noqa: S310 - our own URL
         try:
             with urllib.request.urlopen(request, timeout=_DEADLINE_S) as response:  # noqa: S310
                 return response.status, response.read().decode()

@@ -30,9 +30,11 @@ from reserver.kube.stores import Stores
 from reserver.kube.watched import Watched
 from reserver.reservations.reservation import Ref
 from reserver.server.bindings import BIND_PATIENCE_S
+from reserver.server.door import Door
 from reserver.server.extender import Extender
 from reserver.server.garbage import brief_collections
-from reserver.server.http import Routes
+from reserver.server.gate import Hosts
+from reserver.server.http import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
 from reserver.server.rpc.access import Access
@@ -82,7 +84,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         ConfigurationError: the credentials or certificates cannot be used, or a port is taken.
     """
     access = await credentials.load(settings.kubeconfig)
-    tls = ServerTls(settings.tls).context if settings.tls else None
+    tls = ServerTls(settings.tls, settings.extender_allowed_names) if settings.tls else None
     clock = SteadyClock(time.time, time.monotonic)
     async with ApiClient(access) as client:
         lease = _lease(settings, client) if settings.leader_elect else None
@@ -109,11 +111,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                     async with AsyncExitStack() as stack:
                         stack.enter_context(Stalls(metrics.held).watching())
                         stack.enter_context(brief_collections())
-                        address = (settings.bind_address, settings.http_port)
-                        url = await stack.enter_async_context(
-                            listening(routes.application(), address, _SHUTDOWN_S, tls)
-                        )
-                        health = await _serve_health(settings, routes, stack)
+                        url = await _serve_extender(settings, routes, metrics, tls, stack)
+                        health = await _serve_health(settings, routes, metrics, stack)
                         rpc = await _serve_grpc(settings, service, watched, stack)
                         yield Running(access.server, access.source, url, health, rpc, watched)
                     await extender.bindings.drain()
@@ -124,10 +123,28 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             await lease.release()
 
 
-async def _serve_health(settings: Settings, routes: Routes, stack: AsyncExitStack) -> str | None:
+async def _serve_extender(
+    settings: Settings,
+    routes: Routes,
+    metrics: Metrics,
+    tls: ServerTls | None,
+    stack: AsyncExitStack,
+) -> str:
+    address = (settings.bind_address, settings.http_port)
+    hosts = Hosts.of(settings.bind_address, settings.allowed_hosts)
+    door = Door(EXTENDER_LIMITS, hosts, metrics.count_refused, tls)
+    site = listening(routes.application(), address, _SHUTDOWN_S, door)
+    return await stack.enter_async_context(site)
+
+
+async def _serve_health(
+    settings: Settings, routes: Routes, metrics: Metrics, stack: AsyncExitStack
+) -> str | None:
     if settings.health_address is None:
         return None
-    site = listening(routes.health_application(), settings.health_address, _SHUTDOWN_S)
+    hosts = Hosts.of(settings.health_address[0], settings.allowed_hosts)
+    door = Door(HEALTH_LIMITS, hosts, metrics.count_refused)
+    site = listening(routes.health_application(), settings.health_address, _SHUTDOWN_S, door)
     return await stack.enter_async_context(site)
 
 
@@ -137,8 +154,8 @@ async def _serve_grpc(
     if settings.grpc_address is None or service is None:
         return None
     tls = None
-    if settings.tls is not None and not settings.is_grpc_local:
-        tls = server_credentials(settings.tls, mutual=settings.grpc_client_certificates)
+    if settings.grpc_tls is not None and not settings.is_grpc_local:
+        tls = server_credentials(settings.grpc_tls)
     site = serving(settings.grpc_address, service, watched.obstacles, _SHUTDOWN_S, tls)
     return await stack.enter_async_context(site)
 

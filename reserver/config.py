@@ -34,12 +34,15 @@ class Settings:
         bind_address: IP address to listen on; a loopback one, or with `tls` any.
         http_port: port of the extender; 0 for a free one.
         tls: serve the extender to clients with a certificate only; None for plain HTTP.
+        extender_allowed_names: a client of the extender has a certificate with one of these names.
+        allowed_hosts: HTTP calls may be for these hosts, too: DNS names or IP addresses.
         health_address: IP address and port to serve health and metrics on as well, over plain
             HTTP; None for nowhere else.
         grpc_address: IP address and port of the gRPC API; None for nowhere. A loopback one is in
             plain text and for whoever reaches it, any other over TLS and for whom the API server
             knows.
-        grpc_client_certificates: gRPC clients have to have a certificate as well as a token.
+        grpc_tls: the files for that; with a CA of clients these need a certificate as well as a
+            token.
         leader_elect: stand by while another Reserver holds the lease.
         namespace: where labelled store ConfigMaps are read.
         crd: be ready only once the API server knows Reservations; else a cluster without their CRD
@@ -53,9 +56,11 @@ class Settings:
     bind_address: str = "127.0.0.1"
     http_port: int = 9440
     tls: TlsFiles | None = None
+    extender_allowed_names: tuple[str, ...] = ("system:kube-scheduler",)
+    allowed_hosts: tuple[str, ...] = ()
     health_address: tuple[str, int] | None = None
     grpc_address: tuple[str, int] | None = None
-    grpc_client_certificates: bool = False
+    grpc_tls: TlsFiles | None = None
     leader_elect: bool = False
     namespace: str = "reserver-system"
     crd: bool = False
@@ -72,15 +77,19 @@ class Settings:
             raise ConfigurationError(
                 f"--bind-address: {self.bind_address} is not a loopback address; whoever reaches "
                 "the extender can bind pods, so use 127.0.0.1, or mutual TLS: "
-                "--tls-cert-file, --tls-private-key-file and --client-ca-file"
+                "--tls-cert-file, --tls-private-key-file and --extender-client-ca-file"
+            )
+        if not all(self.extender_allowed_names):
+            raise ConfigurationError(
+                "--extender-allowed-name: is empty; write a name that kube-scheduler's client "
+                "certificate has, e.g. system:kube-scheduler"
             )
         if self.health_address is not None:
             _ip("--health-address", self.health_address[0])
-        if self.grpc_address is not None and not self.is_grpc_local and self.tls is None:
+        if self.grpc_address is not None and not self.is_grpc_local and self.grpc_tls is None:
             raise ConfigurationError(
                 f"--grpc-address: {self.grpc_address[0]} is not a loopback address; callers send "
-                "tokens, so use 127.0.0.1, or TLS: --tls-cert-file, --tls-private-key-file and "
-                "--client-ca-file"
+                "tokens, so use 127.0.0.1, or TLS: --tls-cert-file and --tls-private-key-file"
             )
         for flag, name in (("--namespace", self.namespace), *_names(self.configmaps)):
             try:
@@ -126,21 +135,26 @@ def parse_address(text: str, flag: str = "--health-address") -> tuple[str, int]:
 
 
 def parse_tls(
-    certificate: Path | None, private_key: Path | None, client_ca: Path | None
-) -> TlsFiles | None:
-    """Return the files of mutual TLS, None without any.
+    certificate: Path | None,
+    private_key: Path | None,
+    extender_ca: Path | None,
+    grpc_ca: Path | None,
+) -> tuple[TlsFiles | None, TlsFiles | None]:
+    """Return the files for the extender, None for plain HTTP, and those for the gRPC API.
+
+    A CA of its own for each: whoever may call the gRPC API may not bind pods by that.
 
     Raises:
         ConfigurationError: some are given and others not.
     """
-    flags = ("--tls-cert-file", "--tls-private-key-file", "--client-ca-file")
-    files = dict(zip(flags, (certificate, private_key, client_ca), strict=True))
-    if certificate and private_key and client_ca:
-        return TlsFiles(certificate, private_key, client_ca)
-    missing = [flag for flag, file in files.items() if not file]
-    if len(missing) < len(files):
-        raise ConfigurationError(f"{', '.join(missing)}: missing; mutual TLS needs all three files")
-    return None
+    files = {"--tls-cert-file": certificate, "--tls-private-key-file": private_key}
+    if certificate and private_key:
+        extender = TlsFiles(certificate, private_key, extender_ca) if extender_ca else None
+        return extender, TlsFiles(certificate, private_key, grpc_ca)
+    if any((certificate, private_key, extender_ca, grpc_ca)):
+        missing = ", ".join(flag for flag, file in files.items() if not file)
+        raise ConfigurationError(f"{missing}: missing; TLS needs a certificate and its key")
+    return None, None
 
 
 def _names(configmaps: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:

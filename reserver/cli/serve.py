@@ -46,18 +46,37 @@ def serve(
         Path | None,
         typer.Option(
             envvar="RESERVER_TLS_CERT_FILE",
-            help="PEM: certificate of the extender, and what leads to its CA.",
+            help="PEM: certificate of the extender and the gRPC API, and what leads to its CA.",
         ),
     ] = None,
     tls_private_key_file: Annotated[
         Path | None,
         typer.Option(envvar="RESERVER_TLS_PRIVATE_KEY_FILE", help="PEM: the key of that."),
     ] = None,
-    client_ca_file: Annotated[
+    extender_client_ca_file: Annotated[
         Path | None,
         typer.Option(
-            envvar="RESERVER_CLIENT_CA_FILE",
-            help="PEM: who may call: clients with a certificate of these CAs.",
+            envvar="RESERVER_EXTENDER_CLIENT_CA_FILE",
+            help="PEM: the extender is for clients with a certificate of these CAs and one of the "
+            "allowed names; without it it is plain HTTP.",
+        ),
+    ] = None,
+    extender_allowed_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="RESERVER_EXTENDER_ALLOWED_NAME",
+            metavar="NAME",
+            help="Who may call the extender: a common name, DNS name or URI of the client's "
+            "certificate. May be given more than once. Default: system:kube-scheduler.",
+        ),
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="RESERVER_ALLOWED_HOST",
+            metavar="HOST",
+            help="A further host that HTTP calls may be for: that of kube-scheduler's urlPrefix "
+            "where it is no loopback address. May be given more than once.",
         ),
     ] = None,
     health_address: Annotated[
@@ -77,13 +96,13 @@ def serve(
             "to whom the API server knows by their token.",
         ),
     ] = "",
-    grpc_client_certificates: Annotated[
-        bool,
+    grpc_client_ca_file: Annotated[
+        Path | None,
         typer.Option(
-            envvar="RESERVER_GRPC_CLIENT_CERTIFICATES",
-            help="gRPC clients need a certificate of --client-ca-file as well as a token.",
+            envvar="RESERVER_GRPC_CLIENT_CA_FILE",
+            help="PEM: gRPC clients need a certificate of these CAs as well as a token.",
         ),
-    ] = False,
+    ] = None,
     leader_elect: Annotated[
         bool,
         typer.Option(
@@ -131,14 +150,19 @@ def serve(
 
     logs.configure(log_level)
     try:
+        tls, grpc_tls = parse_tls(
+            tls_cert_file, tls_private_key_file, extender_client_ca_file, grpc_client_ca_file
+        )
         settings = Settings(
             kubeconfig=kubeconfig,
             bind_address=bind_address,
             http_port=http_port,
-            tls=parse_tls(tls_cert_file, tls_private_key_file, client_ca_file),
+            tls=tls,
+            extender_allowed_names=tuple(extender_allowed_name or _DEFAULTS.extender_allowed_names),
+            allowed_hosts=tuple(allowed_host or ()),
             health_address=parse_address(health_address) if health_address else None,
             grpc_address=(parse_address(grpc_address, "--grpc-address") if grpc_address else None),
-            grpc_client_certificates=grpc_client_certificates,
+            grpc_tls=grpc_tls,
             leader_elect=leader_elect,
             namespace=namespace,
             crd=crd,

@@ -12,6 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, NotReady
+from reserver.server.connection import Limits
 from reserver.server.extender import Extender
 from reserver.server.metrics import Metrics
 from reserver.wire.extender import (
@@ -26,6 +27,19 @@ from reserver.wire.objects import encode
 
 MAX_BODY_BYTES = 8 * 2**20
 """Bound on a call's body: a pod (1.5 MiB at most) and the names of 10,000 nodes take half of it."""
+
+_BIND_BYTES = 2**16
+"""Bound on a Bind call's body: four names, each of 253 bytes at most."""
+
+EXTENDER_LIMITS = Limits(
+    bodies={"/filter": MAX_BODY_BYTES, "/preempt": MAX_BODY_BYTES, "/bind": _BIND_BYTES}
+)
+"""For kube-scheduler, which opens a connection for each binding under way."""
+
+HEALTH_LIMITS = Limits(
+    connections=128, new=128, new_per_peer=32, lifetime_s=10.0, idle_s=10.0, header_bytes=2048
+)
+"""For probes and Prometheus, where anybody may come: one request for each connection."""
 
 _JSON = "application/json"
 

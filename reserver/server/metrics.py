@@ -71,6 +71,12 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._refused = Counter(
+            "reserver_http_refused",
+            "HTTP connections and calls that were refused unread, by reason.",
+            ("reason",),
+            registry=self.registry,
+        )
         self._rpcs = Counter(
             "reserver_grpc_calls",
             "gRPC calls by method and status code.",
@@ -96,6 +102,10 @@ class Metrics:
     def held(self, by: str, seconds: float) -> None:
         """Take note that a function of ours held the event loop for so long."""
         self._held.labels(by).observe(seconds)
+
+    def count_refused(self, reason: str) -> None:
+        """Take note of an HTTP call that was refused unread."""
+        self._refused.labels(reason).inc()
 
     def count_rpc(self, method: str, code: str, seconds: float) -> None:
         """Take note of a gRPC call; how long a watch was open says nothing."""

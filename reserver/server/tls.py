@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import structlog
 
@@ -17,38 +18,60 @@ _Stamp = tuple[tuple[int, int], ...]
 
 
 class ServerTls:
-    """TLS contexts made from files, and made anew when those are replaced.
+    """Who may connect: a TLS context made from files, and made anew when those are replaced.
 
-    Attributes:
-        context: what to listen with.
+    What it guarantees: sessions are not resumed, so that each connection shows its certificate, and
+    `context` is another one as soon as the files are: who has been let in by a former one knows.
     """
 
-    def __init__(self, files: TlsFiles) -> None:
+    def __init__(self, files: TlsFiles, allowed_names: Collection[str]) -> None:
         """Read the files.
+
+        Args:
+            files: certificate, key and the CA of clients.
+            allowed_names: a client's certificate has to have one of these.
 
         Raises:
             ConfigurationError: they cannot be read, or do not belong together.
         """
         self._files = files
-        self._stamp = stamped(self._files)
-        self._current = self._load()
-        self.context = self._load()
-        # Called for each handshake, whether or not the client names a server.
-        self.context.sni_callback = self._choose
+        self._allowed = frozenset(allowed_names)
+        self._stamp = stamped(files)
+        self._context = self._load()
 
-    def _choose(self, connection: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context of the files as they are now; the former one while they are half replaced."""
         try:
             stamp = stamped(self._files)
             if stamp != self._stamp:
-                self._current, self._stamp = self._load(), stamp
+                self._context, self._stamp = self._load(), stamp
                 log.info("certificates read anew")
-        except ConfigurationError as exc:  # Half replaced, perhaps: the next handshake looks again.
+        except ConfigurationError as exc:  # The next connection looks again.
             log.warning("certificates cannot be read anew, the former ones serve", why=str(exc))
-        connection.context = self._current
+        return self._context
+
+    def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
+        """Return why the owner of a certificate may not call, None if they may.
+
+        Args:
+            certificate: as `ssl.SSLSocket.getpeercert` returns it.
+        """
+        names = tuple(_names(certificate or {}))
+        if self._allowed.intersection(names):
+            return None
+        shown = ", ".join(repr(name[:100]) for name in names[:5]) or "no name"
+        wanted = ", ".join(sorted(self._allowed))
+        return (
+            f"the client's certificate has {shown}, and none that may call ({wanted}); give it one "
+            "of these, or start reserver with --extender-allowed-name"
+        )
 
     def _load(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # In 1.3 a session is resumed with a ticket only, and there is none.
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.num_tickets = 0
         context.verify_mode = ssl.CERT_REQUIRED
         files = self._files
         try:
@@ -61,6 +84,15 @@ class ServerTls:
         return context
 
 
+def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the common names, DNS names and URIs of a certificate."""
+    for part in certificate.get("subject", ()):
+        yield from (value for kind, value in part if kind == "commonName")
+    for kind, value in certificate.get("subjectAltName", ()):
+        if kind in ("DNS", "URI"):
+            yield value
+
+
 def stamped(files: TlsFiles) -> _Stamp:
     """Return what changes when one of the files is replaced.
 
@@ -68,7 +100,7 @@ def stamped(files: TlsFiles) -> _Stamp:
         ConfigurationError: one of them cannot be read.
     """
     try:
-        stats = [Path(file).stat() for file in files]
+        stats = [file.stat() for file in files if file]
     except OSError as exc:
         raise ConfigurationError(f"{exc.filename} cannot be read: {exc.strerror}") from exc
-    return tuple((stat.st_mtime_ns, stat.st_ino) for stat in stats)
+    return tuple((stat.st_ctime_ns, stat.st_ino) for stat in stats)

@@ -1,4 +1,4 @@
-"""The files of mutual TLS, for settings that need nothing else of it."""
+"""The files of TLS, for settings that need nothing else of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from typing import NamedTuple
 
 
 class TlsFiles(NamedTuple):
-    """What mutual TLS needs, as PEM files; they may be replaced while Reserver runs."""
+    """PEM files; they may be replaced while Reserver runs.
+
+    Attributes:
+        certificate: of the server, and what leads to its CA.
+        private_key: that of the certificate.
+        client_ca: the CAs whose certificates clients need; None where they need none.
+    """
 
     certificate: Path
     private_key: Path
-    client_ca: Path
+    client_ca: Path | None = None

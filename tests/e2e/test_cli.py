@@ -239,9 +239,8 @@ def test_over_tls_it_is_known_by_the_token_of_the_kubeconfig(
     flags = [
         f"--tls-cert-file={shell.folder}/tls.crt",
         f"--tls-private-key-file={shell.folder}/tls.key",
-        f"--client-ca-file={shell.folder}/ca.crt",
+        f"--grpc-client-ca-file={shell.folder}/ca.crt",
         "--grpc-address=0.0.0.0:0",
-        "--grpc-client-certificates",
     ]
     own = "--ca-file ca.crt --client-certificate tls.crt --client-key tls.key"
     log = shell.folder / "log"

@@ -109,7 +109,6 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
     flags = [
         f"--tls-cert-file={tmp_path / 'tls.crt'}",
         f"--tls-private-key-file={tmp_path / 'tls.key'}",
-        f"--client-ca-file={tmp_path / 'ca.crt'}",
         "--grpc-address=0.0.0.0:0",
     ]
     _grant(api, "grpc-reader", "reserver-view", SYSTEM)

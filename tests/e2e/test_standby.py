@@ -77,14 +77,17 @@ def test_kube_scheduler_calls_over_mutual_tls(
     """With the extender's configuration that we ship, but for its address and its files."""
     ca, name = trustme.CA(), "reserver.reserver-system.svc"
     ca.cert_pem.write_to_path(tmp_path / "ca.crt")
-    for who, certificate in (("tls", ca.issue_cert(name)), ("client", ca.issue_cert("scheduler"))):
+    for who, certificate in (
+        ("tls", ca.issue_cert(name)),
+        ("client", ca.issue_cert(common_name="system:kube-scheduler")),
+    ):
         certificate.private_key_pem.write_to_path(tmp_path / f"{who}.key")
         certificate.cert_chain_pems[0].write_to_path(tmp_path / f"{who}.crt")
     health = f"127.0.0.1:{_free_port()}"
     flags = {
         "tls-cert-file": "tls.crt",
         "tls-private-key-file": "tls.key",
-        "client-ca-file": "ca.crt",
+        "extender-client-ca-file": "ca.crt",
     }
     arguments = [f"--{flag}={tmp_path / file}" for flag, file in flags.items()]
     arguments.append(f"--health-address={health}")

@@ -20,7 +20,7 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--configmap", "no-slash"], "'no-slash' is not of the form NAMESPACE/NAME"),
         (["--bind-address", "0.0.0.0"], "0.0.0.0 is not a loopback address"),
         (["--bind-address", "here"], "'here' is not an IP address"),
-        (["--tls-cert-file", "a.crt"], "--tls-private-key-file, --client-ca-file: missing"),
+        (["--tls-cert-file", "a.crt"], "--tls-private-key-file: missing"),
         (["--health-address", "9441"], "'9441' is not an address; write ADDRESS:PORT"),
         (["--health-address", "localhost:1"], "--health-address: 'localhost' is not an IP"),
         (["--grpc-address", "9443"], "--grpc-address: '9443' is not an address"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import grpc
 import structlog
@@ -108,18 +107,17 @@ async def _follow(
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
-def server_credentials(files: TlsFiles, *, mutual: bool) -> grpc.ServerCredentials:
+def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
     """Return TLS credentials made from files, and made anew when those are replaced.
 
     Args:
-        files: certificate, key and the CA of clients.
-        mutual: clients have to have a certificate of that CA.
+        files: certificate and key; with a CA of clients these have to have a certificate of it.
 
     Raises:
         ConfigurationError: the files cannot be read.
     """
     stamp = stamped(files)
-    first = _configuration(files, mutual=mutual)
+    first = _configuration(files)
 
     def fetch() -> grpc.ServerCertificateConfiguration | None:
         nonlocal stamp
@@ -127,7 +125,7 @@ def server_credentials(files: TlsFiles, *, mutual: bool) -> grpc.ServerCredentia
             now = stamped(files)
             if now == stamp:
                 return None  # The former ones.
-            configuration = _configuration(files, mutual=mutual)
+            configuration = _configuration(files)
         except ConfigurationError as exc:
             log.warning("certificates cannot be read anew, the former ones serve", why=str(exc))
             return None
@@ -138,16 +136,14 @@ def server_credentials(files: TlsFiles, *, mutual: bool) -> grpc.ServerCredentia
     return grpc.dynamic_ssl_server_credentials(
         first,
         fetch,  # type: ignore[arg-type]  # the types do not know that None keeps the former
-        require_client_authentication=mutual,
+        require_client_authentication=files.client_ca is not None,
     )
 
 
-def _configuration(files: TlsFiles, *, mutual: bool) -> grpc.ServerCertificateConfiguration:
+def _configuration(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
     try:
-        key, chain, ca = (
-            Path(file).read_bytes()
-            for file in (files.private_key, files.certificate, files.client_ca)
-        )
+        key, chain = files.private_key.read_bytes(), files.certificate.read_bytes()
+        ca = files.client_ca.read_bytes() if files.client_ca else None
     except OSError as exc:
         raise ConfigurationError(f"{exc.filename} cannot be read: {exc.strerror}") from exc
-    return grpc.ssl_server_certificate_configuration([(key, chain)], ca if mutual else None)
+    return grpc.ssl_server_certificate_configuration([(key, chain)], ca)

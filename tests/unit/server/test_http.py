@@ -12,7 +12,9 @@ from aiohttp.test_utils import TestClient, TestServer
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Steer
 from reserver.scheduling.state import State
-from reserver.server.http import MAX_BODY_BYTES, Routes
+from reserver.server.door import Door
+from reserver.server.gate import Hosts
+from reserver.server.http import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
 from tests.builders import pod, requested, reservation
@@ -300,10 +302,12 @@ async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(
     served.cluster.gate.clear()
     routes = Routes(served.extender, Metrics(Watched(served)), lambda: served.sight.said)
     body = json.dumps({"PodName": "owner", "PodNamespace": "shop", "PodUID": "uid-owner"} | NODE)
-    async with listening(routes.application(), ("127.0.0.1", 0), 1.0) as url:
+    door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
+    async with listening(routes.application(), ("127.0.0.1", 0), 1.0, door) as url:
         address = urlsplit(url)
         _, writer = await asyncio.open_connection(address.hostname, address.port)
-        head = f"POST /bind HTTP/1.1\r\nHost: reserver\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = "POST /bind HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
         writer.write((head + body).encode())
         await _until(lambda: bool(served.cluster.bound))
         assert served.cluster.is_wanted()

@@ -1,6 +1,8 @@
 """Who may call over mutual TLS, and that certificates can be replaced while it serves."""
 
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -9,6 +11,9 @@ import trustme
 from aiohttp import web
 
 from reserver.errors import ConfigurationError
+from reserver.server.connection import Limits
+from reserver.server.door import Door
+from reserver.server.gate import Hosts
 from reserver.server.listen import listening
 from reserver.server.tls import ServerTls
 from reserver.server.tls_files import TlsFiles
@@ -18,7 +23,8 @@ class Pki:
     """A CA, and the files of a server with a certificate of that CA."""
 
     def __init__(self, folder: Path) -> None:
-        self.files = TlsFiles(folder / "tls.crt", folder / "tls.key", folder / "ca.crt")
+        self.client_ca = folder / "ca.crt"
+        self.files = TlsFiles(folder / "tls.crt", folder / "tls.key", self.client_ca)
         self.issue()
 
     def issue(self) -> None:
@@ -27,7 +33,7 @@ class Pki:
         made = self.ca.issue_cert("127.0.0.1")
         self.files.certificate.write_bytes(made.cert_chain_pems[0].bytes())
         self.files.private_key.write_bytes(made.private_key_pem.bytes())
-        self.files.client_ca.write_bytes(self.ca.cert_pem.bytes())
+        self.client_ca.write_bytes(self.ca.cert_pem.bytes())
 
     def client(self, *, signed_by: trustme.CA | None) -> ssl.SSLContext:
         context = ssl.create_default_context()
@@ -40,6 +46,14 @@ class Pki:
 @pytest.fixture
 def pki(tmp_path: Path) -> Pki:
     return Pki(tmp_path)
+
+
+@asynccontextmanager
+async def served(pki: Pki, *names: str) -> AsyncIterator[str]:
+    tls = ServerTls(pki.files, names or ("kube-scheduler",))
+    door = Door(Limits(), Hosts.of("127.0.0.1", ()), lambda _: None, tls)
+    async with listening(_application(), ("127.0.0.1", 0), 1, door) as url:
+        yield url
 
 
 def _application() -> web.Application:
@@ -57,8 +71,7 @@ async def _get(url: str, tls: ssl.SSLContext) -> str:
 
 
 async def test_only_clients_with_a_certificate_of_the_ca_may_call(pki: Pki) -> None:
-    tls = ServerTls(pki.files).context
-    async with listening(_application(), ("127.0.0.1", 0), 1, tls) as url:
+    async with served(pki) as url:
         assert url.startswith("https://127.0.0.1:")
         assert await _get(url, pki.client(signed_by=pki.ca)) == "ok"
         for stranger in (None, trustme.CA()):
@@ -67,8 +80,7 @@ async def test_only_clients_with_a_certificate_of_the_ca_may_call(pki: Pki) -> N
 
 
 async def test_certificates_that_are_replaced_serve_from_the_next_connection_on(pki: Pki) -> None:
-    tls = ServerTls(pki.files).context
-    async with listening(_application(), ("127.0.0.1", 0), 1, tls) as url:
+    async with served(pki) as url:
         former = pki.client(signed_by=pki.ca)
         assert await _get(url, former) == "ok"
         pki.issue()
@@ -78,8 +90,7 @@ async def test_certificates_that_are_replaced_serve_from_the_next_connection_on(
 
 
 async def test_files_that_are_broken_later_leave_the_former_ones_in_force(pki: Pki) -> None:
-    tls = ServerTls(pki.files).context
-    async with listening(_application(), ("127.0.0.1", 0), 1, tls) as url:
+    async with served(pki) as url:
         client = pki.client(signed_by=pki.ca)
         pki.files.private_key.write_text("")
         assert await _get(url, client) == "ok"
@@ -96,11 +107,11 @@ def test_files_that_cannot_be_used_are_named(pki: Pki, broken: str, how: str) ->
     else:
         file.write_text("" if how == "empty" else "junk\n" * 100_000)
     with pytest.raises(ConfigurationError, match=file.name):
-        ServerTls(pki.files)
+        ServerTls(pki.files, ())
 
 
 def test_a_key_that_is_not_that_of_the_certificate_is_refused(pki: Pki) -> None:
     other = trustme.CA().issue_cert("127.0.0.1").private_key_pem
     pki.files.private_key.write_bytes(other.bytes())
     with pytest.raises(ConfigurationError, match="TLS cannot be had from"):
-        ServerTls(pki.files)
+        ServerTls(pki.files, ())

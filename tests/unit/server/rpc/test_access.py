@@ -63,7 +63,7 @@ class Files:
         self.ca = trustme.CA()
         self.files = TlsFiles(folder / "tls.crt", folder / "tls.key", folder / "ca.crt")
         self.issue(self.ca)
-        self.ca.cert_pem.write_to_path(self.files.client_ca)
+        self.ca.cert_pem.write_to_path(folder / "ca.crt")
 
     def issue(self, ca: trustme.CA) -> None:
         certificate = ca.issue_cert(NAME)
@@ -105,7 +105,9 @@ async def served(files: Files, reviewer: Reviewer, *, mutual: bool = False) -> A
         obstacles=tuple,
         counted=nothing,
     )
-    credentials = server_credentials(files.files, mutual=mutual)
+    credentials = server_credentials(
+        files.files if mutual else files.files._replace(client_ca=None)
+    )
     async with serving(("127.0.0.1", 0), service, tuple, 1.0, credentials) as address:
         yield address
 
@@ -228,7 +230,7 @@ async def test_files_that_are_missing_and_ports_that_are_taken_are_named(files: 
                 pass
     files.files.certificate.unlink()
     with pytest.raises(ConfigurationError, match=r"tls\.crt cannot be read"):
-        server_credentials(files.files, mutual=False)
+        server_credentials(files.files)
 
 
 async def test_watches_end_at_once_when_the_server_ends(files: Files) -> None:

@@ -1,0 +1,182 @@
+"""One connection to an HTTP listener: how long it may take for what."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import web
+
+from reserver.server.connections import Stage
+
+_LINGER_S = 1.0
+"""So long a refused body is thrown away, in seconds: a client reads the refusal only then."""
+
+_AHEAD_BYTES = 2**16
+"""So much of further requests may come while one is answered; kube-scheduler sends none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the clients of a listener may take of it.
+
+    Attributes:
+        connections: so many in all; beyond, those that wait for a request give way.
+        new: so many that have not sent a complete head of a request yet.
+        new_per_peer: so many of these from one IP address.
+        head_s: how long a TLS handshake may take, and the head of a request from its first byte
+            on, in seconds.
+        body_s: how long its body may take.
+        unread_s: how long a client may leave an answer unread.
+        idle_s: how long a connection may wait for its next request.
+        lifetime_s: how long it may last in all, for one request; None for any time and number.
+        headers: most header fields of a request.
+        header_bytes: most bytes of one of them, and of the request line.
+        bodies: most bytes of a body, by path; other paths take none.
+        bodies_bytes: most bytes of all bodies that are read and answered at a time.
+    """
+
+    connections: int = 2048
+    new: int = 100
+    new_per_peer: int = 50
+    head_s: float = 10.0
+    body_s: float = 10.0
+    unread_s: float = 10.0
+    idle_s: float = 120.0  # kube-scheduler leaves after 90: who closes first loses no call.
+    lifetime_s: float | None = None
+    headers: int = 32
+    header_bytes: int = 4096
+    bodies: dict[str, int] = field(default_factory=dict)
+    bodies_bytes: int = 64 * 2**20
+
+
+class Connection(web.RequestHandler):
+    """A connection as aiohttp has it, which ends when something takes too long.
+
+    aiohttp itself ends those that are idle.
+
+    Attributes:
+        peer: IP address of the client.
+        stage: where it is.
+        tls: the context that has let it in, None for plain TCP.
+        certificate: what the client has shown, as `ssl.SSLSocket.getpeercert` returns it.
+        connecting: the task that waits for the TLS handshake, if any.
+    """
+
+    __slots__ = (
+        "_credit",
+        "_gone",
+        "_head_timer",
+        "_life_timer",
+        "_limits",
+        "_unread_timer",
+        "_wire",
+        "certificate",
+        "connecting",
+        "peer",
+        "stage",
+        "tls",
+    )
+
+    def __init__(
+        self,
+        server: web.Server,
+        limits: Limits,
+        peer: str,
+        tls: ssl.SSLContext | None,
+        gone: Callable[[Connection], None],
+    ) -> None:
+        """Belong to a server; `gone` is called once it is no more."""
+        super().__init__(
+            server,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type]  # as web.AppRunner allows
+            keepalive_timeout=limits.idle_s,
+            lingering_time=_LINGER_S,
+            max_line_size=limits.header_bytes,
+            max_field_size=limits.header_bytes,
+            max_headers=limits.headers,
+            auto_decompress=False,
+        )
+        self.peer = peer
+        self.stage = Stage.NEW
+        self.tls = tls
+        self.certificate: dict[str, Any] | None = None
+        self.connecting: asyncio.Task[None] | None = None
+        self._credit = 0
+        self._limits = limits
+        self._gone = gone
+        self._wire: asyncio.Transport | None = None
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._life_timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
+
+    def abort(self) -> None:
+        """End it at once, whatever it is at."""
+        if self._wire is not None:
+            self._wire.abort()
+        elif self.connecting is not None:
+            self.connecting.cancel()
+
+    def head_complete(self, body_bytes: int) -> None:
+        """Take note that the head of a request has come, and how large the body is to be."""
+        self._credit = body_bytes + _AHEAD_BYTES
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to wait for a request."""
+        self._wire = transport  # type: ignore[assignment]
+        self.certificate = transport.get_extra_info("peercert")
+        if self._limits.lifetime_s is not None:
+            self._life_timer = self._loop.call_later(self._limits.lifetime_s, self.abort)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """End the timers."""
+        for timer in (self._head_timer, self._life_timer, self._unread_timer):
+            if timer is not None:
+                timer.cancel()
+        self._gone(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes: heads within a time, and no more than the body while one is answered."""
+        if self.stage is Stage.BUSY:
+            self._credit -= len(data)
+            if self._credit < 0:
+                self.abort()
+                return
+        elif data and self._head_timer is None:
+            self._head_timer = self._loop.call_later(self._limits.head_s, self.abort)
+        super().data_received(data)
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read, but not for ever."""
+        self._unread_timer = self._loop.call_later(self._limits.unread_s, self.abort)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """Write on: the client has read."""
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+        super().resume_writing()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what cannot be read, without a traceback in the log for each."""
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return super().handle_error(request, status, exc, message)
+        response = web.Response(status=status, text=message)
+        response.force_close()
+        return response

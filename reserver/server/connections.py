@@ -1,0 +1,110 @@
+"""Which connections there are, and which has to give way to a new one."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Generic, Protocol, TypeVar
+
+
+class Stage(Enum):
+    """Where a connection is."""
+
+    NEW = auto()
+    """No complete head of a request has come yet."""
+
+    BUSY = auto()
+    """A request is being read or answered."""
+
+    IDLE = auto()
+    """Answered."""
+
+
+class Kept(Protocol):
+    """A connection."""
+
+    peer: str
+    stage: Stage
+
+
+C = TypeVar("C", bound=Kept)
+
+
+class Connections(Generic[C]):
+    """The connections of a listener.
+
+    What it guarantees: whoever opens many that send nothing takes the place of their own ones only,
+    as long as they have more than anybody else; who is being answered keeps their place.
+    """
+
+    def __init__(self, most: int, most_new: int, most_new_per_peer: int) -> None:
+        """Have none yet."""
+        self._most = most
+        self._most_new = most_new
+        self._most_new_per_peer = most_new_per_peer
+        self._new: dict[str, dict[C, None]] = {}  # By peer; of each the oldest first.
+        self._new_count = 0
+        self._idle: dict[C, None] = {}  # The one that has waited longest first.
+        self._known: set[C] = set()
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._known)
+
+    @property
+    def idle(self) -> tuple[C, ...]:
+        """Those that wait for a request, but not for their first."""
+        return tuple(self._idle)
+
+    def is_full(self, peer: str) -> bool:
+        """Whether one of a peer has to give way before there is room for another one."""
+        return (
+            len(self._new.get(peer, ())) >= self._most_new_per_peer
+            or self._new_count >= self._most_new
+            or len(self._known) >= self._most
+        )
+
+    def next_to_go(self, peer: str) -> C | None:
+        """Return which gives way to a new one of a peer, None if all are being answered."""
+        if len(self._new.get(peer, ())) >= self._most_new_per_peer:
+            return next(iter(self._new[peer]))
+        if self._new_count < self._most_new and self._idle:
+            return next(iter(self._idle))
+        if not self._new:
+            return None
+        largest = max(self._new.values(), key=len)
+        return next(iter(largest))
+
+    def add(self, connection: C) -> None:
+        """Take in a new one."""
+        connection.stage = Stage.NEW
+        self._new.setdefault(connection.peer, {})[connection] = None
+        self._new_count += 1
+        self._known.add(connection)
+
+    def begin(self, connection: C) -> None:
+        """Take note that a request has come."""
+        if connection in self._known:
+            self._leave(connection)
+        connection.stage = Stage.BUSY
+
+    def end(self, connection: C) -> None:
+        """Take note that it is answered."""
+        if connection in self._known:
+            connection.stage = Stage.IDLE
+            self._idle[connection] = None
+
+    def remove(self, connection: C) -> None:
+        """Forget one; again is fine."""
+        if connection in self._known:
+            self._leave(connection)
+            self._known.remove(connection)
+
+    def _leave(self, connection: C) -> None:
+        if connection.stage is Stage.IDLE:
+            self._idle.pop(connection, None)
+        elif connection.stage is Stage.NEW:
+            of_peer = self._new[connection.peer]
+            del of_peer[connection]
+            self._new_count -= 1
+            if not of_peer:
+                del self._new[connection.peer]

@@ -1,0 +1,212 @@
+"""Who is let in to an HTTP listener, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+import structlog
+from aiohttp import web
+
+from reserver.server.connection import Connection, Limits
+from reserver.server.connections import Connections, Stage
+from reserver.server.gate import Hosts, Refusal, refusal
+from reserver.server.tls import ServerTls
+from reserver.wire.objects import encode
+
+log = structlog.get_logger(__name__)
+
+_TELL_EVERY_S = 10.0
+"""So often the log says that calls are refused for one reason, in seconds."""
+
+_REST_S = 0.1
+"""Rest when no connection can be accepted, for want of file descriptors, say, in seconds."""
+
+_CLOSING_S = 1.0
+"""How long a client may take to say goodbye over TLS."""
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Door:
+    """Accepts connections within limits, and lets calls through that may be read.
+
+    Connections are accepted here and not by `web.TCPSite`, because that one knows of a connection
+    only after its TLS handshake, and of no limit.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        hosts: Hosts,
+        refused: Callable[[str], None],
+        tls: ServerTls | None = None,
+    ) -> None:
+        """Let in who keeps to `limits` and calls for `hosts`.
+
+        Args:
+            limits: what a client may take.
+            hosts: for which calls may be.
+            refused: is told the reason, in a word, whenever a call is refused.
+            tls: whose certificates are taken; None for plain HTTP, for whoever comes.
+        """
+        self._limits = limits
+        self._hosts = hosts
+        self._tls = tls
+        self._context = tls.context if tls else None
+        self._refused = refused
+        self._connections = Connections[Connection](
+            limits.connections, limits.new, limits.new_per_peer
+        )
+        self._bodies_bytes = 0
+        self._told_at: dict[str, float] = {}
+
+    def __len__(self) -> int:
+        """Return how many connections there are."""
+        return len(self._connections)
+
+    @property
+    def scheme(self) -> str:
+        """What URLs begin with."""
+        return "https" if self._tls else "http"
+
+    async def accept(self, listener: socket.socket, server: web.Server) -> None:
+        """Accept connections until cancelled, and end those that are not connected yet then."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                try:
+                    accepted, address = await loop.sock_accept(listener)
+                except OSError as exc:
+                    log.warning("cannot accept a connection, trying again", why=str(exc))
+                    self._make_room("")
+                    await asyncio.sleep(_REST_S)
+                    continue
+                if not self._make_room(address[0]):
+                    accepted.close()
+                    self._tell("connections", "all connections are being answered", address[0])
+                    continue
+                connection = Connection(
+                    server, self._limits, address[0], self._current(), self._connections.remove
+                )
+                self._connections.add(connection)
+                connection.connecting = tasks.create_task(self._connect(connection, accepted))
+
+    async def _connect(self, connection: Connection, accepted: socket.socket) -> None:
+        loop, tls = asyncio.get_running_loop(), connection.tls
+        try:
+            if tls is None:
+                await loop.connect_accepted_socket(lambda: connection, accepted)
+            else:
+                await loop.connect_accepted_socket(
+                    lambda: connection,
+                    accepted,
+                    ssl=tls,
+                    ssl_handshake_timeout=self._limits.head_s,
+                    ssl_shutdown_timeout=_CLOSING_S,
+                )
+        except asyncio.CancelledError:
+            self._connections.remove(connection)
+            raise
+        except Exception as exc:  # noqa: BLE001 - costs this connection: too slow, or a stranger's.
+            self._connections.remove(connection)
+            self._tell("connection", str(exc) or type(exc).__name__, connection.peer)
+        finally:
+            connection.connecting = None
+
+    def _make_room(self, peer: str) -> bool:
+        """Return whether there is room for a connection of a peer, once another one has gone."""
+        if self._connections.is_full(peer) or not peer:
+            victim = self._connections.next_to_go(peer)
+            if victim is None:
+                return False
+            self._connections.remove(victim)
+            victim.abort()
+        return True
+
+    def _current(self) -> ssl.SSLContext | None:
+        """Return the context of new connections; when it is another one, kept connections end."""
+        context = self._tls.context if self._tls else None
+        if context is not self._context:
+            self._context = context
+            for connection in self._connections.idle:
+                connection.abort()
+        return context
+
+    @web.middleware
+    async def let_in(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Answer a request, or refuse it unread."""
+        connection = request.protocol
+        assert isinstance(connection, Connection)  # noqa: S101 - what `accept` makes
+        is_first = connection.stage is Stage.NEW
+        size = int(request.headers.get("Content-Length", "0"))
+        connection.head_complete(size)
+        self._connections.begin(connection)
+        if self._limits.lifetime_s is not None:
+            connection.close()  # Nothing more is read; bodies are not taken there.
+        self._bodies_bytes += size
+        try:
+            refused = self._refusal(request, connection, is_first=is_first)
+            if refused is None:
+                refused = await self._read(request)
+            if refused is not None:
+                self._tell(refused.reason, refused.message, connection.peer)
+                response: web.StreamResponse = _answer(refused)
+            else:
+                response = await handler(request)
+        except web.HTTPException as exc:
+            exc.force_close()
+            raise
+        finally:
+            self._bodies_bytes -= size
+            self._connections.end(connection)
+        if self._limits.lifetime_s is not None or connection.tls is not self._context:
+            response.force_close()
+        return response
+
+    def _refusal(
+        self, request: web.Request, connection: Connection, *, is_first: bool
+    ) -> Refusal | None:
+        limits = self._limits
+        if connection.tls is not self._current():
+            problem = "the server's certificates or CA were replaced; connect anew"
+            return Refusal(HTTPStatus.FORBIDDEN, "replaced", problem)
+        if self._tls is not None and is_first:
+            stranger = self._tls.stranger(connection.certificate)
+            if stranger is not None:
+                return Refusal(HTTPStatus.FORBIDDEN, "name", stranger)
+        if self._bodies_bytes > limits.bodies_bytes:
+            problem = "too many large calls at a time; try again"
+            return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "busy", problem)
+        target = request.raw_path
+        return refusal(request.method, target, request.headers, self._hosts, limits.bodies)
+
+    async def _read(self, request: web.Request) -> Refusal | None:
+        """Read the body; handlers find it read."""
+        try:
+            async with asyncio.timeout(self._limits.body_s):
+                await request.read()
+        except TimeoutError:
+            problem = f"the body did not come within {self._limits.body_s:g} s"
+            return Refusal(HTTPStatus.REQUEST_TIMEOUT, "slow", problem)
+        return None
+
+    def _tell(self, reason: str, message: str, peer: str) -> None:
+        self._refused(reason)
+        now = asyncio.get_running_loop().time()
+        if now >= self._told_at.get(reason, -_TELL_EVERY_S) + _TELL_EVERY_S:
+            self._told_at[reason] = now
+            log.warning("call refused", why=message, peer=peer)
+
+
+def _answer(refused: Refusal) -> web.Response:
+    response = web.Response(
+        status=refused.status,
+        body=encode({"error": refused.message}),
+        content_type="application/json",
+    )
+    response.force_close()
+    return response

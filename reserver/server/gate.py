@@ -1,0 +1,110 @@
+"""Which HTTP calls are refused unread: those of browsers, for other hosts, or too large.
+
+Loopback keeps nobody out who sits at this machine, and a browser there does what any page tells it
+to (CSRF), under any name that a page's owner lets point here (DNS rebinding). So a call has to be
+one that no page can make: for a host that is ours, of JSON, and without the headers that browsers
+add. There are no CORS headers: what a page asks for with a preflight, its browser refuses.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import NamedTuple
+
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]{2,45}\]|[0-9A-Za-z._-]{1,253})(:[0-9]{1,5})?")
+_SHOWN = 100
+
+
+class Refusal(NamedTuple):
+    """Why a call is refused: a status, a word for it, and what to do about it."""
+
+    status: HTTPStatus
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """For which hosts calls may be: what kube-scheduler's `urlPrefix` says, a probe's address.
+
+    Attributes:
+        names: DNS names and IP addresses, in lower case.
+        any_address: any IP address, too. No page is served from there but by who listens there.
+    """
+
+    names: frozenset[str]
+    any_address: bool
+
+    @classmethod
+    def of(cls, bind_address: str, allowed: Iterable[str]) -> Hosts:
+        """Return the hosts of a listener: what it is bound to, loopback, and what is allowed."""
+        names = {"localhost", bind_address.lower(), *(host.lower() for host in allowed)}
+        return cls(frozenset(names), ipaddress.ip_address(bind_address).is_unspecified)
+
+    def have(self, header: str) -> bool:
+        """Whether the value of a `Host` header is one of these, with any port."""
+        match = _HOST.fullmatch(header)
+        if match is None:
+            return False
+        host = match[1].strip("[]").lower()
+        if host in self.names:
+            return True
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return False
+        return self.any_address or address.is_loopback
+
+
+def refusal(
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    hosts: Hosts,
+    bodies: Mapping[str, int],
+) -> Refusal | None:
+    """Return why a call is not even read, None if it is.
+
+    Args:
+        method: GET, POST and so on.
+        target: what the request line asks for.
+        headers: their names in any case.
+        hosts: for which it may be.
+        bodies: the most bytes of a body, by path; other paths take none.
+    """
+    if not target.startswith("/"):
+        return Refusal(HTTPStatus.BAD_REQUEST, "target", "the request line has to name a path")
+    if not hosts.have(host := headers.get("Host", "")):
+        return Refusal(
+            HTTPStatus.MISDIRECTED_REQUEST,
+            "host",
+            f"Host: {host[:_SHOWN]!r} is not served here; call a loopback address, or start "
+            "reserver with --allowed-host",
+        )
+    if "Origin" in headers or headers.get("Sec-Fetch-Site", "none") != "none":
+        return Refusal(HTTPStatus.FORBIDDEN, "origin", "pages in browsers may not call")
+    return _of_body(method, target, headers, bodies)
+
+
+def _of_body(
+    method: str, target: str, headers: Mapping[str, str], bodies: Mapping[str, int]
+) -> Refusal | None:
+    if "Content-Encoding" in headers:
+        problem = "Content-Encoding: bodies are taken as they are, not compressed"
+        return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "encoding", problem)
+    if "Transfer-Encoding" in headers:
+        problem = "Transfer-Encoding: send Content-Length instead"
+        return Refusal(HTTPStatus.LENGTH_REQUIRED, "length", problem)
+    length, most = int(headers.get("Content-Length", "0")), bodies.get(target, 0)
+    if length > most:
+        problem = f"Content-Length: {length} is over {most} bytes"
+        return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "length", problem)
+    kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if (method == "POST" or length) and kind != "application/json":
+        problem = f"Content-Type: {kind[:_SHOWN]!r} is not application/json"
+        return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "type", problem)
+    return None
