@@ -5,6 +5,7 @@ Only what is required: what a pod merely prefers is scored by kube-scheduler.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -134,6 +135,31 @@ class Constraints:
     anti_affinity: tuple[PodTerm, ...] = ()
     spread: tuple[Spread, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
+
+    def selectors(self) -> Iterator[Selector]:
+        """Yield all that labels have to meet."""
+        yield self.node_selector
+        for alternative in self.node_terms or ():
+            yield alternative.labels
+            yield alternative.fields
+        for term in (*self.affinity, *self.anti_affinity):
+            yield term.selector
+            yield term.namespace_selector
+        for constraint in self.spread:
+            yield constraint.selector
+
+    @property
+    def terms(self) -> int:
+        """How many alternatives, terms and constraints there are."""
+        alternatives = self.node_terms or ()
+        return sum(map(len, (alternatives, self.affinity, self.anti_affinity, self.spread)))
+
+    @property
+    def labels(self) -> int:
+        """How many labels are asked for, all together."""
+        written = (selector for selector in self.selectors() if selector != NOTHING)
+        asked = sum(len(selector.requirements) for selector in written)
+        return asked + sum(len(constraint.match_label_keys) for constraint in self.spread)
 
 
 UNCONSTRAINED = Constraints()

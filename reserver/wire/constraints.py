@@ -23,6 +23,7 @@ from reserver.cluster.constraints import (
     Toleration,
 )
 from reserver.cluster.labels import NOTHING, Requirement, Selector, equals, integer
+from reserver.wire.limits import Int32, Int64
 from reserver.wire.objects import WireStruct, decode_part
 
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
@@ -97,24 +98,24 @@ class TolerationObject(WireStruct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None  # Of one who is on a node already.
+    toleration_seconds: Int64 | None = None  # Of one who is on a node already.
 
 
 class SpreadObject(WireStruct, frozen=True):
     """One of ``spec.topologySpreadConstraints`` of a pod."""
 
-    max_skew: int = 0
+    max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: list[str] | None = None
 
 
 class _Port(WireStruct, frozen=True):
-    host_port: int = 0
+    host_port: Int32 = 0
     protocol: str = ""
     host_ip: str = msgspec.field(default="", name="hostIP")
 

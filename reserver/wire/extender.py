@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from reserver.errors import InvalidInput
+from reserver.wire.limits import Int64
 from reserver.wire.objects import Metadata, decode
 from reserver.wire.pods import PodObject
 
@@ -55,7 +56,7 @@ class MetaVictims(msgspec.Struct, frozen=True):
     """The pods to evict from one node."""
 
     pods: list[_MetaPod | None] | None = msgspec.field(default=None, name="Pods")
-    pdb_violations: int = msgspec.field(default=0, name="NumPDBViolations")
+    pdb_violations: Int64 = msgspec.field(default=0, name="NumPDBViolations")
 
     def uids(self) -> tuple[str, ...]:
         """Return the UIDs of the pods."""
@@ -73,7 +74,7 @@ class _WholePod(msgspec.Struct, frozen=True):
 
 class _WholeVictims(msgspec.Struct, frozen=True):
     pods: list[_WholePod | None] | None = msgspec.field(default=None, name="Pods")
-    pdb_violations: int = msgspec.field(default=0, name="NumPDBViolations")
+    pdb_violations: Int64 = msgspec.field(default=0, name="NumPDBViolations")
 
     def meta(self) -> MetaVictims:
         uids = [_MetaPod(pod.metadata.uid) for pod in self.pods or () if pod is not None]

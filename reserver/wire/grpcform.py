@@ -7,7 +7,7 @@ for how a lifetime is written; so what the one can say, the other can.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.protobuf import json_format
@@ -23,6 +23,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Status
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import document
+from reserver.wire.limits import HOME, MOST_IN_SET, SET_BYTES, check_bytes
 from reserver.wire.placementform import show_parts
 from reserver.wire.specform import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.wire.times import show_moment
@@ -44,6 +45,7 @@ def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[st
     Raises:
         InvalidInput: it cannot be written at all; all else is for `specform.read` to refuse.
     """
+    check_bytes(spec.ByteSize(), HOME.spec_bytes)
     try:
         written: dict[str, Any] = json_format.MessageToDict(spec)
     except (ValueError, json_format.Error) as exc:
@@ -64,6 +66,21 @@ def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[st
     if request_id:
         written["requestId"] = request_id
     return written
+
+
+def check_set(specs: Sequence[pb.ReservationSpec]) -> None:
+    """Refuse a set that is empty or too large, before any of it is read.
+
+    Raises:
+        InvalidInput: at ``reservations``.
+    """
+    if not 0 < len(specs) <= MOST_IN_SET:
+        problem = f"{len(specs)} reservations"
+        raise InvalidInput("reservations", problem, f"send 1 to {MOST_IN_SET}")
+    size = sum(spec.ByteSize() for spec in specs)
+    if size > SET_BYTES:
+        problem = f"{size} bytes are too many for one call"
+        raise InvalidInput("reservations", problem, f"send {SET_BYTES} at most")
 
 
 def lifetime(ttl_s: float, now: float) -> dict[str, Any]:

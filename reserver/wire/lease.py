@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from reserver.wire.limits import Int32
 from reserver.wire.objects import Metadata
 from reserver.wire.times import show_moment
 
@@ -26,10 +27,10 @@ class LeaseSpec(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
     """Who holds the lease, and since when."""
 
     holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
+    lease_duration_seconds: Int32 | None = None
     acquire_time: str | None = None
     renew_time: str | None = None
-    lease_transitions: int | None = None
+    lease_transitions: Int32 | None = None
 
 
 class LeaseObject(msgspec.Struct, rename="camel", frozen=True):

@@ -14,6 +14,7 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.reservations.owner import OwnerRule
 from reserver.wire import names
+from reserver.wire.limits import HOME, Limits, check_count, check_number
 
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _WITH_VALUES = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
@@ -66,12 +67,15 @@ class Owners(NamedTuple):
     rules: tuple[OwnerRule, ...]
 
 
-def read(entries: Sequence[OwnerEntry], namespace: str, *, only_there: bool) -> Owners:
+def read(
+    entries: Sequence[OwnerEntry], namespace: str, limits: Limits = HOME, *, only_there: bool
+) -> Owners:
     """Return who may claim.
 
     Args:
         entries: as written.
         namespace: of pods, where an entry does not say it.
+        limits: how many there may be, and how many labels they may ask for.
         only_there: refuse entries that say another one.
 
     Raises:
@@ -79,11 +83,13 @@ def read(entries: Sequence[OwnerEntry], namespace: str, *, only_there: bool) -> 
     """
     if not entries:
         raise InvalidInput("owners", "is empty", "name at least one pod that may claim it")
+    check_count(entries, "owners", limits.owners)
+    check_number(sum(map(_labels, entries)), "owners", limits.owner_labels, "labels in selectors")
     named: set[PodName] = set()
     rules: dict[OwnerRule, None] = {}
     for index, entry in enumerate(entries):
         try:
-            rule = _rule(entry, namespace)
+            rule = _rule(entry, namespace, limits)
             if only_there and rule.namespace != namespace:
                 problem = f"{rule.namespace!r} is not the reservation's own"
                 remedy = f"write {namespace}, or reserve in Reserver's own namespace"
@@ -97,14 +103,20 @@ def read(entries: Sequence[OwnerEntry], namespace: str, *, only_there: bool) -> 
     return Owners(frozenset(named), tuple(rules))
 
 
-def _rule(entry: OwnerEntry, namespace: str) -> OwnerRule:
+def _labels(entry: OwnerEntry) -> int:
+    """Return how many labels an entry asks for."""
+    selector = entry.selector
+    return len(selector.match_labels) + len(selector.match_expressions) if selector else 0
+
+
+def _rule(entry: OwnerEntry, namespace: str, limits: Limits) -> OwnerRule:
     if entry.pod is None and entry.controller is None and entry.selector is None:
         raise InvalidInput("", "names nobody", "write pod, controller or selector")
     return OwnerRule(
         namespace=_namespace(entry) or namespace,
         pod=_pod(entry.pod),
         controller=_controller(entry.controller),
-        selector=_selector(entry.selector),
+        selector=_selector(entry.selector, limits),
     )
 
 
@@ -139,7 +151,7 @@ def _controller(controller: _Controller | None) -> Controller:
     return Controller(controller.kind, controller.name)
 
 
-def _selector(selector: _Selector | None) -> Selector:
+def _selector(selector: _Selector | None, limits: Limits) -> Selector:
     if selector is None:
         return EVERYTHING
     terms: list[Requirement] = []
@@ -149,7 +161,9 @@ def _selector(selector: _Selector | None) -> Selector:
         names.check_label_value(value, path)
         terms.append(Requirement(key, "In", frozenset({value})))
     for index, expression in enumerate(selector.match_expressions):
-        terms.append(_requirement(expression, f"selector.matchExpressions[{index}]"))
+        path = f"selector.matchExpressions[{index}]"
+        check_count(expression.values, f"{path}.values", limits.values)
+        terms.append(_requirement(expression, path))
     if not terms:
         raise InvalidInput("selector", "is empty: it matches every pod", "write matchLabels")
     return Selector(tuple(terms))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
+from reserver.cluster.constraints import Constraints
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.reservations.placement import Part, Parts, Placement, Strategy
@@ -27,6 +28,7 @@ from reserver.wire.constraints import (
     SpreadObject,
     TolerationObject,
 )
+from reserver.wire.limits import HOME, Limits, check_count, check_number
 from reserver.wire.objects import encode, from_msgspec
 
 
@@ -43,12 +45,12 @@ class PlacementObject(msgspec.Struct, rename="camel"):
 _PARTS: dict[str, Any] = {
     field.encode_name: field.type for field in msgspec.structs.fields(PlacementObject)
 }
+_TYPES = {name: inspect.type_info(kind) for name, kind in _PARTS.items()}
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _POLICIES = ("Honor", "Ignore")
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
-_MOST_PARTS = 100_000
 
 
 class PartObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,12 +60,17 @@ class PartObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slots: int
 
 
-def read(document: Any, namespace: str) -> Placement:  # noqa: ANN401 - whatever YAML can hold
+def read(
+    document: Any,  # noqa: ANN401 - whatever YAML can hold
+    namespace: str,
+    limits: Limits = HOME,
+) -> Placement:
     """Return where a reservation may be put.
 
     Args:
         document: the value of ``placement``.
         namespace: of the pods that may claim it, which a pod affinity is about.
+        limits: how much it may say.
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
@@ -77,8 +84,8 @@ def read(document: Any, namespace: str) -> Placement:  # noqa: ANN401 - whatever
         kind = _PARTS.get(name)
         if kind is None:
             raise _unknown(name, _PARTS)
-        _refuse_unknown(value, inspect.type_info(kind), name)
-        _check(_converted(value, kind, name), name)
+        _refuse_unknown(value, _TYPES[name], name)
+        _check(_converted(value, kind, name), name, limits)
         parts[name] = encode(value)
     demands = constraints.demands(
         namespace if "affinity" in said else "",
@@ -88,6 +95,7 @@ def read(document: Any, namespace: str) -> Placement:  # noqa: ANN401 - whatever
         parts.get("topologySpreadConstraints", b""),
         (),
     )
+    _check_size(demands.constraints, limits)
     return Placement(
         constraints=demands.constraints,
         strategy=Strategy(said.get("strategy", Strategy.PACK)),
@@ -106,7 +114,7 @@ def read_parts(written: Sequence[PartObject]) -> Parts:
         raise InvalidInput("", "has a node twice", remedy)
     for index, part in enumerate(written):
         names.check_subdomain(part.node, f"[{index}].node", "a node's name")
-        if not 1 <= part.slots <= _MOST_PARTS:
+        if not 1 <= part.slots <= HOME.slots:
             problem = f"{shorten(str(part.slots))} is out of range"
             raise InvalidInput(f"[{index}].slots", problem, remedy)
     return tuple(Part(part.node, part.slots) for part in written)
@@ -147,13 +155,25 @@ def _refuse_unknown(value: Any, kind: inspect.Type, path: str) -> None:  # noqa:
     elif isinstance(kind, inspect.ListType) and isinstance(value, list):
         for index, part in enumerate(value):
             _refuse_unknown(part, kind.item_type, f"{path}[{index}]")
+    elif isinstance(kind, inspect.IntType) and isinstance(value, int):
+        least, most = int(kind.ge or 0), int(kind.le or 0)
+        if not least <= value <= most:
+            problem = f"{shorten(str(value))} is out of range"
+            raise InvalidInput(path, problem, f"write {least} to {most}")
 
 
-def _check(value: object, path: str) -> None:
+def _check_size(demanded: Constraints, limits: Limits) -> None:
+    check_number(demanded.terms, "", limits.terms, "terms")
+    check_number(demanded.labels, "", limits.labels, "labels in selectors")
+    check_number(len(demanded.tolerations), "tolerations", limits.tolerations, "entries")
+
+
+def _check(value: object, path: str, limits: Limits) -> None:
     """Refuse what the API server would refuse in a pod, and what would have no effect here."""
     if isinstance(value, list):
+        check_count(value, path, limits.values)
         for index, part in enumerate(value):
-            _check(part, f"{path}[{index}]")
+            _check(part, f"{path}[{index}]", limits)
     elif isinstance(value, dict):
         for key, text in value.items():
             names.check_label_key(key, f"{path}.{shorten(key)}")
@@ -161,8 +181,14 @@ def _check(value: object, path: str) -> None:
     elif isinstance(value, msgspec.Struct):
         for field, problem, remedy in _problems(value):
             raise InvalidInput(f"{path}.{field}", problem, remedy)
-        for info in msgspec.structs.fields(value):
-            _check(getattr(value, info.name), f"{path}.{info.encode_name}")
+        for name, shown in _fields(type(value)):
+            _check(getattr(value, name), f"{path}.{shown}", limits)
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a struct with the names that are written."""
+    return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(kind))
 
 
 Problems = Iterator[tuple[str, str, str]]

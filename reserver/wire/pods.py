@@ -15,6 +15,7 @@ from reserver.cluster.labels import Labels
 from reserver.cluster.pod import NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
 from reserver.errors import InvalidInput
 from reserver.wire.constraints import Demands, demands
+from reserver.wire.limits import Int32
 from reserver.wire.objects import Metadata, WireStruct, decode, decode_part
 from reserver.wire.requests import Actuated, Requesting, request
 
@@ -40,7 +41,7 @@ class Owned(Metadata, frozen=True):
 
 class _PodSpec(Requesting, frozen=True):
     node_name: str = ""
-    priority: int | None = None
+    priority: Int32 | None = None
     node_selector: msgspec.Raw = _ABSENT
     affinity: msgspec.Raw = _ABSENT
     tolerations: msgspec.Raw = _ABSENT

@@ -69,8 +69,14 @@ class Actuated(WireStruct, frozen=True):
     resources: Resources | None = None
 
 
+_MOST_NANO = (2**63 - 1) * quantity.NANO
+"""What Kubernetes reads anything greater as (`ParseQuantity`)."""
+
+
 def nano(amounts: Mapping[str, str | float] | None, path: str) -> dict[str, int]:
-    """Return amounts in nano-units.
+    """Return amounts of pods and nodes in nano-units, from 0 to what a Quantity holds.
+
+    The API server lets no negative ones in; one all the same frees nothing.
 
     Raises:
         InvalidInput: a quantity is malformed; the error carries its path.
@@ -78,7 +84,7 @@ def nano(amounts: Mapping[str, str | float] | None, path: str) -> dict[str, int]
     parsed = {}
     for name, text in (amounts or {}).items():
         try:
-            parsed[name] = quantity.parse(str(text))
+            parsed[name] = max(0, min(quantity.parse(str(text)), _MOST_NANO))
         except InvalidInput as exc:
             raise exc.under(f"{path}.{name}") from exc
     return parsed

@@ -10,6 +10,7 @@ from reserver.errors import InvalidInput
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire import document, specform
+from reserver.wire.limits import HOME, TENANT, Int32, Int64, check_bytes
 from reserver.wire.objects import LabelledMetadata, decode
 from reserver.wire.placementform import PartObject, read_parts
 from reserver.wire.store import Entries, Problem
@@ -51,15 +52,15 @@ class Condition(msgspec.Struct, rename="camel", frozen=True):
     reason: str
     message: str
     last_transition_time: str
-    observed_generation: int
+    observed_generation: Int64
 
 
 class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """The status subresource, all of it: a write leaves nothing of what was there before."""
 
     phase: str
-    observed_generation: int
-    claimed: int
+    observed_generation: Int64
+    claimed: Int32
     expires_at: str | None = None  # The API server drops what is null.
     placements: list[PartObject]
     claims: list[Claim]
@@ -70,7 +71,7 @@ class ObjectMetadata(LabelledMetadata, frozen=True):
     """The metadata of a Reservation."""
 
     creation_timestamp: str = ""
-    generation: int = 0
+    generation: Int64 = 0
 
     @property
     def set_id(self) -> str:
@@ -168,14 +169,16 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
     Args:
         item: the object.
         seen_at: unix seconds; from when a ``ttl`` counts if it does not say when it was created.
-        home: the namespace whose Reservations may have owners anywhere; all others only in theirs.
+        home: the namespace whose Reservations may have owners anywhere, and say more
+            (`limits.HOME`); all others only in theirs.
     """
     ref = item.ref
+    is_tenants = ref.namespace != home
     try:
+        check_bytes(len(item.spec), (TENANT if is_tenants else HOME).spec_bytes)
         spec = document.parse(_text(item.spec))
-        reservation = specform.read(
-            spec, ref, _created(item, seen_at), only_own_namespace=ref.namespace != home
-        )
+        created = _created(item, seen_at)
+        reservation = specform.read(spec, ref, created, only_own_namespace=is_tenants)
     except InvalidInput as exc:
         return Entries(problems=(Problem(ref, exc.under("spec")),))
     if not reservation.origin:  # Another one of that name, later, is another reservation.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -15,6 +16,14 @@ from reserver.reservations.reservation import Policy, Ref, Reservation
 from reserver.scheduling.placement import MOST_BESIDE_EACH_OTHER, is_about_neighbours, slot_pod
 from reserver.wire import names, ownerform, placementform
 from reserver.wire.identity import identified
+from reserver.wire.limits import (
+    HOME,
+    SET_SLOTS_BESIDE_EACH_OTHER,
+    TENANT,
+    Limits,
+    check_count,
+    check_number,
+)
 from reserver.wire.objects import from_msgspec
 from reserver.wire.ownerform import OwnerEntry, Owners
 from reserver.wire.placementform import PartObject
@@ -24,7 +33,6 @@ DEFAULT_TTL_S = 24 * 3600.0
 """How long a reservation lives that says nothing about it, in seconds."""
 
 MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
-MAX_SLOTS = 100_000
 LEAST_PRIORITY = -(2**31)
 MOST_PRIORITY = 1_000_000_000
 """HighestUserDefinablePriority in pkg/apis/scheduling/types.go."""
@@ -60,6 +68,9 @@ class EntrySpec(Spec):
     placements: list[PartObject] = []  # Where Reserver has put it, which nobody else writes.
 
 
+_FIELDS = ", ".join(field.encode_name for field in msgspec.structs.fields(Spec))
+
+
 def read(
     document: Any,  # noqa: ANN401 - whatever YAML can hold
     ref: Ref,
@@ -73,40 +84,41 @@ def read(
         document: the parsed value of a data key.
         ref: where it stands; the key has to be a valid object name.
         seen_at: unix seconds from which a ``ttl`` counts: when Reserver first saw it.
-        only_own_namespace: owners have to be of the reservation's namespace: whoever writes there
-            may be nobody elsewhere.
+        only_own_namespace: owners have to be of the reservation's namespace, and it may say less
+            (`limits.TENANT`): whoever writes there may be nobody elsewhere.
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
     """
+    limits = TENANT if only_own_namespace else HOME
     names.check_subdomain(ref.key, "", "a reservation's name")
     spec = convert(document, EntrySpec if ref.configmap else Spec)
     if spec.node:
         names.check_subdomain(spec.node, "node", "a node's name")
-    if not 1 <= spec.slots <= MAX_SLOTS:
+    if not 1 <= spec.slots <= limits.slots:
         raise InvalidInput(
             "slots",
             f"{quantity.shorten(str(spec.slots))} is out of range",
-            f"write 1 to {MAX_SLOTS}",
+            f"write 1 to {limits.slots}",
         )
     starts_at = _moment(spec.starts_at, "startsAt")
     expires_at = _expiry(spec, seen_at)
     if starts_at is not None and expires_at is not None and starts_at >= expires_at:
         raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
-    owners = ownerform.read(spec.owners, ref.namespace, only_there=only_own_namespace)
+    owners = ownerform.read(spec.owners, ref.namespace, limits, only_there=only_own_namespace)
     reservation = identified(
         ref=ref,
         node=spec.node,
         owners=owners.named,
         rules=owners.rules,
-        resources=_resources(spec.resources, spec.slots),
+        resources=_resources(spec, limits),
         slots=spec.slots,
         starts_at=starts_at,
         expires_at=expires_at,
         policy=spec.policy,
         yields_above=_yields_above(spec),
         reusable=spec.reusable,
-        placement=_placement(spec, owners),
+        placement=_placement(spec, owners, limits),
         placed=_placed(spec),
         origin=_origin(spec.origin),
     )
@@ -123,8 +135,7 @@ def convert(document: Any, kind: type[Spec] = Spec) -> Spec:  # noqa: ANN401 - w
     try:
         return msgspec.convert(document, kind, strict=True)
     except msgspec.ValidationError as exc:
-        known = ", ".join(field.encode_name for field in msgspec.structs.fields(Spec))
-        raise from_msgspec(exc, f"the fields of a reservation are {known}") from exc
+        raise from_msgspec(exc, f"the fields of a reservation are {_FIELDS}") from exc
 
 
 def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
@@ -134,14 +145,26 @@ def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
     return str(document.get("ttl")) != "0"
 
 
-def _placement(spec: Spec, owners: Owners) -> Placement:
+def check_set(reservations: Iterable[Reservation]) -> None:
+    """Refuse a set of which too many slots have to be judged one by one.
+
+    Raises:
+        InvalidInput: at ``reservations``.
+    """
+    slots = sum(one.slots for one in reservations if is_about_neighbours(slot_pod(one)))
+    what = "slots with a placement that is about neighbours"
+    check_number(slots, "reservations", SET_SLOTS_BESIDE_EACH_OTHER, what)
+
+
+def _placement(spec: Spec, owners: Owners, limits: Limits) -> Placement:
     if spec.placement is None:
         return ANYWHERE
     if spec.node:
         remedy = "remove it, or leave the choice to Reserver: remove node"
         raise InvalidInput("placement", "stands beside node", remedy)
     try:
-        return placementform.read(spec.placement, owner.home(owners.named, owners.rules))
+        home = owner.home(owners.named, owners.rules)
+        return placementform.read(spec.placement, home, limits)
     except InvalidInput as exc:
         raise exc.under("placement") from exc
 
@@ -182,7 +205,9 @@ def _origin(text: str) -> str:
     return text
 
 
-def _resources(written: dict[str, str | int | float], slots: int) -> dict[str, int]:
+def _resources(spec: Spec, limits: Limits) -> dict[str, int]:
+    written, slots = spec.resources, spec.slots
+    check_count(written, "resources", limits.resources)
     resources = {"pods": 1}  # Each owner takes one of the node's pods, whether or not it is said.
     for name, text in written.items():
         path = f"resources.{quantity.shorten(name)}"

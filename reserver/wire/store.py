@@ -8,6 +8,7 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire import document, listform, names, specform
+from reserver.wire.limits import HOME, ITEM_BYTES, MOST_ITEMS, check_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,6 @@ class Entries:
 MOST_PROBLEMS = 100
 """So many broken entries of one key are told one by one; nobody reads more."""
 
-MOST_ITEMS = 16_384
-"""So many items one list may have; more would keep all other calls waiting while it is read."""
-
 
 def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
     """Return what one data key says; a broken entry costs no other.
@@ -68,6 +66,7 @@ def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
     try:
         if text.lstrip().startswith("["):
             return _read_list(ref, document.split_list(text))
+        check_text(text, HOME.spec_bytes)
         value = document.parse(text)
         if value is None:
             return Entries()  # What a Go program writes for a list without items.
@@ -91,6 +90,7 @@ def _read_list(ref: Ref, items: list[str]) -> Entries:
     problems = []
     for index, item in enumerate(items):
         try:
+            check_text(item, ITEM_BYTES)
             reservation = listform.read_item(document.parse(item), ref)
             if reservation.ref in reservations:
                 problem = f"pod {reservation.ref.item} stands in the list before"

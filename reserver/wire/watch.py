@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from reserver.errors import ApiError
+from reserver.wire.limits import Int32
 from reserver.wire.objects import Metadata, decode
 
 
@@ -31,7 +32,7 @@ class PartialObject(msgspec.Struct, frozen=True):
 class Status(msgspec.Struct, frozen=True):
     """The API server's Status object."""
 
-    code: int = 0
+    code: Int32 = 0
     reason: str = ""
     message: str = ""
 

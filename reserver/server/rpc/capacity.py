@@ -19,7 +19,6 @@ from reserver.reservations.reservation import Ref
 from reserver.scheduling.admit import judge_set
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
-from reserver.server.rpc.creation import MOST_IN_SET
 from reserver.server.rpc.paging import Pages
 from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import capacity_pb2 as pb
@@ -63,9 +62,7 @@ class Capacity(CapacityServiceServicer):
 
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
         """Say whether a set would be created at this instant."""
-        if not 0 < len(request.reservations) <= MOST_IN_SET:
-            problem = f"{len(request.reservations)} reservations"
-            raise InvalidInput("reservations", problem, f"send 1 to {MOST_IN_SET}")
+        grpcform.check_set(request.reservations)
         now = self._clock()
         wanted = []
         for index, spec in enumerate(request.reservations):
@@ -74,6 +71,7 @@ class Capacity(CapacityServiceServicer):
                 wanted.append(specform.read(grpcform.write(spec, now), ref, now))
             except InvalidInput as exc:
                 raise exc.under(f"reservations[{index}]") from exc
+        specform.check_set(wanted)
         lacks, judged = judge_set(wanted, self._state, now)
         shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]
         placements = [pb.WhatIfPlacement(parts=grpcform.show_parts_of(each)) for each in judged]

@@ -20,10 +20,9 @@ from reserver.server.rpc import refusal
 from reserver.server.rpc.caller import caller
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import grpcform, names
+from reserver.wire import grpcform, names, specform
 from reserver.wire.store import Entries
 
-MOST_IN_SET = 500
 MOST_REQUEST_ID = 64
 
 _REMEMBERED = 50_000
@@ -144,9 +143,7 @@ class Creation:
         begun = self._before(request)
         if begun is None:
             entries = request.reservations
-            if not 0 < len(entries) <= MOST_IN_SET:
-                problem = f"{len(entries)} reservations"
-                raise InvalidInput("reservations", problem, f"send 1 to {MOST_IN_SET}")
+            grpcform.check_set([each.spec for each in entries])
             paths = [f"reservations[{index}]." for index in range(len(entries))]
             drafts = self._drafts(request, [(each.name, each.spec) for each in entries], paths)
             begun = self._begin(request, drafts, "reservations")
@@ -223,6 +220,7 @@ class Creation:
     def _require_backing(
         self, new: Sequence[Reservation], drafts: Sequence[Draft], path: str
     ) -> list[Reservation]:
+        specform.check_set(new)
         now = self._clock()
         for each, draft in zip(new, drafts, strict=True):
             if each.starts_at is not None and each.starts_at > now:

@@ -157,7 +157,7 @@ def test_a_reservation_that_never_expires_is_not_stamped() -> None:
 
 
 def test_a_reservation_near_the_limit_of_yaml_is_still_read_after_its_stamp() -> None:
-    names = ", ".join(f"{{pod: {{name: web-{number}}}}}" for number in range(2600))
+    names = ", ".join(f"{{pod: {{name: web-{number:050}}}}}" for number in range(900))
     text = f"owners: [{names}]\nresources: {{cpu: 1}}\nnode: worker-1\n"
     text += "#" * (65_530 - len(text)) + "\n"
     before = only(SPEC, text)
