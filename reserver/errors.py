@@ -11,6 +11,8 @@ ReserverError
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 
 
@@ -90,3 +92,20 @@ class ApiError(ReserverError):
             HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR
             and self.status not in open_ended
         )
+
+
+@contextmanager
+def sparing(failed: Callable[[Exception], None]) -> Iterator[None]:
+    """Let a fault cost no more than what is judged in this block (docs/adr/0017).
+
+    A fault of the process itself goes on, and so does what ends a task.
+
+    Args:
+        failed: is told of the exception.
+    """
+    try:
+        yield
+    except (MemoryError, LeadershipLost):
+        raise
+    except Exception as exc:  # noqa: BLE001 - the one place: whatever it is, it is told
+        failed(exc)

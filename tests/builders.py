@@ -7,10 +7,13 @@ from reserver.cluster.constraints import UNCONSTRAINED, Constraints, Taint
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
+from reserver.pacer import outcome
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
 from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
+from reserver.scheduling.wake import Wake
 from reserver.wire.identity import identified
 
 NAMESPACE = "shop"
@@ -139,6 +142,12 @@ def state_of(*things: Node | Pod | Reservation, now: float = NOW) -> State:
             state.ledger.put(thing)
     state.is_complete = True
     return state
+
+
+def wake(freed: Iterable[str], state: State, now: float) -> tuple[Effect, ...]:
+    """Return what sends back those who wait when less is held on some nodes, in its order."""
+    this = Wake(tuple(freed), state, now)
+    return tuple(filter(None, map(this.judge, outcome(this.order()))))
 
 
 def held(state: State, node_name: str, resource: str = "cpu") -> int:

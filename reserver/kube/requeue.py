@@ -20,6 +20,7 @@ from cachetools import TTLCache
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
+from reserver.quarantine import quarantined
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 
 log = structlog.get_logger(__name__)
@@ -103,6 +104,11 @@ class Requeue:
         """Return how many pods are to be sent back."""
         return len(self._errands)
 
+    def is_under_way(self, pod_uid: str) -> bool:
+        """Return whether a pod is about to be sent back, and kube-scheduler has not asked since."""
+        errand = self._errands.get(pod_uid)
+        return errand is not None and errand.is_under_way
+
     def send(self, effect: Effect) -> None:
         """Have a pod sent back, however else it was to be; returns at once."""
         errand = self._errands.get(effect.pod.uid)
@@ -145,13 +151,16 @@ class Requeue:
             self._end(uid)
             return
         errand.is_begun = True
-        try:
-            await self._carrier.carry_out(errand.effect)
-        except ApiError as exc:
-            if self._errands.get(uid) is errand:
-                self._failed(errand, exc)
-        else:
-            if self._errands.get(uid) is errand:
+        failure: ApiError | None = None
+        with quarantined("effect", errand.effect.pod.name):
+            try:
+                await self._carrier.carry_out(errand.effect)
+            except ApiError as exc:
+                failure = exc
+        if self._errands.get(uid) is errand:
+            if failure is not None:
+                self._failed(errand, failure)
+            else:
                 self._end(uid)
 
     def _failed(self, errand: _Errand, error: ApiError) -> None:

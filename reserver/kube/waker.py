@@ -8,8 +8,11 @@ from collections.abc import Callable
 import structlog
 
 from reserver.kube.requeue import Requeue
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
+from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
-from reserver.scheduling.wake import wake
+from reserver.scheduling.wake import Wake
 
 log = structlog.get_logger(__name__)
 
@@ -44,13 +47,29 @@ class Waker:
             if not self._freed:
                 await self._wait()
                 continue
-            freed, self._freed = self._freed, set()
-            self._something_freed.clear()
-            effects = wake(freed, state, self._clock())
-            self.woken += len(effects)
-            for effect in effects:
-                log.debug("waking", pod=str(effect.pod.name), effect=type(effect).__name__)
-                self._requeue.send(effect)
+            pacer = Pacer()
+            with quarantined("pass", "waker"):
+                await self.look(state, pacer)
+            await pacer.rest()
+
+    async def look(self, state: State, pacer: Pacer) -> None:
+        """Wake those who fit into what was freed; what is freed meanwhile is for the next time."""
+        freed, self._freed = self._freed, set()
+        self._something_freed.clear()
+        wake = Wake(freed, state, self._clock())
+        for uid in await pacer.run(wake.order()):
+            # Who is on its way will be judged with all that is free by then.
+            if not self._requeue.is_under_way(uid):
+                with quarantined("waker", uid):
+                    self._send_back(wake.judge(uid))
+            if await pacer.give_way():
+                state.ledger.advance(self._clock())
+
+    def _send_back(self, effect: Effect | None) -> None:
+        if effect is not None:
+            log.debug("waking", pod=str(effect.pod.name), effect=type(effect).__name__)
+            self._requeue.send(effect)
+            self.woken += 1
 
     async def _wait(self) -> None:
         """Wait until something is freed, or something may have expired."""

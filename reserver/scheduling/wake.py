@@ -7,7 +7,7 @@ are woken as fit into what became free, the most important first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable
 
 import numpy as np
 
@@ -20,38 +20,78 @@ from reserver.scheduling.fit import allowed, total, wanted
 from reserver.scheduling.state import State, Waiting
 
 
-def wake(freed: Collection[str], state: State, now: float) -> tuple[Effect, ...]:
-    """Return what sends back those waiting pods that fit now on nodes where less is held.
+class Wake:
+    """What became free, and who may have it: handed out pod by pod, in the order of `order`.
 
-    Args:
-        freed: the nodes on which less is held than before.
-        state: the cluster.
-        now: unix seconds.
+    Other work may come between two pods. What becomes free meanwhile is for the next to hand out.
     """
-    state.ledger.advance(now)
-    nodes = [name for name in freed if state.snapshot.has_node(name)]
-    if not nodes or not state.waiting:
-        return ()
-    return tuple(_fitting(nodes, state))
 
+    def __init__(self, freed: Collection[str], state: State, now: float) -> None:
+        """Begin with what is free now.
 
-def _fitting(nodes: list[str], state: State) -> Iterator[Effect]:
-    snapshot = state.snapshot
-    rows = snapshot.rows(nodes)
-    may_go = _Allowed(snapshot, rows)
-    free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
-    roused = False
-    # Sorting keeps the order of arrival among equals.
-    for waiting in sorted(state.waiting.values(), key=lambda w: -w.pod.priority):
-        if seat := _seat_among(waiting.pod, nodes, state):
-            yield _send_back(waiting.pod, seat)
-            continue
-        index = _take(waiting, nodes, free, may_go)
+        Args:
+            freed: the nodes on which less is held than before.
+            state: the cluster.
+            now: unix seconds.
+        """
+        state.ledger.advance(now)
+        snapshot = state.snapshot
+        self._state = state
+        self._nodes = [name for name in freed if snapshot.has_node(name)]
+        self._freed = frozenset(self._nodes)
+        rows = snapshot.rows(self._nodes)
+        self._may_go = _Allowed(snapshot, rows)
+        self._free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
+        self._too_large: set[object] = set()
+        self._roused = False
+
+    def order(self) -> Generator[None, None, list[str]]:
+        """Return the UIDs of those who wait: the most important first, then who came first."""
+        by_priority: dict[int, list[str]] = {}
+        for uid, waiting in tuple(self._state.waiting.items()) if self._nodes else ():
+            by_priority.setdefault(waiting.pod.priority, []).append(uid)
+            yield
+        return [
+            uid for priority in sorted(by_priority, reverse=True) for uid in by_priority[priority]
+        ]
+
+    def judge(self, uid: str) -> Effect | None:
+        """Return what sends a pod back if it fits now; None if it does not, or waits no more."""
+        waiting = self._state.waiting.get(uid)
+        if waiting is None:
+            return None
+        if seat := _seat_among(waiting.pod, self._freed, self._state):
+            return _send_back(waiting.pod, seat)
+        index = self._take(waiting)
         if index is not None:
-            yield _send_back(waiting.pod, nodes[index])
-        elif not roused and (node := _preempted(waiting, nodes, free, snapshot)):
-            roused = True  # One brings all the others of its priority or less.
-            yield Rouse(waiting.pod, node)
+            return _send_back(waiting.pod, self._nodes[index])
+        snapshot = self._state.snapshot
+        if not self._roused and (node := _preempted(waiting, self._nodes, self._free, snapshot)):
+            self._roused = True  # One brings all the others of its priority or less.
+            return Rouse(waiting.pod, node)
+        return None
+
+    def _take(self, waiting: Waiting) -> int | None:
+        """Take a pod's request out of the first node that has it; return which one."""
+        pod = waiting.pod
+        asked = frozenset(pod.requests.items())
+        if asked in self._too_large:
+            return None  # What was not free before is not now: all of it only becomes less.
+        columns, amounts = wanted(pod, self._may_go.snapshot)
+        if columns.max(initial=-1) >= self._free.shape[1]:
+            return None  # Nobody offered it when this began.
+        has_room = np.all(self._free[:, columns] >= amounts, axis=1)
+        if not has_room.any():
+            self._too_large.add(asked)
+            return None
+        # A whole sample was refused: a node outside it may do as well. Otherwise kube-scheduler
+        # has refused by itself all that it did not name.
+        may_be_any = len(waiting.names) >= LEAST_SAMPLE
+        for index in np.flatnonzero(has_room & self._may_go.at(pod)):
+            if may_be_any or self._nodes[index] in waiting.names:
+                self._free[index, columns] -= amounts
+                return int(index)
+        return None
 
 
 def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:
@@ -77,30 +117,20 @@ class _Allowed:
         return known
 
 
-def _take(waiting: Waiting, nodes: list[str], free: Int64s, may_go: _Allowed) -> int | None:
-    """Take a pod's request out of the first node that has it; return which one."""
-    pod = waiting.pod
-    columns, amounts = wanted(pod, may_go.snapshot)
-    has_room = np.all(free[:, columns] >= amounts, axis=1)
-    if not has_room.any():
-        return None
-    # A whole sample was refused: a node outside it may do as well. Otherwise kube-scheduler has
-    # refused by itself all that it did not name.
-    may_be_any = len(waiting.names) >= LEAST_SAMPLE
-    for index in np.flatnonzero(has_room & may_go.at(pod)):
-        if may_be_any or nodes[index] in waiting.names:
-            free[index, columns] -= amounts
-            return int(index)
-    return None
-
-
 def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snapshot) -> str | None:
     """Return the first node where a pod fits once those are evicted that were spared before."""
+    if not waiting.spared:
+        return None
     columns, amounts = wanted(waiting.pod, snapshot)
+    width = free.shape[1]
+    if columns.max(initial=-1) >= width:
+        return None  # Nobody offered it when this began.
     for index, node in enumerate(nodes):
         victims = [snapshot.placement(uid) for uid in waiting.spared.get(node, ())]
         left = [victim.pod for victim in victims if victim and victim.node == node]
-        if left and np.all((free[index] + _freed_by(left, node, snapshot))[columns] >= amounts):
+        if left and np.all(
+            (free[index] + _freed_by(left, node, snapshot)[:width])[columns] >= amounts
+        ):
             return node
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,6 +15,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from reserver.quarantine import Place, counts
 from reserver.reservations.status import count_unbacked
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
@@ -147,5 +148,13 @@ class _StateCollector(Collector):
         yield GaugeMetricFamily(
             "reserver_waiting_pods", waiting, value=len(self._watched.state.waiting)
         )
+        quarantined = CounterMetricFamily(
+            "reserver_quarantined",
+            "Objects, entries and calls passed over because of a fault in reserver, by place.",
+            labels=("place",),
+        )
+        for place in get_args(Place):
+            quarantined.add_metric((place,), counts[place])
+        yield quarantined
         for name, documentation, value in self._watched.counters():
             yield CounterMetricFamily(name, documentation, value=value)

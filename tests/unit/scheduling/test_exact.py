@@ -17,8 +17,19 @@ from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State, Waiting
-from reserver.scheduling.wake import wake
-from tests.builders import NOW, held, name, node, parts, pod, ref, requested, reservation, state_of
+from tests.builders import (
+    NOW,
+    held,
+    name,
+    node,
+    parts,
+    pod,
+    ref,
+    requested,
+    reservation,
+    state_of,
+    wake,
+)
 
 W1 = node("worker-1", cpu="4", memory="16Gi")
 MOST_CORES = "9007199254740"

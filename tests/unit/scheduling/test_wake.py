@@ -9,8 +9,7 @@ from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
-from reserver.scheduling.wake import wake
-from tests.builders import NOW, node, pod, ref, reservation, state_of
+from tests.builders import NOW, node, pod, ref, reservation, state_of, wake
 
 NAMES = ["worker-1", "worker-2"]
 HOLDS = [reservation(f"r{n}", node=f"worker-{n}", cpu="4") for n in (1, 2)]
