@@ -16,13 +16,12 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.preempt import judge_preemption
-from reserver.scheduling.wake import wake
 from reserver.wire.extender import decode_preempt
 from reserver.wire.lease import LeaseObject
 from reserver.wire.nodes import NodeObject
 from reserver.wire.objects import decode, encode
 from reserver.wire.pods import PodObject
-from tests.builders import NOW, name, node, pod, reservation, state_of
+from tests.builders import NOW, name, node, pod, reservation, state_of, wake
 
 Written = dict[str, Any]
 
