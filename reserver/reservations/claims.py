@@ -55,6 +55,10 @@ class Claims:
         """Return whether the API server has what each of the pods took."""
         return self._unwritten.isdisjoint(pod_uids)
 
+    def count_written(self, pod_uids: Mapping[str, object]) -> int:
+        """Return of how many of the pods the API server has what they took."""
+        return len(pod_uids) - sum(uid in pod_uids for uid in self._unwritten)
+
     def written(self, pod_uid: str) -> bool:
         """Take note that the API server has what a pod took; return whether that is news."""
         is_news = pod_uid in self._unwritten

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -22,6 +22,7 @@ from reserver.reservations.claims import takes_slot
 from reserver.reservations.entry import UNSEEN, Entry, inherited, kept_turns, turns
 from reserver.reservations.past import Past
 from reserver.reservations.placement import Parts, clipped
+from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import (
     ANY_TIME,
     NOT_YET,
@@ -40,6 +41,7 @@ class Ledger(LedgerView):
         snapshot: Snapshot,
         freed: Callable[[str], None] = lambda _: None,
         settled: Callable[[Ref], None] = lambda _: None,
+        quotas: Quotas | None = None,
     ) -> None:
         """Keep a ledger.
 
@@ -47,8 +49,9 @@ class Ledger(LedgerView):
             snapshot: what is held is written into its matrix.
             freed: is told of each node on which less is held than before.
             settled: is told of each reservation whose phase may have changed.
+            quotas: what reservations of a namespace may hold together; None for anything.
         """
-        super().__init__(snapshot, freed)
+        super().__init__(snapshot, freed, quotas)
         self._settled = settled
         self.past = Past(self._register, self._claims, self._settle_all)
         self._latest = 0.0
@@ -78,6 +81,7 @@ class Ledger(LedgerView):
         if before is not None:
             inherited(entry, before)
             kept = kept_turns(entry, before)
+            self.quotas.replace(before.reservation, reservation, self._now)
             self.drop(reservation.ref)
         first = self._register.first(reservation.identity)
         if first is not None:
@@ -158,10 +162,13 @@ class Ledger(LedgerView):
         self._register.remove(entry)
         for hold in entry.holds.values():
             self._holdings.hold(hold, {})
+        self.quotas.leave(entry.reservation)
         heir = self._register.first(entry.reservation.identity)
-        if heir is not None and was_first:  # It takes its place in the row.
-            heir.stand(entry.written, turns(entry))
+        if heir is not None:
+            if was_first:  # It takes its place in the row.
+                heir.stand(entry.written, turns(entry))
             self._settle(heir)
+        self._admit(ref.namespace)
 
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
         """Record that a pod took a slot, also of a reservation that is not known (yet).
@@ -198,8 +205,7 @@ class Ledger(LedgerView):
         """Take note that the API server has what a pod claimed: nothing takes it back any more."""
         if self._claims.written(pod_uid):
             for identity in self._claims.by(pod_uid):
-                for entry in self._register.same(identity):
-                    self._settled(entry.reservation.ref)
+                self._settle_all(identity)
 
     def unclaim(self, pod_uid: str) -> None:
         """Take back what a pod claimed: its binding failed."""
@@ -236,12 +242,46 @@ class Ledger(LedgerView):
             _, _, ref, digest = heapq.heappop(self._turns)
             entry_due = self._register.get(ref)
             if entry_due is not None and entry_due.reservation.digest == digest:
-                if not entry_due.is_holding:
-                    # Starts now: after all that was written or has started before.
-                    self._latest = math.nextafter(self._latest, math.inf)
-                    for hold in entry_due.holds.values():
-                        hold.since = Written(self._latest, self._latest)
+                if not entry_due.is_holding:  # Starts now.
+                    self._stand_last(entry_due)
                 self._settle(entry_due)
+
+    def admit(self, namespace: str) -> Iterator[None]:
+        """Do all that is left to do about the quotas of a namespace, step by step.
+
+        Between the steps all is consistent, and other work may have its turn.
+        """
+        for identity in self.quotas.steps(namespace, None):
+            self._let_in(identity)
+            yield
+
+    def open(self) -> Iterator[None]:
+        """Let reservations hold: all of them are known, and who was there before; step by step."""
+        for namespace in self.quotas.open():
+            for identity in self.quotas.steps(namespace, None):
+                for entry in tuple(self._register.same(identity)):
+                    self._hold(entry)
+                yield
+
+    def _admit(self, namespace: str) -> None:
+        for identity in self.quotas.steps(namespace):
+            self._let_in(identity)
+
+    def _let_in(self, identity: str) -> None:
+        """Let a reservation hold that waited for its quotas, or does again.
+
+        It stands behind all that hold by now: they were there while it was not.
+        """
+        for entry in tuple(self._register.same(identity)):
+            if self._is_active(entry) and not entry.is_holding:
+                self._stand_last(entry)
+            self._hold(entry)
+
+    def _stand_last(self, entry: Entry) -> None:
+        """Let an entry stand behind all that was written or has started before."""
+        self._latest = math.nextafter(self._latest, math.inf)
+        for hold in entry.holds.values():
+            hold.since = Written(self._latest, self._latest)
 
     def _settle_all(self, identity: str) -> None:
         for entry in self._register.same(identity):
@@ -254,7 +294,14 @@ class Ledger(LedgerView):
                 heapq.heappush(self._turns, turn)
 
     def _settle(self, entry: Entry) -> None:
-        """Make the entry hold what its phase and its claims leave of it."""
+        """Make the entry hold what its phase, its claims and the quotas leave of it."""
+        reservation = entry.reservation
+        self.quotas.charge(reservation, self._unclaimed(entry), self._now)
+        self._hold(entry)
+        self._admit(reservation.ref.namespace)
+
+    def _hold(self, entry: Entry) -> None:
+        """Make the entry hold what it may."""
         reservation = entry.reservation
         self._settled(reservation.ref)
         is_holding = self._is_active(entry) and self._register.is_first(entry)
@@ -263,3 +310,12 @@ class Ledger(LedgerView):
             slots = left.get(node, 0)
             amounts = {name: amount * slots for name, amount in reservation.resources.items()}
             self._holdings.hold(hold, amounts if slots else {})
+
+    def _unclaimed(self, entry: Entry) -> int:
+        """Return how many slots count in the quotas: what may come back is not free yet."""
+        reservation = entry.reservation
+        if reservation.expires_at is not None and self._now >= reservation.expires_at:
+            return 0
+        if reservation.reusable:
+            return reservation.slots
+        return max(0, reservation.slots - self._claims.count_written(entry.claimants))

@@ -102,6 +102,8 @@ class Reservation:
             where the reservation names its node. Not part of what the reservation says.
         origin: the place under which claims are recorded, where that is not `ref`: it was written
             there before it was moved here, or the place alone does not tell it from another one.
+        created_at: when its object was created, unix seconds; 0 where nothing tells, as of a key of
+            a ConfigMap. Not part of what it says.
     """
 
     ref: Ref
@@ -119,6 +121,7 @@ class Reservation:
     placement: Placement = ANYWHERE
     placed: Parts = ()
     origin: str = ""
+    created_at: float = 0.0
 
     @property
     def parts(self) -> Parts:

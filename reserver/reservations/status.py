@@ -31,6 +31,7 @@ class Status(NamedTuple):
         claims: who took slots of it for good (`Ledger.recorded`).
         landed: where, of what holds on several nodes (`Ledger.landed`).
         is_homeless: it is Pending for want of a place.
+        exceeds_quota: it is Pending because of the quotas of its namespace.
     """
 
     phase: Phase
@@ -39,6 +40,7 @@ class Status(NamedTuple):
     claims: Mapping[str, int] = MappingProxyType({})
     landed: Mapping[str, str] = MappingProxyType({})
     is_homeless: bool = False
+    exceeds_quota: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,11 @@ class Shortages:
         """
         # What the ledger does not know cannot be in force.
         phase = ledger.phase(reservation.ref) or Phase.PENDING
-        verdict = self._judge(phase, reservation, ledger)
         ref = reservation.ref
+        if excess := ledger.excess(ref):
+            verdict = Status(phase, is_backed=False, message=excess, exceeds_quota=True)
+        else:
+            verdict = self._judge(phase, reservation, ledger)
         return verdict._replace(claims=ledger.recorded(ref), landed=ledger.landed(ref))
 
     def _judge(self, phase: Phase, reservation: Reservation, ledger: LedgerView) -> Status:

@@ -10,6 +10,7 @@ from reserver.reservations.claims import Claims
 from reserver.reservations.entry import UNSEEN, Entry
 from reserver.reservations.holdings import Hold, Holdings
 from reserver.reservations.placement import Parts
+from reserver.reservations.quotas import Quotas
 from reserver.reservations.register import Register
 from reserver.reservations.reservation import Phase, Policy, Ref, Reservation
 
@@ -19,8 +20,11 @@ OVER = (Phase.CLAIMED, Phase.EXPIRED)
 class LedgerView:
     """What is held where, for whom, at this instant, to look at (`ledger.Ledger` changes it)."""
 
-    def __init__(self, snapshot: Snapshot, freed: Callable[[str], None]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, freed: Callable[[str], None], quotas: Quotas | None = None
+    ) -> None:
         """Begin with nothing held; `freed` is told of each node on which less is held."""
+        self.quotas = quotas or Quotas()
         self._snapshot = snapshot
         self._holdings = Holdings(snapshot, freed)
         self._register = Register()
@@ -50,6 +54,13 @@ class LedgerView:
         """Return why a reservation has no place; empty while that is not known."""
         entry = self._register.get(ref)
         return entry.obstacle if entry else ""
+
+    def excess(self, ref: Ref) -> str:
+        """Return why the quotas of its namespace keep a reservation from holding; empty if not."""
+        entry = self._register.get(ref)
+        if entry is None or self._phase(entry) is not Phase.PENDING:
+            return ""
+        return self.quotas.why(entry.reservation)
 
     def recorded_place(self, ref: Ref) -> Parts:
         """Return what is written of where a reservation is placed."""
@@ -182,6 +193,8 @@ class LedgerView:
         phase = entry.reservation.phase(len(entry.claimants), self._now)
         if phase is not Phase.ACTIVE:
             return phase
+        if not self.quotas.admits(entry.reservation.identity):
+            return Phase.PENDING
         if entry.reservation.node:
             is_there = self._snapshot.has_node(entry.reservation.node)
             return Phase.ACTIVE if is_there else Phase.FAILED
@@ -189,7 +202,8 @@ class LedgerView:
 
     def _is_active(self, entry: Entry) -> bool:
         """Return whether it holds wherever it has a place."""
-        return entry.reservation.phase(len(entry.claimants), self._now) is Phase.ACTIVE
+        is_active = entry.reservation.phase(len(entry.claimants), self._now) is Phase.ACTIVE
+        return is_active and self.quotas.admits(entry.reservation.identity)
 
     def is_over(self, ref: Ref) -> bool:
         """Return whether a reservation has expired, or was claimed for good."""

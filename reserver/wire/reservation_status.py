@@ -8,7 +8,7 @@ from reserver.reservations.reservation import Phase, Reservation
 from reserver.reservations.status import Status
 from reserver.wire.placementform import PartObject
 from reserver.wire.reservation import Claim, Condition, ReservationStatus
-from reserver.wire.status import INVALID
+from reserver.wire.status import INVALID, QUOTA_EXCEEDED
 from reserver.wire.store import Problem
 from reserver.wire.times import show_moment
 
@@ -86,6 +86,8 @@ def valid(
     reason = "RoomHeld" if status.is_backed else _REASONS[status.phase]
     if status.is_homeless:
         reason = "NotPlaced"
+    if status.exceeds_quota:
+        reason = QUOTA_EXCEEDED
     placements = [PartObject(*part) for part in reservation.parts]
     expires_at = reservation.expires_at
     return ReservationStatus(
@@ -107,6 +109,11 @@ def _merged(claim: Claim, told: Claim | None) -> Claim:
     if told is None:
         return claim
     return Claim(claim.pod or told.pod, claim.uid, claim.node or told.node, told.at)
+
+
+def was_admitted(said: ReservationStatus) -> bool:
+    """Return whether a status says that the quotas of its namespace let a Reservation hold."""
+    return said.phase != INVALID and all(c.reason != QUOTA_EXCEEDED for c in said.conditions)
 
 
 def is_newly_unbacked(before: ReservationStatus | None, after: ReservationStatus) -> bool:

@@ -16,6 +16,8 @@ from reserver.wire.store import Entries
 INVALID = "Invalid"
 """The phase of an entry that is not enforced because it cannot be."""
 
+QUOTA_EXCEEDED = "QuotaExceeded"
+"""The reason of what holds nothing because of the quotas of its namespace."""
 
 MOST_CLAIMS = 1000
 """So many claims of one reservation are recorded."""
@@ -26,7 +28,8 @@ class EntryStatus(msgspec.Struct):
 
     `claims` are the UIDs of the pods that took a slot for good, each with a resourceVersion at
     which it had it: the next start would not know of one that is deleted (`ledger.past.recall`).
-    `landed` says where, if the reservation is on several nodes.
+    `landed` says where, if the reservation is on several nodes. `reason` is `QUOTA_EXCEEDED`, or
+    there is none.
     """
 
     phase: str
@@ -35,6 +38,7 @@ class EntryStatus(msgspec.Struct):
     message: str = ""
     claims: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     landed: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    reason: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def show(entries: Entries, status: Callable[[Reservation], Status]) -> str:
@@ -94,6 +98,13 @@ def records_claims(text: str) -> bool:
     return '"claims":{' in text
 
 
+def admitted_items(text: str) -> Iterator[tuple[str, str]]:
+    """Yield item and digest of each entry of a key that the quotas of its namespace let hold."""
+    for item, entry in _read(text):
+        if entry.phase != INVALID and entry.reason != QUOTA_EXCEEDED:
+            yield item, entry.digest
+
+
 def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
     """Yield item and status of each entry of a key that says who took slots of it."""
     if not records_claims(text):
@@ -113,6 +124,7 @@ def _entry(reservation: Reservation, status: Status) -> EntryStatus:
         status.message,
         claims,
         landed or msgspec.UNSET,
+        QUOTA_EXCEEDED if status.exceeds_quota else msgspec.UNSET,
     )
 
 

@@ -1,0 +1,161 @@
+"""What the reservations of a namespace may hold together, in the words of ResourceQuota.
+
+What is counted has the names of ``spec.hard``: ``reservations``, and ``held.RESOURCE`` in
+millicores of cpu and base units of all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reserver.cluster import quantity
+from reserver.cluster.constraints import Constraints
+from reserver.reservations.reservation import Reservation
+
+RESERVATIONS = "reservations"
+"""Counts reservations."""
+
+HELD = "held."
+"""Before the name of a resource: counts what is held of it."""
+
+HELD_ELSE = "held.*"
+"""Limits each resource that has no limit of its own."""
+
+_HOSTNAME = "kubernetes.io/hostname"
+_MOST_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """Limits of a namespace.
+
+    Attributes:
+        name: what messages call it.
+        hard: the most of what is counted, by its name.
+        max_ttl: how long a reservation may live, in seconds; None for any time.
+        allows_node_names: reservations may name nodes.
+        allows_firm_holds: reservations need not be preemptible.
+    """
+
+    name: str
+    hard: Mapping[str, int]
+    max_ttl: float | None = None
+    allows_node_names: bool = True
+    allows_firm_holds: bool = True
+
+    def limit(self, counted: str) -> int | None:
+        """Return the most of what is counted; None if it is not limited."""
+        limit = self.hard.get(counted)
+        if limit is None and counted.startswith(HELD):
+            return self.hard.get(HELD_ELSE)
+        return limit
+
+
+def usage(reservation: Reservation, slots: int) -> dict[str, int]:
+    """Return what so many slots of a reservation count for."""
+    held = {f"{HELD}{name}": each * slots for name, each in reservation.resources.items()}
+    return {RESERVATIONS: 1} | held
+
+
+def show_amount(counted: str, amount: int) -> str:
+    """Return an amount of what is counted as a person writes it."""
+    return quantity.show(counted.removeprefix(HELD), amount)
+
+
+def exceeded(quotas: Iterable[Quota], asked: Mapping[str, int], used: Mapping[str, int]) -> str:
+    """Return which quota is exceeded, and by what, as ResourceQuota says it; empty if none is.
+
+    The words are those of apiserver's plugin/pkg/admission/resourcequota/controller.go.
+
+    Args:
+        quotas: all of them have to be met.
+        asked: what is asked for.
+        used: what is used besides.
+    """
+    for quota in quotas:
+        over = sorted(
+            (counted, limit)
+            for counted, amount in asked.items()
+            if (limit := quota.limit(counted)) is not None and used.get(counted, 0) + amount > limit
+        )
+        if over:
+            requested = _listed((counted, asked[counted]) for counted, _ in over[:_MOST_NAMED])
+            taken = _listed((counted, used.get(counted, 0)) for counted, _ in over[:_MOST_NAMED])
+            limited = _listed(over[:_MOST_NAMED])
+            return (
+                f"exceeded quota: {quota.name}, requested: {requested}, used: {taken}, "
+                f"limited: {limited}"
+            )
+    return ""
+
+
+def forbidden(quotas: Sequence[Quota], reservation: Reservation, since: float) -> str:
+    """Return why some quota does not let a reservation hold, whatever else holds.
+
+    Args:
+        quotas: all of them have to be met.
+        reservation: what is written.
+        since: when it was, unix seconds.
+    """
+    for quota in quotas:
+        for judge in _RULES:
+            if why := judge(quota, reservation, since):
+                return f"exceeded quota: {quota.name}, {why}"
+    return ""
+
+
+def names_node(reservation: Reservation) -> bool:
+    """Return whether a reservation says on which node it is to be, by whatever field."""
+    return bool(reservation.node) or _is_about_names(reservation.placement.constraints)
+
+
+def _is_about_names(constraints: Constraints) -> bool:
+    terms = constraints.node_terms or ()
+    selectors = (constraints.node_selector, *(term.labels for term in terms))
+    return any(term.fields.requirements for term in terms) or any(
+        requirement.key == _HOSTNAME
+        for selector in selectors
+        for requirement in selector.requirements
+    )
+
+
+def _lives_too_long(quota: Quota, reservation: Reservation, since: float) -> str:
+    if quota.max_ttl is None:
+        return ""
+    limited = f"limited: maxTTL={_duration(quota.max_ttl)}; let it expire sooner"
+    if reservation.expires_at is None:
+        return f"requested: a reservation that never expires, {limited}"
+    lives = reservation.expires_at - since
+    return f"requested: ttl={_duration(lives)}, {limited}" if lives > quota.max_ttl else ""
+
+
+def _names_node(quota: Quota, reservation: Reservation, _: float) -> str:
+    if quota.allows_node_names or not names_node(reservation):
+        return ""
+    return "limited: nodeNames=Forbidden; name no node, and Reserver chooses one"
+
+
+def _is_firm(quota: Quota, reservation: Reservation, _: float) -> str:
+    if quota.allows_firm_holds or reservation.yields_above is not None:
+        return ""
+    return "limited: firmHolds=Forbidden; write preemptible: true"
+
+
+_RULES: tuple[Callable[[Quota, Reservation, float], str], ...] = (
+    _lives_too_long,
+    _names_node,
+    _is_firm,
+)
+
+
+def _listed(amounts: Iterable[tuple[str, int]]) -> str:
+    return ",".join(f"{counted}={show_amount(counted, amount)}" for counted, amount in amounts)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as ``ttl`` takes it, to the second."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
+    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"

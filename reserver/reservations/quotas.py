@@ -1,0 +1,186 @@
+"""Which reservations the quotas of their namespaces let hold: one account for each namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, islice
+
+from reserver.reservations.quota import Quota, exceeded, forbidden, usage
+from reserver.reservations.quota_account import Account, Share, Turn
+from reserver.reservations.reservation import Reservation
+
+AT_ONCE = 16
+"""So many reservations are let in when one changes; for the others `changed` is told."""
+
+
+class Quotas:
+    """Which reservations the quotas of their namespaces let hold.
+
+    A reservation counts in the namespace where it is written. One that is written in several
+    (docs/adr/0009) may hold if one of them lets it.
+    """
+
+    def __init__(
+        self,
+        default: Quota | None = None,
+        home: str = "",
+        changed: Callable[[str], None] = lambda _: None,
+        *,
+        is_open: bool = True,
+    ) -> None:
+        """Begin without reservations.
+
+        Args:
+            default: of namespaces that have no quota; None for none.
+            home: the namespace to which the default does not apply.
+            changed: is told of each namespace whose quotas may be used otherwise than before, or in
+                which there is more to do.
+            is_open: reservations are admitted; else from `open` on.
+        """
+        self._default = default
+        self._home = home
+        self._is_open = is_open
+        self.changed = changed
+        self._accounts: dict[str, Account] = {}
+        self._limits: dict[str, tuple[Quota, ...]] = {}
+        self._admitting: dict[str, int] = {}
+        self._numbers = count()
+
+    def of(self, namespace: str) -> Sequence[Quota]:
+        """Return the quotas of a namespace: its own, or else the default."""
+        own = self._limits.get(namespace)
+        if own or self._default is None or namespace == self._home:
+            return own or ()
+        return (self._default,)
+
+    def used(self, namespace: str) -> Mapping[str, int]:
+        """Return what is used of the quotas of a namespace."""
+        account = self._accounts.get(namespace)
+        return account.used if account else {}
+
+    def limit(self, namespace: str, quotas: Sequence[Quota]) -> None:
+        """Take the quotas that are written in a namespace; what follows is done step by step."""
+        if quotas:
+            self._limits[namespace] = tuple(quotas)
+        else:
+            self._limits.pop(namespace, None)
+        account = self._accounts.get(namespace)
+        if account is not None:
+            account.limit(self.of(namespace))
+        self.changed(namespace)
+
+    def open(self) -> tuple[str, ...]:
+        """Admit reservations from now on; return the namespaces in which there are some."""
+        self._is_open = True
+        for account in self._accounts.values():
+            account.is_open = True
+        return tuple(self._accounts)
+
+    def admits(self, identity: str) -> bool:
+        """Return whether a reservation may hold."""
+        return identity in self._admitting
+
+    def why(self, reservation: Reservation) -> str:
+        """Return why a reservation may not hold; empty where it may."""
+        account = self._accounts.get(reservation.ref.namespace)
+        share = account.shares.get(reservation.identity) if account else None
+        if share is None or self.admits(reservation.identity):
+            return ""
+        return share.why or "reservations are being counted"
+
+    def charge(self, reservation: Reservation, slots: int, now: float) -> None:
+        """Take note of how many slots of a reservation are left to claim; 0 if it is over."""
+        account = self._account(reservation.ref.namespace)
+        share = account.shares.get(reservation.identity)
+        if share is not None:
+            share.refs.add(reservation.ref)
+            account.update(reservation.identity, slots)
+        elif slots:
+            self._enter(account, reservation, slots, reservation.created_at or now, now)
+        self.changed(reservation.ref.namespace)
+
+    def leave(self, reservation: Reservation) -> None:
+        """Take note that a reservation is not written at its place any more."""
+        namespace = reservation.ref.namespace
+        self._account(namespace).leave(reservation.identity, reservation.ref)
+        self.changed(namespace)
+
+    def replace(self, before: Reservation, after: Reservation, now: float) -> None:
+        """Take note that a reservation is about to be written in another one's place.
+
+        If it asks for no more it has the turn of that one, else one behind all that wait.
+        """
+        account = self._account(after.ref.namespace)
+        if not account.replace(before.identity, after):
+            account.leave(before.identity, before.ref)
+            if after.identity not in account.shares:
+                self._enter(account, after, after.slots, max(now, after.created_at), now)
+
+    def recall(self, reservation: Reservation) -> None:
+        """Take note that it is written of a reservation that it was let in before.
+
+        From `open` on nobody is in any doubt of that, and this has no effect.
+        """
+        account = self._accounts.get(reservation.ref.namespace)
+        if account is not None and not account.is_open and reservation.identity in account.shares:
+            account.put_first(reservation.identity)
+
+    def steps(self, namespace: str, most: int | None = AT_ONCE) -> Iterator[str]:
+        """Do what is left to do in a namespace.
+
+        Args:
+            namespace: whose quotas.
+            most: so many steps, and `changed` is told if there is more to do; None for all.
+
+        Yields:
+            For each step the identity of a reservation that may hold from now on, or not any more,
+            or may not for another reason; empty where none was found.
+        """
+        account = self._accounts.get(namespace)
+        if account is None:
+            return
+        taken = 0
+        for identity in islice(account.steps(), most):
+            taken += 1
+            yield identity
+        if not account.shares:
+            self._accounts.pop(namespace, None)
+        elif taken == most:
+            self.changed(namespace)
+
+    def trial(
+        self, reservations: Sequence[Reservation], now: float, instead: Reservation | None = None
+    ) -> str:
+        """Return why some reservations could not all hold at once; empty if they could.
+
+        Args:
+            reservations: what would be written, all of it in one namespace.
+            now: unix seconds.
+            instead: what one of them would be written in place of.
+        """
+        namespace = reservations[0].ref.namespace
+        quotas = self.of(namespace)
+        asked: dict[str, int] = {}
+        for each in reservations:
+            if why := forbidden(quotas, each, each.created_at or now):
+                return why
+            for counted, amount in usage(each, each.slots).items():
+                asked[counted] = asked.get(counted, 0) + amount
+        account = self._accounts.get(namespace)
+        if account is None:
+            return exceeded(quotas, asked, {})
+        return account.trial(asked, instead.identity if instead else "")
+
+    def _enter(
+        self, account: Account, reservation: Reservation, slots: int, at: float, now: float
+    ) -> None:
+        turn = Turn(is_new=True, at=at, number=next(self._numbers))
+        since = reservation.created_at or now
+        account.enter(Share(reservation, usage(reservation, slots), turn, since, {reservation.ref}))
+
+    def _account(self, namespace: str) -> Account:
+        account = self._accounts.get(namespace)
+        if account is None:
+            account = Account(self._admitting, self.of(namespace), is_open=self._is_open)
+            self._accounts[namespace] = account
+        return account
