@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from kubernetes.client import AuthorizationV1Api, RbacAuthorizationV1Api
+from kubernetes.client import AuthorizationV1Api, CustomObjectsApi, RbacAuthorizationV1Api
+from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import Corner
+from tests.e2e.cluster import OBJECTS, Corner
 
 pytestmark = pytest.mark.controlplane
 
 ROOT = Path(__file__).parents[2] / "scheduler-config"
+POLICY = ROOT.parent / "examples/admission-policy.yaml"
 COMPONENTS = sorted(path.parent for path in ROOT.glob("components/*/kustomization.yaml"))
 
 
@@ -83,3 +87,75 @@ def test_who_may_edit_may_reserve_only_where_that_is_wanted(
     assert not may("edit", "create", "reserver-system")
     apply(ROOT / "core")
     wait_for(lambda: not may("edit", "create") and not may("admin", "create"), "no more")
+
+
+@pytest.mark.parametrize("name", ["base", "standby"])
+def test_the_namespace_takes_their_pods(corner: Corner, name: str) -> None:
+    """As restricted as the shipped namespace says that its pods are."""
+    namespace = yaml.safe_load((ROOT / "core/namespace.yaml").read_text())
+    corner.api.patch_namespace(
+        corner.name, {"metadata": {"labels": namespace["metadata"]["labels"]}}
+    )
+    with suppress(ApiException):
+        corner.api.create_namespaced_service_account(
+            corner.name, {"metadata": {"name": "reserver"}}
+        )
+    (deployment,) = yaml.safe_load_all((ROOT / name / "deployment.yaml").read_text())
+    template = deployment["spec"]["template"]
+    pod = {"metadata": {**template["metadata"], "name": name}, "spec": template["spec"]}
+    assert corner.api.create_namespaced_pod(corner.name, pod, dry_run="All")
+    pod["spec"]["hostNetwork"] = True
+    with pytest.raises(ApiException, match="violates PodSecurity"):
+        corner.api.create_namespaced_pod(corner.name, pod, dry_run="All")
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "names a node": ({"node": "worker-1"}, "spec.node names worker-1"),
+    "is firm": ({"preemptible": False}, "the hold is firm"),
+    "lasts a day by default": ({"ttl": None}, "longer than 14400s"),
+    "lasts for ever": ({"ttl": "0"}, "longer than 14400s"),
+    "lasts for ever, as a number": ({"ttl": 0}, "longer than 14400s"),
+    "lasts too long": ({"ttl": "4h1s"}, "longer than 14400s"),
+    "ends too late": ({"ttl": None, "expiresAt": "2999-01-01T00:00:00Z"}, "longer than 14400s"),
+}
+
+
+def test_the_sample_policy_refuses_tenants_what_it_says(
+    corner: Corner, control_plane: ControlPlane
+) -> None:
+    modest: dict[str, Any] = {
+        "owners": [{"pod": {"name": "web-0"}}],
+        "resources": {"cpu": "1"},
+        "preemptible": True,
+        "ttl": "4h",
+    }
+    objects: Any = CustomObjectsApi(corner.api.api_client)
+    where = (*OBJECTS, corner.name, "reservations")
+
+    def refusal(name: str, change: dict[str, Any]) -> str:
+        """Return why a new one is refused, or for "modest" the edit of one; empty if it is not."""
+        spec = {key: value for key, value in (modest | change).items() if value is not None}
+        try:
+            if name == "modest":
+                objects.patch_namespaced_custom_object(*where, name, {"spec": change})
+            else:
+                corner.write_object(name, spec)
+        except ApiException as error:
+            return str(error.body)
+        return ""
+
+    corner.write_object("before", {**modest, "ttl": "5h"})
+    kubectl(control_plane.kubeconfig, "apply", "-f", str(POLICY))
+    try:
+        wait_for(lambda: refusal("probe", {"node": "worker-1"}), "the policy is in force")
+        corner.write_object("modest", modest)
+        soon = (datetime.now(UTC) + timedelta(hours=3)).isoformat()
+        assert not refusal("ends", {"ttl": None, "expiresAt": soon})
+        for change, words in REFUSED.values():
+            assert words in refusal("new", change)
+            assert words in refusal("modest", change)  # Nor by an edit, afterwards.
+        labelled = {"metadata": {"labels": {"what-was-there": "may-be-labelled"}}}
+        objects.patch_namespaced_custom_object(*where, "before", labelled)
+        corner.write_object(corner.name, {**modest, "node": "worker-1"}, "reserver-system")
+    finally:
+        kubectl(control_plane.kubeconfig, "delete", "-f", str(POLICY))

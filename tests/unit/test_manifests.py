@@ -104,3 +104,41 @@ def test_by_default_only_who_may_view_is_given_rights_and_only_to_read() -> None
             assert {verb for rule in role["rules"] for verb in rule["verbs"]} == READ
         else:
             assert not added_to
+
+
+@pytest.mark.parametrize(("name", "open_to_all"), [("base", set()), ("standby", {"extender"})])
+def test_each_port_that_is_reached_from_elsewhere_says_from_where(
+    name: str, open_to_all: set[str]
+) -> None:
+    """But for the extender's: kube-scheduler is on the host's network, which has no labels."""
+    (policy,) = documents(f"{name}/network-policy.yaml")
+    (deployment,) = documents(f"{name}/deployment.yaml")
+    template = deployment["spec"]["template"]
+    assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    selected = policy["spec"]["podSelector"]["matchLabels"]
+    assert selected.items() <= template["metadata"]["labels"].items()
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    rules = {rule["ports"][0]["port"]: rule for rule in policy["spec"]["ingress"]}
+    assert {port for port, rule in rules.items() if not rule.get("from")} == open_to_all
+    containers = template["spec"]["containers"] + template["spec"].get("initContainers", [])
+    there = {port["name"] for each in containers for port in each.get("ports", ())}
+    on_loopback = {"grpc"} if name == "base" else set()
+    assert rules.keys() == there - on_loopback
+    (way_out,) = policy["spec"]["egress"]
+    assert {each["port"] for each in way_out["ports"]} == {443, 6443}
+
+
+@pytest.mark.parametrize("name", ["base", "standby"])
+def test_no_container_may_more_than_it_needs(name: str) -> None:
+    (deployment,) = documents(f"{name}/deployment.yaml")
+    spec = deployment["spec"]["template"]["spec"]
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
+    assert spec["securityContext"]["runAsNonRoot"]
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in spec["containers"] + spec.get("initContainers", []):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"]["requests"].keys() == {"cpu", "memory"}
