@@ -32,6 +32,13 @@ from reserver.reservations.reservation import (
 )
 from reserver.reservations.view import OVER, LedgerView
 
+_SPARE_TURNS = 1_000
+_TURNS_PER_ENTRY = 4
+"""So many moments to come are kept at most, twice as many as there can be."""
+
+_Turn = tuple[float, int, Ref, str]
+"""A moment in unix seconds, the order of entries, and whose it is: place and digest."""
+
 
 class Ledger(LedgerView):
     """What is held where, for whom, at this instant."""
@@ -55,7 +62,7 @@ class Ledger(LedgerView):
         self._settled = settled
         self.past = Past(self._register, self._claims, self._settle_all)
         self._latest = 0.0
-        self._turns: list[tuple[float, int, Ref, str]] = []
+        self._turns: list[_Turn] = []
         self._sequence = count()
 
     def put(self, reservation: Reservation, written: Written = ANY_TIME) -> None:
@@ -89,7 +96,7 @@ class Ledger(LedgerView):
         else:
             entry.stand(written, kept)
         self._register.add(entry)
-        self._expect_turns(reservation)
+        self._expect_turns(entry)
         self._settle_all(reservation.identity)
 
     def _put_again(self, entry: Entry, again: Reservation, written: Written) -> None:
@@ -233,9 +240,8 @@ class Ledger(LedgerView):
         """
         if now < self._now:
             self._now = now
-            self._turns.clear()
+            self._expect_all_turns()
             for entry in self._register:
-                self._expect_turns(entry.reservation)
                 self._settle(entry)
         self._now = now
         while self._turns and self._turns[0][0] <= now:
@@ -287,11 +293,23 @@ class Ledger(LedgerView):
         for entry in self._register.same(identity):
             self._settle(entry)
 
-    def _expect_turns(self, reservation: Reservation) -> None:
+    def _expect_turns(self, entry: Entry) -> None:
+        for turn in self._turns_of(entry):
+            heapq.heappush(self._turns, turn)
+        # Those of what was edited or removed stay until their moment, or there are too many.
+        if len(self._turns) > _SPARE_TURNS + _TURNS_PER_ENTRY * len(self._register):
+            self._expect_all_turns()
+
+    def _expect_all_turns(self) -> None:
+        self._turns = [turn for entry in self._register for turn in self._turns_of(entry)]
+        heapq.heapify(self._turns)
+
+    def _turns_of(self, entry: Entry) -> Iterator[_Turn]:
+        """Yield the moments to come at which an entry starts and ends."""
+        reservation = entry.reservation
         for at in (reservation.starts_at, reservation.expires_at):
             if at is not None and at > self._now:
-                turn = (at, next(self._sequence), reservation.ref, reservation.digest)
-                heapq.heappush(self._turns, turn)
+                yield (at, entry.order, reservation.ref, reservation.digest)
 
     def _settle(self, entry: Entry) -> None:
         """Make the entry hold what its phase, its claims and the quotas leave of it."""

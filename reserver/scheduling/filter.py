@@ -27,10 +27,7 @@ from reserver.scheduling.fit import (
 )
 from reserver.scheduling.state import State
 from reserver.scheduling.undecided import FORGETTING_S
-
-LEAST_SAMPLE = 100
-"""kube-scheduler looks for at least so many nodes before it stops: minFeasibleNodesToFind in
-pkg/scheduler/schedule_one.go."""
+from reserver.scheduling.waiting import LEAST_SAMPLE
 
 ANSWER_LIMIT = LEAST_SAMPLE
 """How many nodes are enough: answering more costs throughput and places no better."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from reserver.cluster.node import Node
@@ -19,6 +19,7 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.nominations import Nominations
 from reserver.scheduling.undecided import Undecided
+from reserver.scheduling.waiting import Waiting, offered, remembered
 
 
 @dataclass(slots=True)
@@ -34,21 +35,6 @@ class Assumption:
     pod: Pod
     node: str
     is_written: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A pod that was refused because of what is held for others, or because its seat was missing.
-
-    Attributes:
-        pod: the pod as kube-scheduler sent it, or as the watch has shown it since.
-        names: the nodes that kube-scheduler would have taken.
-        spared: the nodes on which it would have evicted pods, with their UIDs.
-    """
-
-    pod: Pod
-    names: frozenset[str]
-    spared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class State:
@@ -160,13 +146,13 @@ class State:
         self._displace(pod.uid)
         self.ledger.pod_gone(pod.uid)
 
-    def judged(self, pod: Pod, names: Iterable[str], *, waits: bool) -> None:
+    def judged(self, pod: Pod, names: Sequence[str], *, waits: bool) -> None:
         """Take note of whether a pod waits for what is held, after a Filter call with `names`.
 
         kube-scheduler may ask for a pod that is gone already; only those that the watch shows wait.
         """
         if waits and self._is_pending(pod):
-            self.waiting[pod.uid] = Waiting(pod, frozenset(names))
+            self.waiting[pod.uid] = Waiting(pod, offered(names, self._node_name))
         else:
             self.waiting.pop(pod.uid, None)
         known = self._pods.get(pod.name)
@@ -186,8 +172,9 @@ class State:
             self.nominations.expect(pod, nodes)
         if spared:
             refused = self.waiting.get(pod.uid)
-            names = refused.names if refused else frozenset[str]()
-            self.waiting[pod.uid] = Waiting(pod, names, spared)
+            names = refused.names if refused else ()
+            kept, is_more = remembered(spared, self._pod_uid)
+            self.waiting[pod.uid] = Waiting(pod, names, kept, is_more)
 
     def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
         """Count a pod as bound, and its slots as claimed, before the API server is asked.
@@ -262,6 +249,16 @@ class State:
         """Tell of the reservations on a node that has come or gone."""
         for reservation in tuple(self.ledger.holding_on(node)):
             self._settled(reservation.ref)
+
+    def _node_name(self, name: str) -> str:
+        """Return a node's name as it is kept anyway."""
+        node = self._nodes.get(name)
+        return node.name if node else name
+
+    def _pod_uid(self, uid: str) -> str:
+        """Return a pod's UID as it is kept anyway."""
+        placement = self.snapshot.placement(uid)
+        return placement.pod.uid if placement else uid
 
     def _is_pending(self, pod: Pod) -> bool:
         known = self._pods.get(pod.name)

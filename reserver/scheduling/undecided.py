@@ -35,7 +35,10 @@ class Undecided:
 
     def failed(self, node: str, now: float) -> None:
         """Take note that a binding was refused or has failed at `now` (unix seconds)."""
+        self._failed_at.pop(node, None)
         self._failed_at[node] = now
+        while abs(now - next(iter(self._failed_at.values()))) >= FORGETTING_S:
+            del self._failed_at[next(iter(self._failed_at))]
 
     def drop(self, node: str) -> None:
         """Forget a node."""

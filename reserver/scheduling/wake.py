@@ -15,9 +15,9 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot, clamped
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
-from reserver.scheduling.filter import LEAST_SAMPLE
 from reserver.scheduling.fit import allowed, total, wanted
-from reserver.scheduling.state import State, Waiting
+from reserver.scheduling.state import State
+from reserver.scheduling.waiting import Waiting
 
 
 class Wake:
@@ -84,11 +84,8 @@ class Wake:
         if not has_room.any():
             self._too_large.add(asked)
             return None
-        # A whole sample was refused: a node outside it may do as well. Otherwise kube-scheduler
-        # has refused by itself all that it did not name.
-        may_be_any = len(waiting.names) >= LEAST_SAMPLE
         for index in np.flatnonzero(has_room & self._may_go.at(pod)):
-            if may_be_any or self._nodes[index] in waiting.names:
+            if waiting.may_take(self._nodes[index]):
                 self._free[index, columns] -= amounts
                 return int(index)
         return None
@@ -119,13 +116,20 @@ class _Allowed:
 
 def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snapshot) -> str | None:
     """Return the first node where a pod fits once those are evicted that were spared before."""
-    if not waiting.spared:
+    if not (waiting.spared or waiting.spared_more):
         return None
     columns, amounts = wanted(waiting.pod, snapshot)
     width = free.shape[1]
     if columns.max(initial=-1) >= width:
         return None  # Nobody offered it when this began.
     for index, node in enumerate(nodes):
+        if waiting.spared_more and node not in waiting.spared:
+            row = snapshot.row(node)  # Perhaps all that are there may be evicted.
+            if row is not None and np.all(
+                (snapshot.allocatable[row] - snapshot.held[row])[columns] >= amounts
+            ):
+                return node
+            continue
         victims = [snapshot.placement(uid) for uid in waiting.spared.get(node, ())]
         left = [victim.pod for victim in victims if victim and victim.node == node]
         if left and np.all(

@@ -350,3 +350,47 @@ def test_advancing_costs_nothing_while_nothing_is_due(
         ledger.advance(now)
     assert len(settled) == count
     assert held(ledger) == 0
+
+
+def test_moments_that_will_not_come_are_not_kept(snapshot: Snapshot) -> None:
+    ledger = Ledger(snapshot)
+    ledger.advance(100.0)
+    for number in range(5_000):
+        ledger.put(reservation("edited", expires=1000.0 + number, cpu="1"))
+        ledger.put(reservation("comes back", expires=1000.0, cpu="1"))
+        ledger.drop(ref("comes back"))
+    assert len(ledger._turns) < 2_000
+
+
+def test_many_edits_let_no_start_and_no_end_be_missed(snapshot: Snapshot) -> None:
+    ledger = Ledger(snapshot)
+    ledger.advance(100.0)
+    for number in range(10):
+        ends = 400.0 + number
+        ledger.put(reservation(f"r{number}", starts=200.0 + number, expires=ends, cpu="1"))
+    for number in range(5_000):
+        ledger.put(reservation("edited", node="worker-2", expires=1000.0 + number, cpu="1"))
+    for number in range(10):
+        ledger.advance(200.0 + number)
+        assert held(ledger) == 1000 * (number + 1)
+    for number in range(10):
+        ledger.advance(400.0 + number)
+        assert held(ledger) == 1000 * (9 - number)
+    ledger.advance(5998.0)
+    assert held(ledger, "worker-2") == 1000
+    ledger.advance(5999.0)
+    assert held(ledger, "worker-2") == 0
+
+
+def test_of_what_starts_at_once_the_oldest_comes_first_after_many_edits(
+    snapshot: Snapshot,
+) -> None:
+    ledger = Ledger(snapshot)
+    ledger.advance(100.0)
+    for key in ("b", "a", "c"):
+        ledger.put(reservation(key, starts=200.0, cpu="1"))
+    for number in range(5_000):
+        ledger.put(reservation("edited", expires=1000.0 + number, cpu="1"))
+    ledger.advance(200.0)
+    order = sorted("bac", key=lambda key: ledger._register[ref(key)].holds["worker-1"].since)
+    assert order == ["b", "a", "c"]

@@ -16,7 +16,8 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.preempt import judge_preemption
-from reserver.scheduling.state import State, Waiting
+from reserver.scheduling.state import State
+from reserver.scheduling.waiting import Waiting
 from tests.builders import (
     NOW,
     held,
@@ -152,7 +153,7 @@ def test_victims_beyond_every_cell_make_no_room_that_is_held(size: str, victims:
     evicted = [f"uid-v{number}" for number in range(victims)]
     assert not judge_preemption(asking, {"worker-1": evicted}, state, NOW).nodes
     state.pod_seen(asking)
-    state.waiting[asking.uid] = Waiting(asking, frozenset(), {"worker-1": tuple(evicted)})
+    state.waiting[asking.uid] = Waiting(asking, (), {"worker-1": tuple(evicted)})
     assert wake(["worker-1"], state, NOW) == ()
 
 

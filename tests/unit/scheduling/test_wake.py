@@ -183,3 +183,57 @@ def test_a_pod_that_the_watch_does_not_show_does_not_wait() -> None:
     state = spared()
     state.judged_preemption(pod("ghost"), (), {"worker-1": ("uid-v",)})
     assert not state.waiting
+
+
+def test_of_a_whole_sample_no_name_is_remembered() -> None:
+    names = [f"n{number}" for number in range(500)]
+    state = state_of(*(node(each, cpu="4") for each in names))
+    for each in names:
+        state.ledger.put(reservation(each, node=each, cpu="4"))
+    asking = pod("a", cpu="2")
+    state.pod_seen(asking)
+    state.judged(asking, names, waits=True)
+    assert state.waiting[asking.uid].names is None
+    state.ledger.drop(ref("n7"))
+    assert wake(["n7"], state, NOW) == (Steer(asking, "n7"),)
+
+
+def test_names_are_remembered_as_they_are_kept_anyway() -> None:
+    state = waiting(pod("a", cpu="2"))
+    sent = [f"worker-{number}" for number in "12"]  # Copies, as each call has them.
+    ask(state, pod("a", cpu="2"), sent)
+    kept = state.waiting["uid-a"].names
+    assert kept is not None
+    assert all(one is known for one, known in zip(kept, state._nodes, strict=True))
+
+
+def many_spared(nodes: int, victims: int) -> State:
+    """Return nodes that are held in part and full, and one pod that may evict nobody there."""
+    state = state_of()
+    asking = pod("a", priority=1000, cpu="4")
+    state.pod_seen(asking)
+    evicted = {}
+    for number in range(nodes):
+        state.node_seen(node(f"n{number}", cpu="4", pods="1000"))
+        state.ledger.put(reservation(f"r{number}", node=f"n{number}", cpu="1"))
+        evicted[f"n{number}"] = tuple(f"uid-v{number}-{each}" for each in range(victims))
+        for each in range(victims):
+            state.pod_seen(pod(f"v{number}-{each}", node=f"n{number}", cpu="10m"))
+    state.judged_preemption(asking, (), evicted)
+    return state
+
+
+def test_no_more_than_a_thousand_victims_are_remembered_and_all_nodes_count() -> None:
+    state = many_spared(nodes=30, victims=100)
+    kept = state.waiting["uid-a"]
+    assert sum(map(len, kept.spared.values())) <= 1000
+    for node_name, key in (("n0", "r0"), ("n29", "r29")):
+        state.ledger.drop(ref(key))
+        assert wake([node_name], state, NOW) == (Rouse(kept.pod, node_name),)
+
+
+def test_a_node_of_which_no_victims_are_remembered_rouses_nobody_if_it_is_too_small() -> None:
+    state = many_spared(nodes=30, victims=100)
+    state.node_seen(node("n29", cpu="3"))
+    state.ledger.drop(ref("r29"))
+    assert wake(["n29"], state, NOW) == ()
