@@ -14,20 +14,21 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test check check-lint check-types check-unit check-property e2e grpcurl cluster controlplane chaos differential fuzz bench image proto proto-check cli-reference lock clean
+.PHONY: help venv demo test check check-lint check-types check-unit check-property e2e grpcurl cluster controlplane chaos differential fuzz bench sbom image proto proto-check cli-reference lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 venv: $(VENV)/.installed ## Create .venv with the reserver command in .venv/bin
 
-# uv installs in seconds what pip needs half a minute for; it comes as a wheel like all else.
-$(VENV)/.installed: requirements-dev.lock pyproject.toml
+# uv installs in seconds what pip needs half a minute for. It, the build backend and all else are checked
+# against their hashes; without build isolation nothing is fetched that is in no lock.
+$(VENV)/.installed: requirements-build.lock requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reserver needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check uv==0.13.8
+	@$(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r requirements-build.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: venv ## See reservations protect capacity, live; ONCE=1 plays and exits
@@ -80,6 +81,11 @@ fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs
 bench: venv ## Print the tables of docs/performance.md
 	$(BIN)/python -m hack.bench
 
+sbom: venv ## List what the image installs, in CycloneDX's form, in dist/reserver.cdx.json
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-sbom.lock
+	@mkdir -p dist
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o dist/reserver.cdx.json requirements.lock
+
 image: ## Build the container image reserver:dev
 	docker build --tag reserver:dev .
 
@@ -93,13 +99,15 @@ proto-check: venv ## Lint the contracts; compare them with the last release (bui
 cli-reference: venv ## Write docs/cli-reference.md from the commands' help
 	@$(BIN)/python -m hack.cli_reference
 
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate
+
 lock: venv ## Pin what pyproject.toml asks for, with hashes
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-header --no-annotate pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-header --no-annotate --group dev pyproject.toml -o requirements-dev.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-header --no-annotate --group fuzz -o requirements-fuzz.lock
+	$(COMPILE) pyproject.toml -o requirements.lock
+	$(COMPILE) --group dev pyproject.toml -o requirements-dev.lock
+	$(COMPILE) --group build -c requirements-dev.lock -o requirements-build.lock
+	$(COMPILE) --group sbom -c requirements-dev.lock -o requirements-sbom.lock
+	$(COMPILE) --group fuzz -o requirements-fuzz.lock
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) .controlplane build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
