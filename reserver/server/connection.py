@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -64,10 +66,10 @@ class Connection(web.RequestHandler):
         stage: where it is.
         tls: the context that has let it in, None for plain TCP.
         certificate: what the client has shown, as `ssl.SSLSocket.getpeercert` returns it.
-        connecting: the task that waits for the TLS handshake, if any.
     """
 
     __slots__ = (
+        "_accepted",
         "_credit",
         "_gone",
         "_head_timer",
@@ -76,7 +78,6 @@ class Connection(web.RequestHandler):
         "_unread_timer",
         "_wire",
         "certificate",
-        "connecting",
         "peer",
         "stage",
         "tls",
@@ -86,17 +87,27 @@ class Connection(web.RequestHandler):
         self,
         server: web.Server,
         limits: Limits,
+        accepted: socket.socket,
         peer: str,
         tls: ssl.SSLContext | None,
         gone: Callable[[Connection], None],
     ) -> None:
-        """Belong to a server; `gone` is called once it is no more."""
+        """Belong to a server.
+
+        Args:
+            server: what answers.
+            limits: what the client may take.
+            accepted: what it comes through.
+            peer: IP address of the client.
+            tls: the context to let it in with, None for plain TCP.
+            gone: is called once it is no more.
+        """
         super().__init__(
             server,
             loop=asyncio.get_running_loop(),
             access_log=None,  # type: ignore[arg-type]  # as web.AppRunner allows
             keepalive_timeout=limits.idle_s,
-            lingering_time=_LINGER_S,
+            lingering_time=_LINGER_S if limits.lifetime_s is None else 0.0,
             max_line_size=limits.header_bytes,
             max_field_size=limits.header_bytes,
             max_headers=limits.headers,
@@ -106,7 +117,7 @@ class Connection(web.RequestHandler):
         self.stage = Stage.NEW
         self.tls = tls
         self.certificate: dict[str, Any] | None = None
-        self.connecting: asyncio.Task[None] | None = None
+        self._accepted = accepted
         self._credit = 0
         self._limits = limits
         self._gone = gone
@@ -119,8 +130,9 @@ class Connection(web.RequestHandler):
         """End it at once, whatever it is at."""
         if self._wire is not None:
             self._wire.abort()
-        elif self.connecting is not None:
-            self.connecting.cancel()
+        else:
+            with suppress(OSError):  # It may be gone already.
+                self._accepted.shutdown(socket.SHUT_RDWR)
 
     def head_complete(self, body_bytes: int) -> None:
         """Take note that the head of a request has come, and how large the body is to be."""

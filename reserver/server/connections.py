@@ -50,6 +50,10 @@ class Connections(Generic[C]):
         """Return how many there are."""
         return len(self._known)
 
+    def __contains__(self, connection: C) -> bool:
+        """Whether it is one of these."""
+        return connection in self._known
+
     @property
     def idle(self) -> tuple[C, ...]:
         """Those that wait for a request, but not for their first."""

@@ -90,10 +90,15 @@ class Door:
                     self._tell("connections", "all connections are being answered", address[0])
                     continue
                 connection = Connection(
-                    server, self._limits, address[0], self._current(), self._connections.remove
+                    server,
+                    self._limits,
+                    accepted,
+                    address[0],
+                    self._current(),
+                    self._connections.remove,
                 )
                 self._connections.add(connection)
-                connection.connecting = tasks.create_task(self._connect(connection, accepted))
+                tasks.create_task(self._connect(connection, accepted))
 
     async def _connect(self, connection: Connection, accepted: socket.socket) -> None:
         loop, tls = asyncio.get_running_loop(), connection.tls
@@ -108,14 +113,9 @@ class Door:
                     ssl_handshake_timeout=self._limits.head_s,
                     ssl_shutdown_timeout=_CLOSING_S,
                 )
-        except asyncio.CancelledError:
-            self._connections.remove(connection)
-            raise
         except Exception as exc:  # noqa: BLE001 - costs this connection: too slow, or a stranger's.
             self._connections.remove(connection)
             self._tell("connection", str(exc) or type(exc).__name__, connection.peer)
-        finally:
-            connection.connecting = None
 
     def _make_room(self, peer: str) -> bool:
         """Return whether there is room for a connection of a peer, once another one has gone."""
