@@ -63,6 +63,7 @@ class Pod:
         constraints: what it demands of its node and its neighbours.
         volume_claims: the PersistentVolumeClaims that it uses.
         terminating: it is being deleted.
+        is_mirror: a kubelet shows by it what it runs from a file, under a name of its own choice.
     """
 
     name: PodName
@@ -80,6 +81,7 @@ class Pod:
     constraints: Constraints = UNCONSTRAINED
     volume_claims: tuple[ClaimUse, ...] = ()
     terminating: bool = False
+    is_mirror: bool = False
 
     def claim_names(self) -> Iterator[PodName]:
         """Yield namespace and name of each claim that it uses."""

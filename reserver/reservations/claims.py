@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.reservations.entry import UNSEEN
-from reserver.reservations.reservation import Reservation, Written
+from reserver.reservations.entry import UNSEEN, Entry
+from reserver.reservations.register import Register
+from reserver.reservations.reservation import Reservation
 
 _REMEMBERED = 20_000
 """So many bindings are remembered: those of the minutes that a watch may be behind another one."""
@@ -20,7 +21,9 @@ _REMEMBERED = 20_000
 class Claims:
     """Who took slots of which reservation, by the identity under which that is recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, register: Register) -> None:
+        """Begin with none; of what is written in a register."""
+        self._register = register
         self._pods: dict[str, dict[str, Pod]] = {}
         self._identities: dict[str, set[str]] = {}
         self._unwritten: set[str] = set()
@@ -37,15 +40,39 @@ class Claims:
         """Return the pods that took a slot of a reservation, by UID."""
         return self._pods.get(identity, {})
 
-    def claimants(self, reservation: Reservation, written: Written) -> dict[str, int]:
-        """Return the owners that are known to have taken a slot, as an `Entry` has them."""
-        claimants = {
-            pod.uid: pod.revision if self.are_written({pod.uid}) else UNSEEN
-            for pod in self.of(reservation.identity).values()
-            if takes_slot(pod, reservation)
-        }
-        bound = (self.bound_after(pod, written.last) for pod in reservation.owners)
-        return claimants | dict(filter(None, bound))
+    def give_slots(self, entry: Entry) -> None:
+        """Give slots to the owners that are known to have taken some, or to have been bound since.
+
+        What is to be given may change with when it was written, and with where it is placed.
+        """
+        reservation = entry.reservation
+        pods = self.of(reservation.identity)
+        for uid, pod in pods.items():
+            if self.takes_slot(pod, reservation):
+                written = self.are_written({uid})
+                entry.take(pod, pod.revision if written else UNSEEN, written=written)
+        for name in reservation.owners:
+            uid, at = self._bindings.get(name, ("", 0))
+            if at > entry.written.last:
+                entry.claimants[uid] = at
+                if uid in pods:
+                    entry.landed[uid] = pods[uid].node
+
+    def takes_slot(self, pod: Pod, reservation: Reservation) -> bool:
+        """Return whether a pod that says it claimed a reservation has a slot of it.
+
+        Whoever creates a pod can write on it what they like. So it has to be an owner; and unless
+        it is named, which ends a reservation wherever it lands, it has one slot, where it is.
+        """
+        if not reservation.is_owned_by(pod) or (reservation.reusable and pod.finished):
+            return False
+        if pod.name in reservation.owners or not pod.node:
+            return True
+        return reservation.may_be_on(pod.node) and not any(
+            pod.uid in other.claimants and pod.name not in other.reservation.owners
+            for identity in (pod.claims | self.by(pod.uid)) - {reservation.identity}
+            for other in self._register.same(identity)
+        )
 
     def by(self, pod_uid: str) -> frozenset[str]:
         """Return the identities of what a pod took."""
@@ -78,15 +105,5 @@ class Claims:
 
     def bound(self, pod: Pod) -> None:
         """Remember at which resourceVersion a pod was bound, also when it is gone."""
-        if self._bindings.get(pod.name, ("", 0))[1] < pod.revision:
+        if not pod.is_mirror and self._bindings.get(pod.name, ("", 0))[1] < pod.revision:
             self._bindings[pod.name] = (pod.uid, pod.revision)
-
-    def bound_after(self, pod: PodName, revision: float) -> tuple[str, int] | None:
-        """Return UID and resourceVersion of the binding of a pod, if it is a later one."""
-        uid, at = self._bindings.get(pod, ("", 0))
-        return (uid, at) if at > revision else None
-
-
-def takes_slot(pod: Pod, reservation: Reservation) -> bool:
-    """Return whether a pod that says it claimed a reservation has a slot of it."""
-    return reservation.is_owned_by(pod) and not (reservation.reusable and pod.finished)

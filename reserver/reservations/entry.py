@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.holdings import Hold
 from reserver.reservations.placement import Parts, clipped
@@ -36,11 +37,11 @@ class Entry:
     Attributes:
         reservation: what is written; `placed` says where it is, whether or not that is written.
         written: when.
+        order: later ones are greater.
         claimants: the pods that took a slot, by UID, each with a resourceVersion at which it had it
             (`UNSEEN` while its binding is); one mapping for all that have the same identity.
         landed: where they did, as far as that is known; one mapping as well.
         unsure: recorded claims of it, or of what stood there before and said the same, by UID.
-        order: later ones are greater.
         holds: what it holds, by node.
         recorded: what is written of where it is placed.
         is_edited: where it is placed was decided for what stood there before.
@@ -49,9 +50,9 @@ class Entry:
 
     reservation: Reservation
     written: Written
-    claimants: dict[str, int]
-    landed: dict[str, str]
     order: int
+    claimants: dict[str, int] = field(default_factory=dict)
+    landed: dict[str, str] = field(default_factory=dict)
     unsure: dict[str, Recorded] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
     recorded: Parts = ()
@@ -101,6 +102,23 @@ class Entry:
             if not self.written.first <= claim.known_at < self.written.last:
                 del self.unsure[uid]
         return len(self.claimants) > before
+
+    def take(self, pod: Pod, at: int, *, written: bool) -> None:
+        """Give a slot to a pod.
+
+        Args:
+            pod: the pod, on its node.
+            at: a resourceVersion at which it has it, or `UNSEEN`.
+            written: its binding is. One that is not may fail: until it is, only a slot where the
+                pod goes is taken, and what is held for it elsewhere stays held.
+        """
+        if self.claimants.get(pod.uid, UNSEEN) != UNSEEN:
+            return
+        if not written and pod.uid not in self.claimants and not self.left()[0].get(pod.node):
+            return
+        self.claimants[pod.uid] = at
+        if pod.node:
+            self.landed[pod.uid] = pod.node
 
     def release(self, pod_uid: str) -> None:
         """Give the slot of a pod back."""
@@ -163,12 +181,16 @@ def turns(entry: Entry) -> dict[str, Written]:
 def kept_turns(entry: Entry, before: Entry) -> dict[str, Written]:
     """Return the turns that a reservation takes over from what stood in its place.
 
-    It does where it holds no more than that did.
+    It does where it holds no more than that still did at this moment, claimed slots aside: what
+    was written meanwhile may have been told that it has the rest. One that yielded stood behind all
+    that did not, and does not come to stand before them by an edit.
     """
     kept = {}
     for part in entry.reservation.parts:
         hold = before.holds.get(part.node)
         here = entry.reservation.on(part)
-        if hold is not None and hold.amounts and here.holds_no_more_than(hold.reservation):
+        if hold is None or (hold.yields and here.yields_above is None):
+            continue
+        if all(n * here.slots <= hold.amounts.get(name, 0) for name, n in here.resources.items()):
             kept[part.node] = hold.since
     return kept

@@ -18,7 +18,6 @@ from itertools import count
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.claims import takes_slot
 from reserver.reservations.entry import UNSEEN, Entry, inherited, kept_turns, turns
 from reserver.reservations.past import Past
 from reserver.reservations.placement import Parts, clipped
@@ -80,16 +79,14 @@ class Ledger(LedgerView):
         if before is not None and before.reservation.identity == reservation.identity:
             self._put_again(before, reservation, written)
             return
-        claimants = self._claims.claimants(reservation, written)
-        landed = self._landed(reservation)
-        entry = Entry(reservation, written, claimants, landed, next(self._sequence))
-        entry.recorded = reservation.placed
+        entry = Entry(reservation, written, next(self._sequence), recorded=reservation.placed)
         kept: Mapping[str, Written] = {}
         if before is not None:
             inherited(entry, before)
             kept = kept_turns(entry, before)
             self.quotas.replace(before.reservation, reservation, self._now)
             self.drop(reservation.ref)
+        self._claims.give_slots(entry)
         first = self._register.first(reservation.identity)
         if first is not None:
             self._join(entry, first, written)
@@ -103,7 +100,7 @@ class Ledger(LedgerView):
         """Take what is written as it was before, but perhaps as placed elsewhere."""
         if entry.written is NOT_YET:
             entry.written = written
-            entry.claimants |= self._claims.claimants(again, written)
+            self._claims.give_slots(entry)
         elif again.placed == entry.recorded:
             return
         # That nothing is written of it any more does not make it homeless.
@@ -143,6 +140,7 @@ class Ledger(LedgerView):
             entry.obstacle, entry.is_edited = "", False
             for hold in entry.move(parts):
                 self._holdings.hold(hold, {})
+            self._claims.give_slots(entry)
 
     def cannot_place(self, ref: Ref, why: str) -> None:
         """Take note of why a reservation has no place, or why its place cannot be written down."""
@@ -155,10 +153,6 @@ class Ledger(LedgerView):
         """Take note that an edited reservation stays where it is."""
         self._register[ref].is_edited = False
         self._settled(ref)
-
-    def _landed(self, reservation: Reservation) -> dict[str, str]:
-        """Return where the pods are that are known to have claimed a slot, by UID."""
-        return {uid: pod.node for uid, pod in self._claims.of(reservation.identity).items()}
 
     def drop(self, ref: Ref) -> None:
         """Forget a reservation that is no longer written; one that is not known is passed over."""
@@ -180,16 +174,13 @@ class Ledger(LedgerView):
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
         """Record that a pod took a slot, also of a reservation that is not known (yet).
 
-        What a pod says it claimed counts only if it is an owner: whoever creates a pod can write
-        what they like on it. One that is not written yet may be taken back.
+        What a pod says it claimed counts as `Claims.takes_slot` has it. One that is not written yet
+        may be taken back, and ends nothing that is held elsewhere.
         """
         self._claims.add(identity, pod, written=written)
         for entry in self._register.same(identity):
-            if takes_slot(pod, entry.reservation):
-                if entry.claimants.get(pod.uid, UNSEEN) == UNSEEN:
-                    entry.claimants[pod.uid] = pod.revision if written else UNSEEN
-                if pod.node:
-                    entry.landed[pod.uid] = pod.node
+            if self._claims.takes_slot(pod, entry.reservation):
+                entry.take(pod, pod.revision if written else UNSEEN, written=written)
             elif entry.reservation.reusable:
                 entry.release(pod.uid)
         self._settle_all(identity)
@@ -197,11 +188,15 @@ class Ledger(LedgerView):
     def bound(self, pod: Pod, *, exact: bool) -> None:
         """Take note that a pod was bound just now, by whomever: that ends all that named it.
 
+        A mirror pod is passed over: kubelets choose its name, and its node is theirs anyway.
+
         Args:
             pod: as it is shown bound; what was certainly written after its revision is for another
                 pod of that name, or for a move.
             exact: that is the binding's own resourceVersion, not that of a later change of the pod.
         """
+        if pod.is_mirror:
+            return
         for entry in self._register.naming(pod.name):
             if self._phase(entry) not in OVER and entry.written.first <= pod.revision:
                 self.claim(entry.reservation.identity, pod)
@@ -212,6 +207,10 @@ class Ledger(LedgerView):
         """Take note that the API server has what a pod claimed: nothing takes it back any more."""
         if self._claims.written(pod_uid):
             for identity in self._claims.by(pod_uid):
+                pod = self._claims.of(identity)[pod_uid]
+                for entry in self._register.same(identity):
+                    if self._claims.takes_slot(pod, entry.reservation):
+                        entry.take(pod, UNSEEN, written=True)
                 self._settle_all(identity)
 
     def unclaim(self, pod_uid: str) -> None:

@@ -73,7 +73,7 @@ class Past:
         is_sure = True
         for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
             reservation = entry.reservation
-            if reservation.is_owned_by(pod) and pod.uid not in entry.claimants:
+            if pod.uid not in entry.claimants and self._claims.takes_slot(pod, reservation):
                 at, where = {pod.uid: pod.revision}, {pod.uid: pod.node}
                 self.recall(reservation.ref, reservation.digest, at, where)
                 is_sure &= not entry.written.first <= pod.revision < entry.written.last
@@ -95,7 +95,7 @@ class Past:
             if hold.since == before and node == entry.reservation.node:
                 hold.since = after
         entry.written = after
-        entry.claimants |= self._claims.claimants(entry.reservation, after)
+        self._claims.give_slots(entry)
         entry.recall()
         self._settle(identity)
 

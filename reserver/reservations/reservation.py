@@ -140,8 +140,15 @@ class Reservation:
         return f"{self.origin or self.ref}@{self.digest}"
 
     def is_owned_by(self, pod: Pod) -> bool:
-        """Return whether a pod may claim it."""
+        """Return whether a pod may claim it; mirror pods may not, whose names kubelets choose."""
+        if pod.is_mirror:
+            return False
         return pod.name in self.owners or any(rule.matches(pod) for rule in self.rules)
+
+    def may_be_on(self, node: str) -> bool:
+        """Return whether a slot may be on a node; one that has no place yet may be on any."""
+        parts = self.parts
+        return any(part.node == node for part in parts) or sum(p.slots for p in parts) < self.slots
 
     def covers(self, requests: Mapping[str, int]) -> bool:
         """Return whether a slot has all that is requested of what it holds."""

@@ -28,7 +28,7 @@ class LedgerView:
         self._snapshot = snapshot
         self._holdings = Holdings(snapshot, freed)
         self._register = Register()
-        self._claims = Claims()
+        self._claims = Claims(self._register)
         self._now = 0.0
 
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
@@ -180,6 +180,11 @@ class LedgerView:
         unsure = {uid: claim.node for uid, claim in entry.unsure.items()}
         nodes = unsure | {uid: entry.landed.get(uid, "") for uid in entry.claimants}
         return {uid: nodes[uid] for uid in self.recorded(ref) if nodes[uid]}
+
+    def claimed(self, ref: Ref) -> int:
+        """Return how many slots of a reservation are claimed."""
+        entry = self._register.get(ref)
+        return len(entry.claimants) if entry else 0
 
     def claims(self, ref: Ref) -> dict[str, PodName]:
         """Return UID and name of the pods that took a slot of a reservation and are known."""

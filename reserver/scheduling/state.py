@@ -119,9 +119,12 @@ class State:
             if waiting is not None and waiting.pod.revision < pod.revision:
                 self.waiting[pod.uid] = replace(waiting, pod=pod)  # Perhaps nominated since.
             return  # An event from before a binding under way; the assumption knows better.
-        self._assumed.pop(pod.uid, None)
+        assumption = self._assumed.pop(pod.uid, None)
         self.waiting.pop(pod.uid, None)
-        self.ledger.written(pod.uid)
+        if assumption is None or assumption.is_written or assumption.node == pod.node:
+            self.ledger.written(pod.uid)
+        else:
+            self.ledger.unclaim(pod.uid)  # Another scheduler was faster.
         if pod.finished:
             self.snapshot.displace(pod.uid)
         else:

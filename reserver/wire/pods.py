@@ -22,6 +22,10 @@ from reserver.wire.requests import Actuated, Requesting, request
 CLAIMS_ANNOTATION = "reserver.io/claims"
 """On a bound pod: a JSON list of the identities of the reservations that its binding claimed."""
 
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+"""On a mirror pod: the only pods that the NodeRestriction admission plugin lets kubelets create
+(MirrorPodAnnotationKey in k8s.io/api/core/v1)."""
+
 RETRY_ANNOTATION = "reserver.io/retry"
 """On a pending pod: any change of it makes kube-scheduler try the pod again."""
 
@@ -108,6 +112,7 @@ class PodObject(WireStruct, frozen=True):
             constraints=demanded.constraints,
             volume_claims=_claim_uses(metadata.name, bytes(spec.volumes)),
             terminating=metadata.deletion_timestamp is not None,
+            is_mirror=MIRROR_ANNOTATION in (metadata.annotations or {}),
         )
 
 

@@ -296,6 +296,34 @@ async def test_more_is_held_only_if_it_fits_and_only_by_who_saw_the_latest(world
     assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
 
 
+async def test_slots_that_were_claimed_come_back_only_where_there_is_room(world: World) -> None:
+    owners = [pb.Owner(pod=pb.PodOwner(name=f"web-{n}", namespace="shop")) for n in range(2)]
+    wanted = pb.ReservationSpec(owners=owners, node="worker-1", resources={"cpu": "1"}, slots=2)
+    ref = (await world.api.Create(pb.CreateRequest(name="first", spec=wanted))).reservation.id
+    ledger = world.running.watched.ledger
+    pods = "/api/v1/namespaces/shop/pods"
+    where = {"nodeName": "worker-1", "containers": [{"name": "c", "image": "i"}]}
+    named = {"metadata": {"name": "web-0"}, "spec": where}
+    await world.cluster.client.send("POST", pods, named)
+    async with asyncio.timeout(20):
+        while ledger.held_on("worker-1")["cpu"] == 2000:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    await world.cluster.client.send("DELETE", f"{pods}/web-0", {"gracePeriodSeconds": 0})
+    async with asyncio.timeout(20):
+        while world.running.watched.state.pods:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    await world.api.Create(pb.CreateRequest(name="second", spec=spec(cpu="3")))
+
+    until = pb.ExtendRequest(name=ref, ttl={"seconds": 7200})
+    _, reason, _ = await refused(world.api.Extend(until))
+    assert reason == "PARTLY_CLAIMED"
+    _, reason, _ = await refused(world.api.Update(pb.UpdateRequest(name=ref, spec=wanted)))
+    assert reason == "NO_ROOM"
+    wanted.slots = 1
+    again = (await world.api.Update(pb.UpdateRequest(name=ref, spec=wanted))).reservation
+    assert (again.status.backed, ledger.held_on("worker-1")["cpu"]) == (True, 4000)
+
+
 async def test_reflection_lists_the_services(world: World) -> None:
     stub = reflection_pb2_grpc.ServerReflectionStub(world.channel)
     request = reflection_pb2.ServerReflectionRequest(list_services="")

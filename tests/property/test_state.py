@@ -17,7 +17,7 @@ from reserver.wire.identity import identified
 from tests.builders import name, node, pod, reservation
 
 CPUS = 8
-WORKERS = ("worker-1",)
+WORKERS = ("worker-1", "worker-2")
 NAMES = ("a", "b", "c")
 KEYS = ("r1", "r2", "r3")
 names, workers, keys = (st.sampled_from(each) for each in (NAMES, WORKERS, KEYS))

@@ -73,7 +73,8 @@ class Changes:
                 if not new.node:
                     new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
                 refusal.require_future(new, "expiresAt", now)
-            if not _stays(new, old):
+            # Another reservation inherits no claims: then it holds more than what is left of this.
+            if self._state.ledger.claimed(ref) or not _stays(new, old):
                 new = self._require_room(new, old, request.name)
             placed = new.placed if ref.configmap else ()  # A Reservation's status says it.
             return grpcform.encode_document(grpcform.with_placements(written, placed))
@@ -99,8 +100,8 @@ class Changes:
             lifetime = {"expiresAt": grpcform.moment(request.expires_at, "expiresAt")}
 
         def change(text: str, old: Reservation) -> str:
-            if claims := self._state.ledger.claims(ref):
-                problem = f"{len(claims)} of {old.slots} slots are claimed; create another one"
+            if claims := self._state.ledger.claimed(ref):
+                problem = f"{claims} of {old.slots} slots are claimed; create another one"
                 raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
             written = grpcform.with_lifetime(text, lifetime)
             refusal.require_future(self._catalogue.read(written, ref), until, now)

@@ -111,6 +111,13 @@ def test_a_pod_is_read() -> None:
     }
 
 
+def test_a_mirror_pod_is_known_as_one() -> None:
+    mirror = {"kubernetes.io/config.mirror": "9c1f5e0a", "kubernetes.io/config.source": "file"}
+    assert pod(metadata__annotations=mirror).value().is_mirror
+    assert pod(metadata__annotations=mirror | {"kubernetes.io/config.mirror": ""}).value().is_mirror
+    assert not pod().value().is_mirror
+
+
 def test_a_pod_as_little_as_it_may_be_is_read() -> None:
     value = decode(PodObject, b'{"metadata":{"name":"a","namespace":"b"}}').value()
     assert value.name == PodName("b", "a")
