@@ -6,7 +6,7 @@ rows that concerns is then one look-up in numpy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -58,6 +58,13 @@ class Column(Generic[V]):
         self.ids[row] = ABSENT if value is None else self._use(value)
         if before != ABSENT:
             self._leave(before)
+
+    def fill(self, rows: Sequence[int], values: Sequence[V]) -> None:
+        """Give rows their values at once; no row has had any before."""
+        numbers = [self._id_of.setdefault(value, len(self._id_of)) for value in values]
+        self.ids[list(rows)] = numbers
+        self._values = {number: value for value, number in self._id_of.items()}
+        self._uses = np.bincount(numbers).tolist() if numbers else []
 
     def items(self) -> Iterator[tuple[int, V]]:
         """Yield each value that some row has, with its id."""

@@ -126,6 +126,8 @@ class Constraints:
         anti_affinity: none of the pods that any of these terms means may be near.
         spread: all of them have to be met.
         host_ports: ports of the node that it takes.
+        are_too_many: so many that none of them is read: nobody but kube-scheduler judges where the
+            pod can go.
     """
 
     tolerations: tuple[Toleration, ...] = ()
@@ -135,6 +137,7 @@ class Constraints:
     anti_affinity: tuple[PodTerm, ...] = ()
     spread: tuple[Spread, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
+    are_too_many: bool = False
 
     def selectors(self) -> Iterator[Selector]:
         """Yield all that labels have to meet."""
@@ -163,3 +166,4 @@ class Constraints:
 
 
 UNCONSTRAINED = Constraints()
+TOO_MANY = Constraints(are_too_many=True)

@@ -8,15 +8,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from reserver.cluster.columns import Bools, Column
+from reserver.cluster.remembered import Remembered
 
 Labels = Mapping[str, str]
 
-_MOST_COLUMNS = 128
-"""Keys that a table keeps a column for: pods choose them, and each costs memory in every row."""
+UNREAD: Labels = MappingProxyType({})
+"""In place of labels that are too many to be read; no selector that asks for any is met by it."""
+
+_COLUMN_BYTES = 32 * 2**20
+"""What the columns of a table may take: pods choose the keys, and each takes room in every row."""
+
+_VALUE_BYTES = 100
+"""What a value of a column takes about, beside its number."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _INT64 = 2**63
@@ -62,6 +70,8 @@ class Selector:
 
     def matches(self, labels: Labels) -> bool:
         """Return whether labels meet all terms."""
+        if labels is UNREAD and self.requirements:
+            return False  # Nor one that asks for their absence.
         return all(term.allows(labels.get(term.key)) for term in self.requirements)
 
 
@@ -86,54 +96,72 @@ def integer(text: str | None) -> int | None:
 
 
 class LabelTable:
-    """The labels of rows, as one column a key, made when a selector first asks for the key."""
+    """The labels of rows, as one column a key, made when a selector first asks for the key.
+
+    Whatever keys are asked for, making their columns takes no more steps than rows have labels; a
+    key that no row has costs a look-up.
+    """
 
     def __init__(self, size: int) -> None:
         """Begin with `size` rows without labels."""
         self._labels: list[Labels | None] = [None] * size
-        self._columns: dict[str, Column[str]] = {}
+        self._rows: dict[str, set[int]] = {}
+        self._columns: Remembered[str, Column[str]] = Remembered(_COLUMN_BYTES)
 
     def grow(self, size: int) -> None:
         """Have `size` rows, those that are new without labels."""
         self._labels += [None] * (size - len(self._labels))
-        for column in self._columns.values():
-            column.grow(size)
+        self._columns.clear()
 
     def put(self, row: int, labels: Labels | None) -> None:
         """Give a row labels; None for a row that stands for nothing."""
-        if self._labels[row] is labels:
-            return
+        before, after = self._labels[row] or {}, labels or {}
         self._labels[row] = labels
-        for key, column in self._columns.items():
-            column.put(row, labels.get(key) if labels else None)
+        if before is after:
+            return
+        for key in before.keys() - after.keys():
+            rows = self._rows[key]
+            rows.discard(row)
+            self._tell(key, row, None)
+            if not rows:
+                del self._rows[key]
+        for key, value in after.items():
+            self._rows.setdefault(key, set()).add(row)
+            self._tell(key, row, value)
 
     def column(self, key: str) -> Column[str]:
         """Return the values of one key by row."""
-        column = self._columns.pop(key, None)
+        column = self._columns.get(key)
         if column is None:
             column = Column(len(self._labels))
-            for row, labels in enumerate(self._labels):
-                if labels and key in labels:
-                    column.put(row, labels[key])
-            if len(self._columns) >= _MOST_COLUMNS:
-                del self._columns[next(iter(self._columns))]
-        self._columns[key] = column  # Last: the first one is the one not asked for for longest.
+            rows = list(self._rows.get(key, ()))
+            column.fill(rows, [self._labels[row][key] for row in rows])  # type: ignore[index]  # they have it
+            if rows:
+                self._columns.put(key, column, column.ids.nbytes + len(rows) * _VALUE_BYTES)
         return column
 
     def matching(self, selector: Selector) -> Bools:
         """Return, for each row, whether its labels meet a selector; rows without any included."""
         rows = np.ones(len(self._labels), dtype=np.bool_)
         for requirement in selector.requirements:
-            rows &= self._allowed(requirement)
+            if requirement.key in self._rows:
+                rows &= self._allowed(requirement)
+            elif not requirement.allows(None):
+                rows[:] = False
+            if not rows.any():
+                break
         return rows
 
     def all_present(self, keys: Iterable[str]) -> Bools:
         """Return, for each row, whether it has all of these labels."""
         return self.matching(Selector(tuple(Requirement(key, "Exists") for key in keys)))
 
+    def _tell(self, key: str, row: int, value: str | None) -> None:
+        column = self._columns.get(key)
+        if column is not None:
+            column.put(row, value)
+
     def _allowed(self, requirement: Requirement) -> Bools:
-        if not requirement.values and requirement.operator == "In":
-            return np.zeros(len(self._labels), dtype=np.bool_)
         column = self.column(requirement.key)
         match requirement.operator:
             case "In":

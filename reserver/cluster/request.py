@@ -65,7 +65,7 @@ def effective_request(pod: PodResources) -> dict[str, int]:
     """Return what the pod takes from a node: millicores of cpu, base units of all else, one pod."""
     total = _pod_level_over(pod, _containers_request(pod))
     total = _sum((total, pod.overhead))
-    return {name: to_unit(name, nano) for name, nano in total.items()} | {"pods": 1}
+    return {name: to_unit(name, nano) for name, nano in total.items() if nano} | {"pods": 1}
 
 
 def _containers_request(pod: PodResources) -> Nano:
@@ -118,14 +118,16 @@ def _actuated(container: Container, *, infeasible: bool) -> Nano:
 def _aggregate(pod: PodResources, view: Callable[..., Nano]) -> Nano:
     """Return the larger of what runs together and of what each init container needs in its turn."""
     running = [view(c, infeasible=pod.resize_infeasible) for c in pod.containers]
-    sidecars: list[Nano] = []
-    starting: list[Nano] = []
+    sidecars: dict[str, int] = {}
+    starting: dict[str, int] = {}
     for container in pod.init_containers:
-        own = view(container, infeasible=pod.resize_infeasible)
-        starting.append(_sum((*sidecars, own)))
-        if container.sidecar:
-            sidecars.append(own)
-    return _maximum((_sum((*running, *sidecars)), *starting))
+        for name, nano in view(container, infeasible=pod.resize_infeasible).items():
+            # What it does not name the sidecars take by then is no more than they do in the end.
+            total = sidecars.get(name, 0) + nano
+            starting[name] = max(total, starting.get(name, total))
+            if container.sidecar:
+                sidecars[name] = total
+    return _maximum((_sum((*running, sidecars)), starting))
 
 
 def _sum(parts: Iterable[Nano]) -> dict[str, int]:

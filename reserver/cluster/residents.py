@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from reserver.cluster.columns import ABSENT, Bools, Column, Ids, IndexedColumn
 from reserver.cluster.constraints import HostPort, PodTerm
 from reserver.cluster.labels import Labels, LabelTable, Selector
 from reserver.cluster.pod import Pod, PodName
+
+MOST_ASKED = 10_000
+"""Terms of pods on nodes that are asked about one pod; it may be wrong about a node then, which
+costs a try, but no tenant's pods make it take longer."""
 
 _FIRST_SIZE = 64
 _ANY_LABELS = None
@@ -95,13 +100,16 @@ class Residents:
 
         Args:
             labels: of that pod.
-            rejects: whether a term of a required anti-affinity means it.
+            rejects: whether a term of a required anti-affinity means it; that is asked of
+                `MOST_ASKED` terms, those first that name a label of the pod.
         """
         ids_by_key: dict[str, set[int]] = {}
-        for number, terms in self._anti_affinity.about([_ANY_LABELS, *labels.items()]):
-            for term in terms:
-                if rejects(term):
-                    ids_by_key.setdefault(term.topology_key, set()).add(number)
+        named = self._anti_affinity.about(labels.items())
+        meant = chain(named, self._anti_affinity.about([_ANY_LABELS]))
+        asked = ((number, term) for number, terms in meant for term in terms)
+        for number, term in islice(asked, MOST_ASKED):
+            if rejects(term):
+                ids_by_key.setdefault(term.topology_key, set()).add(number)
         for key, ids in ids_by_key.items():
             yield key, self.rows[self._anti_affinity.having(ids)]
 

@@ -36,6 +36,8 @@ EXEMPT_PRIORITY = 2_000_000_000
 """From this priority on holds refuse nothing (system-cluster-critical, system-node-critical):
 a hold must not keep a node agent from its node."""
 
+_MOST_UNKNOWN = 16
+
 ByNode = Mapping[str, Mapping[str, int]]
 """Amounts by node and resource."""
 
@@ -126,17 +128,19 @@ def _neighbour_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
-    """Yield each resource of which nodes have too little, holds aside (noderesources/fit.go)."""
+    """Yield each resource of which nodes have too little, holds aside (noderesources/fit.go).
+
+    Of those that no node offers only the first ones: a pod may ask for as many as it likes.
+    """
+    unknown = 0
     for resource, amount in pod.requests.items():
-        if not amount:
-            continue
         column = snapshot.columns.get(resource)
-        if column is None:  # No node offers it.
-            lacking = np.ones(len(snapshot.exists), dtype=np.bool_)
-        else:
+        if column is not None and amount:
             free = snapshot.allocatable[:, column] - snapshot.requested[:, column]
-            lacking = free < clamped(amount)
-        yield Refusal(insufficient(resource), lacking)
+            yield Refusal(insufficient(resource), free < clamped(amount))
+        elif amount and unknown < _MOST_UNKNOWN:
+            unknown += 1
+            yield Refusal(insufficient(resource), np.ones(len(snapshot.exists), dtype=np.bool_))
 
 
 def _held(pod: Pod, snapshot: Snapshot, own: Seats) -> Refusal:

@@ -10,7 +10,14 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints, Taint
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.scheduling.reasons import NODE_AFFINITY, PORTS, TAINTED, UNSCHEDULABLE, Refusal
+from reserver.scheduling.reasons import (
+    NODE_AFFINITY,
+    NOT_JUDGED,
+    PORTS,
+    TAINTED,
+    UNSCHEDULABLE,
+    Refusal,
+)
 
 _CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
@@ -18,6 +25,9 @@ _CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 def node_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
     """Yield what keeps a pod from nodes that its own constraints or theirs rule out."""
     constraints, topology = pod.constraints, snapshot.topology
+    if constraints.are_too_many:
+        yield Refusal(NOT_JUDGED, np.ones(len(snapshot.exists), dtype=np.bool_))
+        return
     if not _tolerates(constraints, _CORDON):
         yield Refusal(UNSCHEDULABLE, topology.cordoned)
     yield Refusal(TAINTED, ~tolerated(constraints, snapshot))

@@ -26,18 +26,23 @@ def spread_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
     labels = snapshot.topology.labels
     # Only nodes that have the labels of all constraints count for any.
     counted = snapshot.exists & labels.all_present(c.topology_key for c in constraints)
+    allowed = allowed_by_affinity(pod.constraints, snapshot)
+    untainted = tolerated(pod.constraints, snapshot)
     for constraint in constraints:
+        eligible = counted.copy()
+        if constraint.honors_affinity:
+            eligible &= allowed
+        if constraint.honors_taints:
+            eligible &= untainted
         yield Refusal(SPREAD_LABEL, ~labels.column(constraint.topology_key).present())
-        yield Refusal(SPREAD, _too_full(pod, constraint, counted, snapshot))
+        yield Refusal(SPREAD, _too_full(pod, constraint, eligible, snapshot))
 
 
-def _too_full(pod: Pod, constraint: Spread, counted: Bools, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether its domain would exceed the least one by more than allowed."""
-    eligible = counted.copy()
-    if constraint.honors_affinity:
-        eligible &= allowed_by_affinity(pod.constraints, snapshot)
-    if constraint.honors_taints:
-        eligible &= tolerated(pod.constraints, snapshot)
+def _too_full(pod: Pod, constraint: Spread, eligible: Bools, snapshot: Snapshot) -> Bools:
+    """Return, for each row, whether its domain would exceed the least one by more than allowed.
+
+    `eligible` says which nodes count for the constraint.
+    """
     column = snapshot.topology.labels.column(constraint.topology_key)
     selector = _selector(pod, constraint)
     rows = _rows_of_pods(pod.name.namespace, selector, snapshot)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
 from reserver.cluster.constraints import (
     ANY_IP,
+    TOO_MANY,
     Constraints,
     HostPort,
     NodeTerm,
@@ -23,7 +23,8 @@ from reserver.cluster.constraints import (
     Toleration,
 )
 from reserver.cluster.labels import NOTHING, Requirement, Selector, equals, integer
-from reserver.wire.limits import Int32, Int64
+from reserver.cluster.remembered import Remembered, reckoned
+from reserver.wire.limits import POD, Int32, Int64
 from reserver.wire.objects import WireStruct, decode_part
 
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
@@ -127,32 +128,73 @@ class Demands(NamedTuple):
     has_preferences: bool
 
 
-@lru_cache(maxsize=4096)
-def demands(
-    namespace: str,
-    written_selector: bytes,
-    written_affinity: bytes,
-    written_tolerations: bytes,
-    written_spread: bytes,
-    written_ports: tuple[bytes, ...],
-) -> Demands:
-    """Return what a pod demands; one value for all pods of a template.
+class WrittenDemands(NamedTuple):
+    """What a pod demands, as JSON; a part is empty where it is absent.
 
-    Args:
+    Attributes:
         namespace: of the pod, where it has an affinity; else empty.
-        written_selector: ``spec.nodeSelector`` as JSON, empty for absent, as all that follow.
-        written_affinity: ``spec.affinity``.
-        written_tolerations: ``spec.tolerations``.
-        written_spread: ``spec.topologySpreadConstraints``.
-        written_ports: the ports of those containers that take any of the node.
+        selector: ``spec.nodeSelector``.
+        affinity: ``spec.affinity``.
+        tolerations: ``spec.tolerations``.
+        spread: ``spec.topologySpreadConstraints``.
+        ports: the ports of those containers that take any of the node.
+    """
+
+    namespace: str = ""
+    selector: bytes = b""
+    affinity: bytes = b""
+    tolerations: bytes = b""
+    spread: bytes = b""
+    ports: tuple[bytes, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """How long it is, in bytes."""
+        parts = (self.selector, self.affinity, self.tolerations, self.spread, *self.ports)
+        return sum(map(len, parts))
+
+
+BEYOND = Demands(TOO_MANY, has_preferences=True)
+"""In place of demands that are too many to be read."""
+
+
+_KNOWN: Remembered[WrittenDemands, Demands] = Remembered(16 * 2**20)
+
+
+def pod_demands(written: WrittenDemands) -> Demands:
+    """Return what a pod demands, `TOO_MANY` for too much; one value for all pods of a template.
 
     Raises:
         InvalidInput: a part is not of the shape that Kubernetes defines.
     """
-    selector = decode_part(dict[str, str], written_selector, "spec.nodeSelector") or {}
-    affinity = decode_part(Affinity, written_affinity, "spec.affinity") or Affinity()
-    tolerations = decode_part(list[TolerationObject], written_tolerations, "spec.tolerations") or []
-    spread = decode_part(list[SpreadObject], written_spread, "spec.topologySpreadConstraints") or []
+    length = written.length
+    if length > POD.part_bytes:
+        return BEYOND
+    known = _KNOWN.get(written)
+    if known is None:
+        found = demands(written)
+        known = found if _are_few(found.constraints) else BEYOND
+        _KNOWN.put(written, known, reckoned(length))
+    return known
+
+
+def _are_few(constraints: Constraints) -> bool:
+    things = max(len(constraints.tolerations), len(constraints.host_ports))
+    are_few = constraints.terms <= POD.terms and constraints.labels <= POD.asked
+    return are_few and things <= POD.things
+
+
+def demands(written: WrittenDemands) -> Demands:
+    """Return what is demanded, however much it is.
+
+    Raises:
+        InvalidInput: a part is not of the shape that Kubernetes defines.
+    """
+    selector = decode_part(dict[str, str], written.selector, "spec.nodeSelector") or {}
+    affinity = decode_part(Affinity, written.affinity, "spec.affinity") or Affinity()
+    tolerations = decode_part(list[TolerationObject], written.tolerations, "spec.tolerations") or []
+    spread = decode_part(list[SpreadObject], written.spread, "spec.topologySpreadConstraints") or []
+    namespace = written.namespace
     near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
     parts = (affinity.node_affinity, near, apart)
     constraints = Constraints(
@@ -162,7 +204,7 @@ def demands(
         affinity=_pod_terms(near, namespace),
         anti_affinity=_pod_terms(apart, namespace),
         spread=tuple(_spread(c) for c in spread if c.when_unsatisfiable == "DoNotSchedule"),
-        host_ports=_host_ports(written_ports),
+        host_ports=_host_ports(written.ports),
     )
     has_preferences = any(c.when_unsatisfiable == "ScheduleAnyway" for c in spread) or any(
         part and part.preferred_during_scheduling_ignored_during_execution for part in parts

@@ -72,6 +72,30 @@ HOME = Limits(
 )
 """For Reservations in Reserver's own namespace, ConfigMaps and gRPC calls: for trusted managers."""
 
+
+class PodLimits(NamedTuple):
+    """How much of what a pod says is read; what exceeds it is passed over, the pod is not.
+
+    Attributes:
+        part_bytes: the length of its labels, its owner references, its constraints, its claims on
+            reservations, each.
+        labels: of the pod.
+        terms: of its constraints: alternatives for nodes, terms about pods, spread constraints.
+        asked: labels that the selectors of its constraints ask for, all together.
+        things: tolerations; ports of the node; PersistentVolumeClaims.
+        claims: slots that it says it took.
+    """
+
+    part_bytes: int = 16_384
+    labels: int = 128
+    terms: int = 32
+    asked: int = 64
+    things: int = 128
+    claims: int = 1_000
+
+
+POD = PodLimits()
+
 MOST_KEYS = 16_384
 """Data keys of one ConfigMap: no more reservations fit into its 1 MiB."""
 

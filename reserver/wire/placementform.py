@@ -27,6 +27,7 @@ from reserver.wire.constraints import (
     PodAffinityTerm,
     SpreadObject,
     TolerationObject,
+    WrittenDemands,
 )
 from reserver.wire.limits import HOME, Limits, check_count, check_number
 from reserver.wire.objects import encode, from_msgspec
@@ -87,14 +88,14 @@ def read(
         _refuse_unknown(value, _TYPES[name], name)
         _check(_converted(value, kind, name), name, limits)
         parts[name] = encode(value)
-    demands = constraints.demands(
-        namespace if "affinity" in said else "",
-        parts.get("nodeSelector", b""),
-        parts.get("affinity", b""),
-        parts.get("tolerations", b""),
-        parts.get("topologySpreadConstraints", b""),
-        (),
+    written = WrittenDemands(
+        namespace=namespace if "affinity" in said else "",
+        selector=parts.get("nodeSelector", b""),
+        affinity=parts.get("affinity", b""),
+        tolerations=parts.get("tolerations", b""),
+        spread=parts.get("topologySpreadConstraints", b""),
     )
+    demands = constraints.demands(written)
     _check_size(demands.constraints, limits)
     return Placement(
         constraints=demands.constraints,
@@ -168,10 +169,22 @@ def _check_size(demanded: Constraints, limits: Limits) -> None:
     check_number(len(demanded.tolerations), "tolerations", limits.tolerations, "entries")
 
 
+def _most(value: list[object], limits: Limits) -> int:
+    """Return how many of its entries a list may have."""
+    match value:
+        case [Expression(), *_]:
+            return limits.labels
+        case [TolerationObject(), *_]:
+            return limits.tolerations
+        case [msgspec.Struct(), *_]:
+            return limits.terms
+    return limits.values
+
+
 def _check(value: object, path: str, limits: Limits) -> None:
     """Refuse what the API server would refuse in a pod, and what would have no effect here."""
     if isinstance(value, list):
-        check_count(value, path, limits.values)
+        check_count(value, path, _most(value, limits))
         for index, part in enumerate(value):
             _check(part, f"{path}[{index}]", limits)
     elif isinstance(value, dict):

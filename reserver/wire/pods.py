@@ -7,15 +7,14 @@ What few pods have (host ports, claims, constraints) is left as JSON until it is
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import msgspec
 
-from reserver.cluster.labels import Labels
+from reserver.cluster.labels import UNREAD, Labels
 from reserver.cluster.pod import NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
+from reserver.cluster.remembered import Remembered, reckoned
 from reserver.errors import InvalidInput
-from reserver.wire.constraints import Demands, demands
-from reserver.wire.limits import Int32
+from reserver.wire.constraints import BEYOND, Demands, WrittenDemands, pod_demands
+from reserver.wire.limits import POD, Int32
 from reserver.wire.objects import Metadata, WireStruct, decode, decode_part
 from reserver.wire.requests import Actuated, Requesting, request
 
@@ -28,9 +27,6 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 RETRY_ANNOTATION = "reserver.io/retry"
 """On a pending pod: any change of it makes kube-scheduler try the pod again."""
-
-_MOST_REMEMBERED = 16_384
-"""Bytes. What is longer is no usual template, and would fill the memory of what was seen."""
 
 _ABSENT = msgspec.Raw()
 
@@ -96,6 +92,9 @@ class PodObject(WireStruct, frozen=True):
         """
         metadata, spec, status = self.metadata, self.spec, self.status
         demanded = _demands(metadata.namespace, spec)
+        claims = _claim_uses(metadata.name, bytes(spec.volumes))
+        if len(claims) > POD.things:
+            demanded, claims = BEYOND, ()
         return Pod(
             name=PodName(metadata.namespace, metadata.name),
             uid=metadata.uid,
@@ -110,21 +109,26 @@ class PodObject(WireStruct, frozen=True):
             labels=_labels(bytes(metadata.labels)),
             controller=_controller(bytes(metadata.owner_references)),
             constraints=demanded.constraints,
-            volume_claims=_claim_uses(metadata.name, bytes(spec.volumes)),
+            volume_claims=claims,
             terminating=metadata.deletion_timestamp is not None,
             is_mirror=MIRROR_ANNOTATION in (metadata.annotations or {}),
         )
 
 
+_LABELS: Remembered[bytes, Labels] = Remembered(16 * 2**20)
+_CONTROLLERS: Remembered[bytes, Controller] = Remembered(8 * 2**20)
+
+
 def _labels(written: bytes) -> Labels:
     """Return ``metadata.labels``; one value for all pods that have the same."""
-    read = _read_labels if len(written) <= _MOST_REMEMBERED else _read_labels.__wrapped__
-    return read(written)
-
-
-@lru_cache(maxsize=4096)
-def _read_labels(written: bytes) -> Labels:
-    return decode_part(dict[str, str], written, "metadata.labels") or {}
+    if len(written) > POD.part_bytes:
+        return UNREAD
+    known = _LABELS.get(written)
+    if known is None:
+        read = decode_part(dict[str, str], written, "metadata.labels") or {}
+        known = read if len(read) <= POD.labels else UNREAD
+        _LABELS.put(written, known, reckoned(len(written)))
+    return known
 
 
 def controller_of(written: bytes) -> OwnerReference | None:
@@ -137,19 +141,26 @@ def controller_of(written: bytes) -> OwnerReference | None:
     return next((owner for owner in owners if owner.controller), None)
 
 
-@lru_cache(maxsize=4096)
 def _controller(written: bytes) -> Controller:
-    owner = controller_of(written)
-    return Controller(owner.kind, owner.name) if owner else NO_CONTROLLER
+    if len(written) > POD.part_bytes:
+        return NO_CONTROLLER
+    known = _CONTROLLERS.get(written)
+    if known is None:
+        owner = controller_of(written)
+        known = Controller(owner.kind, owner.name) if owner else NO_CONTROLLER
+        _CONTROLLERS.put(written, known, reckoned(len(written)))
+    return known
 
 
 def _demands(namespace: str, spec: _PodSpec) -> Demands:
-    selector, affinity = bytes(spec.node_selector), bytes(spec.affinity)
-    tolerations, spread = bytes(spec.tolerations), bytes(spec.topology_spread_constraints)
-    length = len(selector) + len(affinity) + len(tolerations) + len(spread)
-    read = demands if length <= _MOST_REMEMBERED else demands.__wrapped__
-    about = namespace if affinity else ""
-    return read(about, selector, affinity, tolerations, spread, _host_ports(spec))
+    written = WrittenDemands(
+        selector=bytes(spec.node_selector),
+        affinity=bytes(spec.affinity),
+        tolerations=bytes(spec.tolerations),
+        spread=bytes(spec.topology_spread_constraints),
+        ports=_host_ports(spec),
+    )
+    return pod_demands(written._replace(namespace=namespace) if written.affinity else written)
 
 
 def _host_ports(spec: _PodSpec) -> tuple[bytes, ...]:
@@ -186,6 +197,7 @@ def _claims(annotations: dict[str, str] | None) -> frozenset[str]:
     if text is None:
         return frozenset()
     try:
-        return frozenset(decode(list[str], text.encode()))
+        claims = frozenset(decode(list[str], text.encode()))
     except InvalidInput:
         return frozenset()  # Not written by us.
+    return claims if len(claims) <= POD.claims else frozenset()  # Nor this.

@@ -138,12 +138,12 @@ CAPS: dict[str, tuple[str, str, Callable[[int], Written]]] = {
     ),
     "alternatives for nodes": (
         "terms",
-        "placement",
+        f"placement.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms",
         lambda n: nodes(*[{"matchExpressions": expressions(1)}] * n),
     ),
     "labels of an alternative": (
         "labels",
-        "placement",
+        f"placement.affinity.nodeAffinity.{REQUIRED}.{ALTERNATIVE}.matchExpressions",
         lambda n: nodes({"matchExpressions": expressions(n)}),
     ),
     "values for nodes": (
@@ -151,16 +151,24 @@ CAPS: dict[str, tuple[str, str, Callable[[int], Written]]] = {
         f"placement.affinity.nodeAffinity.{REQUIRED}.{ALTERNATIVE}.matchExpressions[0].values",
         lambda n: nodes({"matchExpressions": values(n)}),
     ),
-    "anti-affinity": ("terms", "placement", lambda n: near(*[{}] * n)),
-    "affinity": ("terms", "placement", lambda n: near(*[{}] * n, kind="podAffinity")),
+    "anti-affinity": (
+        "terms",
+        f"placement.affinity.podAntiAffinity.{REQUIRED}",
+        lambda n: near(*[{}] * n),
+    ),
+    "affinity": (
+        "terms",
+        f"placement.affinity.podAffinity.{REQUIRED}",
+        lambda n: near(*[{}] * n, kind="podAffinity"),
+    ),
     "labels of pods": (
         "labels",
-        "placement",
+        f"placement.affinity.podAntiAffinity.{REQUIRED}[0].labelSelector.matchExpressions",
         lambda n: near({"labelSelector": {"matchExpressions": expressions(n)}}),
     ),
     "labels of namespaces": (
         "labels",
-        "placement",
+        f"placement.affinity.podAntiAffinity.{REQUIRED}[0].namespaceSelector.matchExpressions",
         lambda n: near({"namespaceSelector": {"matchExpressions": expressions(n)}}),
     ),
     "namespaces": (
@@ -168,7 +176,7 @@ CAPS: dict[str, tuple[str, str, Callable[[int], Written]]] = {
         f"placement.affinity.podAntiAffinity.{REQUIRED}[0].namespaces",
         lambda n: near({"namespaces": [f"n{i}" for i in range(n)]}),
     ),
-    "spread": ("terms", "placement", spread),
+    "spread": ("terms", "placement.topologySpreadConstraints", spread),
     "labels of spread": (
         "labels",
         "placement",

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from reserver.cluster.constraints import Taint
+from reserver.cluster.constraints import TOO_MANY, Taint
+from reserver.cluster.labels import UNREAD
 from reserver.cluster.pod import ClaimUse, Controller, PodName
 from reserver.errors import InvalidInput
 from reserver.wire.nodes import NodeObject
@@ -309,15 +310,14 @@ def test_pods_of_one_template_share_what_follows_from_it() -> None:
     assert one.requests is other.requests
 
 
-def test_what_is_absurdly_long_is_read_and_not_remembered() -> None:
+def test_what_is_absurdly_long_is_passed_over_and_the_pod_is_not() -> None:
     labels = {f"key-{number}": "x" * 63 for number in range(5000)}
     terms = [{"topologyKey": "zone", "labelSelector": {"matchLabels": labels}}]
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    changes = {"metadata__labels": labels, "spec__affinity": affinity}
-    one, other = pod(**changes).value(), pod(**changes).value()
-    assert one == other
-    assert one.labels is not other.labels
-    assert one.constraints is not other.constraints
+    value = pod(metadata__labels=labels, spec__affinity=affinity).value()
+    assert value.labels is UNREAD
+    assert value.constraints is TOO_MANY
+    assert value.requests == pod().value().requests
 
 
 def test_an_affinity_without_namespaces_is_about_the_pods_own() -> None:

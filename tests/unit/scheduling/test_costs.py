@@ -1,0 +1,371 @@
+"""What one pod's constraints and labels may cost others; work is counted, not timed."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from reserver.cluster import labels as label_tables
+from reserver.cluster import residents
+from reserver.cluster.columns import Column
+from reserver.cluster.constraints import TOO_MANY, PodTerm
+from reserver.cluster.labels import UNREAD, LabelTable, Requirement, Selector, equals
+from reserver.cluster.pod import Pod
+from reserver.cluster.request import Container, PodResources, effective_request
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.owner import OwnerRule
+from reserver.scheduling import pod_affinity
+from reserver.scheduling.explain import explain
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.fit import fits
+from reserver.scheduling.preempt import judge_preemption
+from reserver.scheduling.reasons import NOT_JUDGED
+from reserver.scheduling.state import State
+from reserver.wire.limits import POD
+from reserver.wire.objects import decode
+from reserver.wire.pods import PodObject
+from tests.builders import NAMESPACE, NOW, node, pod, reservation, state_of, wake
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+Written = dict[str, Any]
+
+
+class Work:
+    """What has been looked at so far.
+
+    Attributes:
+        filled: values that were put into columns that are made anew.
+        columns: columns that were made anew.
+        asked: selectors that were applied to a table.
+    """
+
+    def __init__(self) -> None:
+        self.filled = self.columns = self.asked = 0
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    counted = Work()
+    fill, matching = Column.fill, LabelTable.matching
+
+    def counting_fill(self: Column[str], rows: Sequence[int], values: Sequence[str]) -> None:
+        counted.columns += 1
+        counted.filled += len(values)
+        fill(self, rows, values)
+
+    def counting_matching(self: LabelTable, selector: Selector) -> Any:
+        counted.asked += 1
+        return matching(self, selector)
+
+    monkeypatch.setattr(Column, "fill", counting_fill)
+    monkeypatch.setattr(LabelTable, "matching", counting_matching)
+    return counted
+
+
+def selector(keys: Sequence[str], operator: str, *values: str) -> Selector:
+    return Selector(tuple(Requirement(key, operator, frozenset(values)) for key in keys))
+
+
+# A table of labels.
+
+
+@pytest.mark.parametrize("operator", ["DoesNotExist", "NotIn"])
+def test_a_key_that_no_row_has_costs_nothing(work: Work, operator: str) -> None:
+    table = LabelTable(64)
+    table.put(3, {"app": "web"})
+    asked = selector([f"k{number}" for number in range(1000)], operator, "a")
+    assert table.matching(asked).all()
+    assert work.columns == 0
+
+
+@pytest.mark.parametrize("operator", ["Exists", "In", "Gt", "Lt"])
+def test_a_demand_for_a_key_that_no_row_has_ends_the_search(work: Work, operator: str) -> None:
+    table = LabelTable(64)
+    table.put(3, {"app": "web"})
+    keys = ["missing", *(f"k{number}" for number in range(1000)), "app"]
+    assert not table.matching(selector(keys, operator, "1")).any()
+    assert work.columns == 0
+
+
+def test_once_no_row_is_left_nothing_more_is_asked(work: Work) -> None:
+    table = LabelTable(64)
+    for row in range(64):
+        table.put(row, {f"k{number}": "v" for number in range(50)})
+    assert not table.matching(selector([f"k{n}" for n in range(50)], "In", "other")).any()
+    assert work.columns == 1
+
+
+@pytest.mark.parametrize("room", [2**25, 0, 10_000])
+def test_columns_of_any_keys_take_no_more_steps_than_there_are_labels(
+    work: Work, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    monkeypatch.setattr(label_tables, "_COLUMN_BYTES", room)
+    table, given = LabelTable(1000), 0
+    for row in range(1000):
+        own = {"app": f"a{row % 7}"} | {f"rare-{row}": "x", f"k{row % 300}": "y"}
+        table.put(row, own)
+        given += len(own)
+    keys = [f"k{n}" for n in range(300)] + [f"rare-{n}" for n in range(1000)] + ["app"]
+    assert table.matching(selector(keys, "NotIn", "z")).all()
+    assert work.filled <= given
+
+
+def test_columns_are_bounded_by_bytes_and_still_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_tables, "_COLUMN_BYTES", 20_000)
+    table = LabelTable(100)
+    for row in range(100):
+        table.put(row, {f"k{number}": str(row) for number in range(row)})
+    for _ in range(2):
+        for number in range(100):
+            rows = table.matching(selector([f"k{number}"], "Exists"))
+            assert rows.tolist() == [row > number for row in range(100)]
+            assert table._columns.size <= 20_000
+
+
+def test_a_table_forgets_the_keys_of_rows_that_are_gone() -> None:
+    table = LabelTable(10)
+    for turn in range(100):
+        table.put(turn % 10, {f"k{turn}": "v"})
+    for row in range(10):
+        table.put(row, None)
+    assert table._rows == {}
+
+
+# A pod that demands much.
+
+
+def terms(kind: str, *written: Written) -> Written:
+    return {"affinity": {kind: {REQUIRED: list(written)}}}
+
+
+def near(labels: Written, number: int = 1, kind: str = "podAffinity") -> Written:
+    return terms(kind, *[{"topologyKey": "zone", "labelSelector": labels}] * number)
+
+
+def keys(number: int) -> list[Written]:
+    return [{"key": f"k{each}", "operator": "DoesNotExist"} for each in range(number)]
+
+
+def nodes(*written: Written) -> Written:
+    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(written)}}}}
+
+
+def spread(number: int, **fields: Any) -> Written:
+    whole = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    selector = {"labelSelector": {"matchLabels": {"app": "web"}}}
+    return {"topologySpreadConstraints": [whole | selector | fields] * number}
+
+
+def ports(number: int) -> Written:
+    return {"ports": [{"hostPort": 1 + each} for each in range(number)]}
+
+
+def volumes(number: int) -> Written:
+    claims = [{"persistentVolumeClaim": {"claimName": f"c{each}"}} for each in range(number)]
+    return {"volumes": [{"name": f"v{n}"} | claim for n, claim in enumerate(claims)]}
+
+
+DEMANDING = {
+    "1,000 keys of neighbours": near({"matchExpressions": keys(1000)}),
+    "just too many keys": near({"matchExpressions": keys(POD.asked + 1)}),
+    "1,000 keys of nodes": nodes({"matchExpressions": keys(1000)}),
+    "1,000 alternatives": nodes(*[{"matchExpressions": keys(1)}] * 1000),
+    "just too many alternatives": nodes(*[{"matchExpressions": keys(1)}] * (POD.terms + 1)),
+    "1,000 terms": near({}, 1000, "podAntiAffinity"),
+    "just too many terms": near({}, POD.terms + 1, "podAntiAffinity"),
+    "a long node selector": {"nodeSelector": {f"k{n}": "v" for n in range(1000)}},
+    "1,000 spread constraints": spread(1000),
+    "just too many of them": spread(POD.terms + 1),
+    "1,000 matchLabelKeys": spread(1, matchLabelKeys=[f"k{n}" for n in range(1000)]),
+    "1,000 values": nodes(
+        {"matchExpressions": [{"key": "k", "operator": "In", "values": ["v" * 20] * 1000}]}
+    ),
+    "1,000 tolerations": {"tolerations": [{"key": f"k{n}"} for n in range(1000)]},
+    "just too many tolerations": {"tolerations": [{"key": "k"}] * (POD.things + 1)},
+    "10,000 host ports": {"containers": [ports(10_000)]},
+    "just too many host ports": {"containers": [ports(POD.things + 1)]},
+    "host ports of many containers": {"containers": [ports(1)] * (POD.things + 1)},
+    "just too many claims": volumes(POD.things + 1),
+    "1,000 claims": volumes(1000),
+}
+
+
+def written_pod(spec: Written, metadata: Written | None = None) -> Pod:
+    container = {"name": "a", "resources": {"requests": {"cpu": "2"}}}
+    containers = [container, *spec.get("containers", ())]
+    whole = {
+        "metadata": {"name": "w", "namespace": NAMESPACE, "uid": "w"} | (metadata or {}),
+        "spec": spec | {"containers": containers},
+    }
+    return decode(PodObject, json.dumps(whole).encode()).value()
+
+
+@pytest.fixture
+def crowd() -> State:
+    """A cluster with holds on all nodes but one, and room beside them only there."""
+    held = [f"n{number}" for number in range(150)]
+    return state_of(
+        *(node(name, cpu="4", labels={"zone": name}) for name in held),
+        node("free", cpu="4", labels={"zone": "free"}),
+        *(reservation(f"r{name}", node=name, cpu="3") for name in held),
+        *(pod(f"p{name}", node=name, labels={"app": "web", "own": name}) for name in held),
+    )
+
+
+HELD = [f"n{number}" for number in range(150)]
+
+
+@pytest.mark.parametrize("what", DEMANDING)
+def test_a_pod_that_demands_too_much_is_not_judged_where_only_kube_scheduler_can(
+    crowd: State, work: Work, what: str
+) -> None:
+    demanding = written_pod(DEMANDING[what])
+    assert demanding.constraints is TOO_MANY
+    assert demanding.volume_claims == ()
+    crowd.pod_seen(demanding)
+    verdict = filter_nodes(demanding, HELD, crowd, NOW)
+    assert not verdict.nodes
+    assert verdict.effects == ()  # It is steered nowhere.
+    crowd.judged(demanding, HELD, waits=True)
+    crowd.ledger.drop(reservation("rn3").ref)
+    assert wake(["n3"], crowd, NOW) == ()
+    assert not fits(demanding, crowd.snapshot).any()
+    assert work.asked == work.columns == 0
+
+
+def test_a_pod_that_demands_too_much_has_what_is_not_held_and_nothing_else(crowd: State) -> None:
+    demanding = written_pod(DEMANDING["1,000 terms"])
+    verdict = filter_nodes(demanding, ["n1", "free", "n2"], crowd, NOW)
+    assert verdict.nodes == ["free"]
+    (reason,) = {r.reason for r in explain(demanding, crowd, NOW).reasons if r.nodes == 151}
+    assert reason == NOT_JUDGED.message
+    assert judge_preemption(demanding, {"n1": ["x"]}, crowd, NOW).nodes == ()
+
+
+def test_a_pod_that_demands_as_much_as_is_read_is_judged(crowd: State) -> None:
+    for spec in (
+        near({"matchExpressions": keys(POD.asked)}, kind="podAntiAffinity"),
+        nodes(*[{"matchExpressions": keys(1)}] * POD.terms),
+        {"tolerations": [{"key": "k"}] * POD.things},
+        {"containers": [ports(POD.things)]},
+    ):
+        judged = written_pod(spec)
+        assert judged.constraints is not TOO_MANY
+        free = crowd.snapshot.row("free")
+        assert fits(judged, crowd.snapshot)[free]
+
+
+def test_a_resident_that_demands_too_much_is_in_nobodys_way(crowd: State) -> None:
+    spec = near({}, 500, "podAntiAffinity") | {"nodeName": "free"}
+    crowd.pod_seen(written_pod(spec))
+    assert fits(pod("other", cpu="1"), crowd.snapshot)[crowd.snapshot.row("free")]
+
+
+def test_neighbours_that_want_nobody_near_are_asked_so_many_times(
+    crowd: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(400):
+        labels = {"matchExpressions": [{"key": f"k{number}", "operator": "DoesNotExist"}]}
+        spec = near(labels, POD.terms, "podAntiAffinity") | {"nodeName": f"n{number % 150}"}
+        name = f"big-{number}"
+        crowd.pod_seen(written_pod(spec, {"name": name, "uid": name, "namespace": "other"}))
+    asked = 0
+    rejects = pod_affinity._rejects
+
+    def counting(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
+        nonlocal asked
+        asked += 1
+        return rejects(term, pod, snapshot)
+
+    monkeypatch.setattr(pod_affinity, "_rejects", counting)
+    assert fits(pod("w", cpu="1"), crowd.snapshot)[crowd.snapshot.row("free")]
+    assert asked == residents.MOST_ASKED
+
+
+# A pod with many labels, owners or claims.
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {f"k{number}": "v" for number in range(POD.labels + 1)},
+        {f"k{number}": "v" * 63 for number in range(20_000)},
+        {"k": "v" * POD.part_bytes},
+    ],
+    ids=["just too many", "very many", "a long one"],
+)
+@pytest.mark.parametrize(
+    "asked",
+    [equals({"k1": "v"}), selector(["k1"], "DoesNotExist"), selector(["k2", "k"], "NotIn", "v")],
+)
+def test_who_has_too_many_labels_owns_nothing_by_its_labels(
+    labels: Written, asked: Selector
+) -> None:
+    crowded = written_pod({}, {"labels": labels})
+    assert crowded.labels is UNREAD
+    assert not OwnerRule(namespace=NAMESPACE, selector=asked).matches(crowded)
+    assert OwnerRule(namespace=NAMESPACE, pod="w").matches(crowded)
+
+
+def test_as_many_labels_as_are_read_count() -> None:
+    labels = {f"k{number}": "v" for number in range(POD.labels)}
+    assert written_pod({}, {"labels": labels}).labels == labels
+
+
+def test_a_crowd_of_owner_references_names_no_controller() -> None:
+    others = [{"kind": "Job", "name": f"j{n}", "uid": "u"} for n in range(1000)]
+    owners = [*others, {"kind": "Job", "name": "j", "uid": "u", "controller": True}]
+    assert written_pod({}, {"ownerReferences": owners}).controller == ("", "")
+    assert written_pod({}, {"ownerReferences": owners[-5:]}).controller == ("Job", "j")
+
+
+def test_a_pod_that_says_it_claimed_thousands_claimed_nothing() -> None:
+    def claiming(number: int) -> Pod:
+        text = json.dumps([f"shop/r{each}@d" for each in range(number)])
+        return written_pod({}, {"annotations": {"reserver.io/claims": text}})
+
+    assert len(claiming(POD.claims).claims) == POD.claims
+    assert claiming(POD.claims + 1).claims == frozenset()
+
+
+# What a pod requests.
+
+
+class Counted(dict[str, int]):
+    """Amounts that count how often they are looked at."""
+
+    looks = 0
+
+    def items(self) -> Any:
+        Counted.looks += 1
+        return super().items()
+
+
+@pytest.mark.parametrize("kind", ["sidecars", "init containers", "both"])
+def test_a_request_takes_as_many_steps_as_there_are_containers(kind: str) -> None:
+    Counted.looks = 0
+    number = 2000
+    containers = tuple(
+        Container(
+            requests=Counted({f"example.com/r{each}": 1, "cpu": 10**9}),
+            sidecar=kind == "sidecars" or (kind == "both" and each % 2 == 0),
+        )
+        for each in range(number)
+    )
+    total = effective_request(PodResources(init_containers=containers))
+    assert Counted.looks <= 2 * number
+    assert total["cpu"] == 1000 * {"sidecars": number, "init containers": 1}.get(kind, 1001)
+
+
+def test_resources_of_which_a_pod_wants_nothing_are_not_remembered() -> None:
+    names = {f"example.com/r{number}": "0" for number in range(5000)}
+    spec = {"containers": [{"name": "b", "resources": {"requests": names}}]}
+    assert written_pod(spec).requests == {"cpu": 2000, "pods": 1}
+
+
+def test_of_very_many_resources_that_nobody_offers_a_few_are_told(crowd: State) -> None:
+    names = {f"example.com/r{number}": "1" for number in range(5000)}
+    spec = {"containers": [{"name": "b", "resources": {"requests": names}}]}
+    reasons = explain(written_pod(spec), crowd, NOW).reasons
+    assert 1 <= sum("example.com" in reason.reason for reason in reasons) <= 20
