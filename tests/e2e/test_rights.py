@@ -10,10 +10,18 @@ import json
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from kubernetes.client import AuthorizationV1Api
+from kubernetes.utils import create_from_dict
 
-from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.cluster import (
+    ControlPlane,
+    render_scheduler_config,
+    service_account_kubeconfig,
+)
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.cluster.pod import PodName
 from reserver.kube import credentials
@@ -22,9 +30,13 @@ from reserver.kube.client import ApiClient
 from reserver.scheduling.effects import Retry
 from tests.e2e.cluster import SPEC, Corner
 from tests.e2e.rights import asked, granted
-from tests.e2e.test_claims import TIDYING
+from tests.e2e.test_claims import RESERVER, TIDYING
 
 pytestmark = pytest.mark.controlplane
+
+BASE = Path(__file__).parents[2] / "scheduler-config/base"
+SCHEDULER_RBAC = BASE / "rbac-scheduler.yaml"
+SCHEDULER_CONFIG = BASE / "kube-scheduler.yaml"
 
 
 async def test_a_refused_pod_is_tried_again_without_the_right_to_patch_pods(
@@ -53,6 +65,80 @@ def test_a_pod_that_reserver_has_not_seen_is_read(reserver: ReserverProcess) -> 
     call = {"PodName": "gone", "PodNamespace": "default", "PodUID": "uid", "Node": "none"}
     status, answer = reserver.post("/bind", json.dumps(call).encode())
     assert (status, 'pods "gone" not found' in answer["Error"]) == (200, True), answer
+
+
+FORBIDDEN = (
+    # Verb, group, resource, namespace. With these a break-in would be one into the whole cluster.
+    ("patch", "", "pods", "kube-system"),
+    ("update", "", "pods", "kube-system"),
+    ("create", "", "pods", "reserver-system"),
+    ("delete", "", "pods", "kube-system"),
+    ("create", "", "pods/eviction", "kube-system"),
+    ("create", "", "pods/exec", "kube-system"),
+    ("patch", "", "pods/ephemeralcontainers", "kube-system"),
+    ("patch", "", "pods/resize", "kube-system"),
+    ("get", "", "secrets", "reserver-system"),
+    ("list", "", "secrets", ""),
+    ("get", "", "configmaps", "kube-system"),
+    ("patch", "", "configmaps", "kube-system"),
+    ("delete", "", "configmaps", "reserver-system"),
+    ("patch", "", "nodes", ""),
+    ("patch", "", "nodes/status", ""),
+    ("get", "", "nodes/proxy", ""),
+    ("create", "", "serviceaccounts/token", "reserver-system"),
+    ("impersonate", "", "users", ""),
+    ("patch", "apps", "deployments", "reserver-system"),
+    ("update", "coordination.k8s.io", "leases", "kube-system"),
+    ("patch", "rbac.authorization.k8s.io", "clusterroles", ""),
+    ("create", "rbac.authorization.k8s.io", "clusterrolebindings", ""),
+    ("patch", "apiextensions.k8s.io", "customresourcedefinitions", ""),
+    ("deletecollection", "reserver.io", "reservations", "kube-system"),
+)
+
+
+@pytest.mark.usefixtures("reserver_kubeconfig")  # Has granted what the manifests grant.
+def test_who_breaks_into_reserver_has_not_broken_into_the_cluster(api: Any) -> None:
+    reviews: Any = AuthorizationV1Api(api.api_client)
+    for verb, group, whole, namespace in FORBIDDEN:
+        resource, _, subresource = whole.partition("/")
+        asked = {"verb": verb, "group": group, "resource": resource, "subresource": subresource}
+        body = {"spec": {"user": RESERVER, "resourceAttributes": {**asked, "namespace": namespace}}}
+        assert not reviews.create_subject_access_review(body).status.allowed, (verb, whole)
+
+
+def test_kube_scheduler_schedules_with_the_rights_that_we_ship(
+    control_plane: ControlPlane, api: Any, reserver: ReserverProcess, tmp_path: Path
+) -> None:
+    """Those of `base`, for a service account that has no others, and with its leader election."""
+    account = {"kind": "ServiceAccount", "name": "as-shipped", "namespace": "reserver-system"}
+    api.create_namespaced_service_account("reserver-system", {"metadata": {"name": "as-shipped"}})
+    for document in yaml.safe_load_all(SCHEDULER_RBAC.read_text()):
+        if "subjects" in document:
+            document["subjects"] = [account]
+        create_from_dict(api.api_client, document)
+    kubeconfig, config = tmp_path / "kubeconfig", tmp_path / "config.yaml"
+    service_account_kubeconfig(
+        control_plane.kubeconfig, "reserver-system", "as-shipped", kubeconfig
+    )
+    rendered = render_scheduler_config(
+        SCHEDULER_CONFIG,
+        kubeconfig=kubeconfig,
+        port=reserver.port,
+        scheduler_name="as-shipped",
+    )
+    config.write_text(rendered)
+    control_plane.start_scheduler(config, "as-shipped", leader_elect=True)
+    corner = Corner(control_plane.kubeconfig, "as-shipped", api)
+    corner.open()
+    try:
+        (node,) = corner.add_nodes(1, cpu="4")
+        corner.create_pod("web-0", {"cpu": "1"})
+        assert corner.wait_bound("web-0") == node
+    finally:
+        corner.close()
+        control_plane.stop_scheduler("as-shipped")
+    log = (control_plane.logs_dir / "as-shipped.log").read_text()
+    assert "forbidden" not in log.lower(), log[-4000:]
 
 
 def test_reserver_asks_for_what_the_manifests_grant(control_plane: ControlPlane) -> None:
