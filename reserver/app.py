@@ -38,7 +38,7 @@ from reserver.server.http import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
 from reserver.server.rpc.access import Access
-from reserver.server.rpc.listen import server_credentials, serving
+from reserver.server.rpc.listen import serving
 from reserver.server.rpc.service import Service
 from reserver.server.stalls import Stalls
 from reserver.server.tls import ServerTls
@@ -153,9 +153,7 @@ async def _serve_grpc(
 ) -> str | None:
     if settings.grpc_address is None or service is None:
         return None
-    tls = None
-    if settings.grpc_tls is not None and not settings.is_grpc_local:
-        tls = server_credentials(settings.grpc_tls)
+    tls = None if settings.is_grpc_local else settings.grpc_tls
     site = serving(settings.grpc_address, service, watched.obstacles, _SHUTDOWN_S, tls)
     return await stack.enter_async_context(site)
 

@@ -37,7 +37,8 @@ class ServerTls:
         self._files = files
         self._allowed = frozenset(allowed_names)
         self._stamp = stamped(files)
-        self._context = self._load()
+        self._context = server_context(files)
+        self._told = ""
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -45,10 +46,15 @@ class ServerTls:
         try:
             stamp = stamped(self._files)
             if stamp != self._stamp:
-                self._context, self._stamp = self._load(), stamp
+                self._context, self._stamp = server_context(self._files), stamp
+                self._told = ""
                 log.info("certificates read anew")
         except ConfigurationError as exc:  # The next connection looks again.
-            log.warning("certificates cannot be read anew, the former ones serve", why=str(exc))
+            if str(exc) != self._told:
+                self._told = str(exc)
+                log.warning(
+                    "certificates cannot be read anew, the former ones serve", why=self._told
+                )
         return self._context
 
     def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
@@ -67,21 +73,27 @@ class ServerTls:
             "of these, or start reserver with --extender-allowed-name"
         )
 
-    def _load(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        # In 1.3 a session is resumed with a ticket only, and there is none.
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.num_tickets = 0
-        context.verify_mode = ssl.CERT_REQUIRED
-        files = self._files
-        try:
-            context.load_cert_chain(files.certificate, files.private_key)
+
+def server_context(files: TlsFiles) -> ssl.SSLContext:
+    """Return a TLS context made from files.
+
+    Raises:
+        ConfigurationError: they cannot be read, or do not belong together.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # In 1.3 a session is resumed with a ticket only, and there is none.
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = 0
+    try:
+        context.load_cert_chain(files.certificate, files.private_key)
+        if files.client_ca:
+            context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(files.client_ca)
-        except (OSError, ssl.SSLError) as exc:
-            names = f"{files.certificate}, {files.private_key}, {files.client_ca}"
-            problem = exc.reason if isinstance(exc, ssl.SSLError) else exc.strerror
-            raise ConfigurationError(f"TLS cannot be had from {names}: {problem}") from exc
-        return context
+    except (OSError, ssl.SSLError) as exc:
+        names = ", ".join(str(file) for file in files if file)
+        problem = exc.reason if isinstance(exc, ssl.SSLError) else exc.strerror
+        raise ConfigurationError(f"TLS cannot be had from {names}: {problem}") from exc
+    return context
 
 
 def _names(certificate: Mapping[str, Any]) -> Iterator[str]:

@@ -7,17 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import grpc
-import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from reserver.errors import ConfigurationError
+from reserver.server.rpc.port import Port
 from reserver.server.rpc.service import Service
-from reserver.server.tls import stamped
 from reserver.server.tls_files import TlsFiles
 from reserver.v1 import capacity_pb2, reservation_pb2, scheduler_pb2
-
-log = structlog.get_logger(__name__)
 
 SERVICES = tuple(
     service.full_name
@@ -47,7 +43,7 @@ async def serving(
     service: Service,
     obstacles: Callable[[], tuple[str, ...]],
     drain_s: float,
-    credentials: grpc.ServerCredentials | None = None,
+    tls: TlsFiles | None = None,
 ) -> AsyncIterator[str]:
     """Serve gRPC, and yield ``ADDRESS:PORT``; then let calls under way finish.
 
@@ -56,40 +52,38 @@ async def serving(
         service: answers calls.
         obstacles: what keeps calls from being answered: the health service tells.
         drain_s: how long calls under way may take to finish, in seconds; watches end at once.
-        credentials: None for plain text.
+        tls: None for plain text.
 
     Raises:
-        ConfigurationError: the port is taken, or the address is not this machine's.
+        ConfigurationError: the port is taken, the address is not this machine's, or the files
+            cannot be used.
     """
-    server = grpc.aio.server(interceptors=(service.calls,), options=_OPTIONS)
-    service.add_to(server)
     healths = health.aio.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(healths, server)
     names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-    reflection.enable_server_reflection(names, server)
-    host, port = address
-    wanted = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    try:
-        if credentials is None:
-            port = server.add_insecure_port(wanted)
-        else:
-            port = server.add_secure_port(wanted, credentials)
-    except RuntimeError as exc:
-        raise ConfigurationError(f"--grpc-address: cannot listen on {wanted}") from exc
-    await server.start()
+
+    def made() -> grpc.aio.Server:
+        server = grpc.aio.server(interceptors=(service.calls,), options=_OPTIONS)
+        service.add_to(server)
+        health_pb2_grpc.add_HealthServicer_to_server(healths, server)
+        reflection.enable_server_reflection(names, server)
+        return server
+
+    port = Port(address, made, tls)
+    await port.open()
     background = (
         asyncio.create_task(_follow(healths, obstacles)),
         asyncio.create_task(service.run()),
+        asyncio.create_task(port.follow_certificates()),
     )
     try:
-        yield f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        yield port.address
     finally:
         for task in background:
             task.cancel()
         await asyncio.wait(background)
         service.end()
         await healths.enter_graceful_shutdown()
-        await server.stop(drain_s)
+        await port.close(drain_s)
 
 
 async def _follow(
@@ -105,45 +99,3 @@ async def _follow(
             for name in ("", *SERVICES):
                 await healths.set(name, now)
         await asyncio.sleep(_LOOK_EVERY_S)
-
-
-def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """Return TLS credentials made from files, and made anew when those are replaced.
-
-    Args:
-        files: certificate and key; with a CA of clients these have to have a certificate of it.
-
-    Raises:
-        ConfigurationError: the files cannot be read.
-    """
-    stamp = stamped(files)
-    first = _configuration(files)
-
-    def fetch() -> grpc.ServerCertificateConfiguration | None:
-        nonlocal stamp
-        try:
-            now = stamped(files)
-            if now == stamp:
-                return None  # The former ones.
-            configuration = _configuration(files)
-        except ConfigurationError as exc:
-            log.warning("certificates cannot be read anew, the former ones serve", why=str(exc))
-            return None
-        stamp = now
-        log.info("certificates read anew")
-        return configuration
-
-    return grpc.dynamic_ssl_server_credentials(
-        first,
-        fetch,  # type: ignore[arg-type]  # the types do not know that None keeps the former
-        require_client_authentication=files.client_ca is not None,
-    )
-
-
-def _configuration(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
-    try:
-        key, chain = files.private_key.read_bytes(), files.certificate.read_bytes()
-        ca = files.client_ca.read_bytes() if files.client_ca else None
-    except OSError as exc:
-        raise ConfigurationError(f"{exc.filename} cannot be read: {exc.strerror}") from exc
-    return grpc.ssl_server_certificate_configuration([(key, chain)], ca)

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from reserver.errors import ApiError, ConfigurationError
 from reserver.server.rpc.access import Access
-from reserver.server.rpc.listen import server_credentials, serving
+from reserver.server.rpc.listen import serving
 from reserver.server.rpc.service import Service
 from reserver.server.tls_files import TlsFiles
 from reserver.v1 import reservation_pb2 as pb
@@ -81,6 +81,7 @@ class Files:
         options = (
             ("grpc.ssl_target_name_override", NAME),
             ("grpc.use_local_subchannel_pool", 1),
+            ("grpc.initial_reconnect_backoff_ms", 100),
         )
         async with grpc.aio.secure_channel(address, credentials, options) as channel:
             yield channel
@@ -105,10 +106,8 @@ async def served(files: Files, reviewer: Reviewer, *, mutual: bool = False) -> A
         obstacles=tuple,
         counted=nothing,
     )
-    credentials = server_credentials(
-        files.files if mutual else files.files._replace(client_ca=None)
-    )
-    async with serving(("127.0.0.1", 0), service, tuple, 1.0, credentials) as address:
+    tls = files.files if mutual else files.files._replace(client_ca=None)
+    async with serving(("127.0.0.1", 0), service, tuple, 1.0, tls) as address:
         yield address
 
 
@@ -202,7 +201,8 @@ async def test_certificates_are_replaced_while_it_serves(files: Files) -> None:
             assert await code_of(call) is grpc.StatusCode.NOT_FOUND
         files.issue(other)
         async with files.channel(address, other) as channel:
-            call = ReservationServiceStub(channel).Get(request, metadata=bearer("root"))
+            stub = ReservationServiceStub(channel)
+            call = stub.Get(request, metadata=bearer("root"), wait_for_ready=True, timeout=20)
             assert await code_of(call) is grpc.StatusCode.NOT_FOUND
         files.files.private_key.unlink()  # Half replaced: the former ones serve.
         async with files.channel(address, other) as channel:
@@ -230,7 +230,8 @@ async def test_files_that_are_missing_and_ports_that_are_taken_are_named(files: 
                 pass
     files.files.certificate.unlink()
     with pytest.raises(ConfigurationError, match=r"tls\.crt cannot be read"):
-        server_credentials(files.files)
+        async with served(files, Reviewer()):
+            pass
 
 
 async def test_watches_end_at_once_when_the_server_ends(files: Files) -> None:
