@@ -1,0 +1,33 @@
+"""What the pages refer to is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+TESTS = "\n".join(path.read_text() for path in sorted(ROOT.glob("tests/**/test_*.py")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_link_leads_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" not in link:
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), link
+            assert not anchor or target.suffix != ".md" or anchor in _anchors(target), link
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return what a heading is called in links, as GitHub has it."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_tests_that_the_threat_model_names_are_there() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/threat-model.md").read_text()))
+    assert named
+    missing = {name for name in named if f"def {name}(" not in TESTS}
+    assert not missing
