@@ -2,6 +2,7 @@
 
 ReserverError
 ├── InvalidInput       a value that somebody wrote is not acceptable
+│   └── Fault          or it cannot be judged, because of a fault of ours
 ├── ConfigurationError Reserver was started with something that it cannot work with
 ├── NotReady           the caches do not show the cluster well enough to decide
 ├── Taken              a reservation of that name was written meanwhile
@@ -43,7 +44,11 @@ class InvalidInput(ReserverError):
     def under(self, parent: str) -> InvalidInput:
         """Return the same error as seen from the document that holds this value."""
         joint = "" if not self.path or self.path.startswith("[") else "."
-        return InvalidInput(f"{parent}{joint}{self.path}", self.problem, self.remedy)
+        return type(self)(f"{parent}{joint}{self.path}", self.problem, self.remedy)
+
+
+class Fault(InvalidInput):
+    """A value cannot be judged, because of a fault of ours: something raised."""
 
 
 class ConfigurationError(ReserverError):

@@ -20,6 +20,9 @@ _REST = 3
 
 T = TypeVar("T")
 
+Steps = Generator[None, None, None]
+"""Work that may take long, and lets other work come between its steps."""
+
 
 class _Row:
     """The passes that have given way on one event loop: each time around it one of them goes on.

@@ -16,7 +16,7 @@ from typing import Literal
 import structlog
 from cachetools import LRUCache
 
-from reserver.errors import InvalidInput, sparing
+from reserver.errors import Fault, sparing
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +48,7 @@ _told: LRUCache[tuple[str, str, str], bool] = LRUCache(4096)
 
 @contextmanager
 def quarantined(
-    place: Place, what: object, failed: Callable[[InvalidInput], None] = lambda _: None
+    place: Place, what: object, failed: Callable[[Fault], None] = lambda _: None
 ) -> Iterator[None]:
     """Judge one thing; if that raises, it is told, counted and passed over.
 
@@ -65,7 +65,7 @@ def quarantined(
         yield
 
 
-def take_note(place: Place, what: object, exc: Exception) -> InvalidInput:
+def take_note(place: Place, what: object, exc: Exception) -> Fault:
     """Count and log an exception; return what to tell of the thing that it is about."""
     counts[place] += 1
     cause = _cause(exc)
@@ -73,7 +73,7 @@ def take_note(place: Place, what: object, exc: Exception) -> InvalidInput:
         _told[place, str(what), cause] = True
         log.error("fault, passed over", place=place, what=str(what), cause=cause, exc_info=exc)
     problem = f"cannot be judged because of a fault in reserver ({cause})"
-    return InvalidInput("", problem, "its log has the traceback, please report it")
+    return Fault("", problem, "its log has the traceback, please report it")
 
 
 def _cause(exc: Exception) -> str:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hack.controlplane.cluster import ControlPlane
+from reserver import quarantine
 
 AUDIT_POLICY = Path(__file__).parent / "e2e/audit-policy.yaml"
+
+
+@pytest.fixture(autouse=True)
+def faults() -> Iterator[Counter[quarantine.Place]]:
+    """What was quarantined: a test that expects faults clears it; any other fails."""
+    quarantine.counts.clear()
+    yield quarantine.counts
+    assert not quarantine.counts, "a fault was passed over; its traceback stands in the log"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -31,6 +31,7 @@ from reserver.kube.views import (
     pod_view,
     volume_view,
 )
+from reserver.pacer import outcome
 from reserver.scheduling.state import State
 
 CONFIG = Path(__file__).with_name("scheduler.yaml")
@@ -142,8 +143,9 @@ class World:
                 msgspec.Raw(json.dumps(item).encode()) for item in self._api.get(path)["items"]
             ]
             view.list_began()
-            view.page_listed(items)
-            view.list_ended()
+            for item in items:
+                outcome(view.listed(item))
+            outcome(view.list_ended())
             if view.unreadable:
                 message = f"{view.unreadable} objects of {path} cannot be read"
                 raise AssertionError(message)

@@ -28,6 +28,8 @@ from reserver.kube.views import (
     store_view,
     volume_view,
 )
+from reserver.pacer import outcome
+from reserver.quarantine import counts
 from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Status as HoldStatus
 from reserver.scheduling.state import State
@@ -235,9 +237,11 @@ def _take(line: bytes, views: Iterable[ObjectView[Any]]) -> object:
         return decode(Status, event.object)
     for view in views:
         if event.type == "DELETED":
-            view.deleted(event.object)
+            outcome(view.deleted(event.object))
         elif event.type != "BOOKMARK":
-            view.changed(event.object)
+            outcome(view.changed(event.object))
+    if counts:
+        raise AssertionError(f"passed over because of a fault: {dict(counts)}")
     return decode(PartialObject, event.object).metadata.resource_version
 
 

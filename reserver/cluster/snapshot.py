@@ -88,6 +88,8 @@ class Snapshot:
         held: the same shape, of what active reservations hold.
         has_holds: bool array, rows: anything at all is held there.
         exists: bool array, rows: the Node object is known.
+        in_doubt: bool array, rows: something there cannot be read, so that more may be taken, or
+            less offered, than is known.
         columns: resource name to column.
         topology: labels, taints and cordons of nodes, by row.
         residents: the pods on the nodes.
@@ -106,6 +108,8 @@ class Snapshot:
         self._cells: NDArray[np.int64] = np.zeros((3, 64, 8), dtype=np.int64)
         self.has_holds: Bools = np.zeros(64, dtype=np.bool_)
         self.exists: Bools = np.zeros(64, dtype=np.bool_)
+        self.in_doubt: Bools = np.zeros(64, dtype=np.bool_)
+        self._doubtful: set[str] = set()
         self.topology = Topology(64)
         self.residents = Residents()
         self.namespaces: dict[str, Labels] = {}
@@ -214,6 +218,13 @@ class Snapshot:
             self.has_holds[row] = bool(totals)
             self._write(_HELD, node, totals)
 
+    def doubt(self, node: str, *, is_doubtful: bool) -> None:
+        """Take note of whether something on a node cannot be read; nothing need be known of it."""
+        (self._doubtful.add if is_doubtful else self._doubtful.discard)(node)
+        row = self._row_of.get(node)
+        if row is not None:
+            self.in_doubt[row] = is_doubtful
+
     def _layer(self, layer: int) -> Int64s:
         cells: Int64s = self._cells[layer]
         return cells
@@ -266,6 +277,7 @@ class Snapshot:
             self._names.append(name)
             self._grow_rows(row)
         self._row_of[name] = row
+        self.in_doubt[row] = name in self._doubtful
         return row
 
     def _grow_rows(self, row: int) -> None:
@@ -274,6 +286,7 @@ class Snapshot:
             self._cells = np.pad(self._cells, ((0, 0), (0, size), (0, 0)))
             self.has_holds = np.pad(self.has_holds, (0, size))
             self.exists = np.pad(self.exists, (0, size))
+            self.in_doubt = np.pad(self.in_doubt, (0, size))
             self.topology.grow(2 * size)
 
     def _release_row(self, name: str) -> None:

@@ -17,6 +17,7 @@ import structlog
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
 from reserver.kube.lag import Lag, catch_up
+from reserver.pacer import Pacer, Steps
 from reserver.wire.objects import decode
 from reserver.wire.watch import ObjectList, PartialObject, read_event
 
@@ -60,16 +61,16 @@ class View(Protocol):
     def list_began(self) -> None:
         """Take note of what is known; a list before may have broken off."""
 
-    def page_listed(self, items: list[msgspec.Raw]) -> None:
-        """Take some of the objects that exist."""
+    def listed(self, item: msgspec.Raw) -> Steps:
+        """Take an object that a page of a list shows."""
 
-    def list_ended(self) -> None:
+    def list_ended(self) -> Steps:
         """Drop what no page has shown."""
 
-    def changed(self, item: msgspec.Raw) -> None:
+    def changed(self, item: msgspec.Raw) -> Steps:
         """Take an object that was added or modified."""
 
-    def deleted(self, item: msgspec.Raw) -> None:
+    def deleted(self, item: msgspec.Raw) -> Steps:
         """Drop an object; `item` is its last state."""
 
 
@@ -113,6 +114,7 @@ class Reflector:
         self.selector = dict(selector or {})
         self._idle_limit_s = idle_limit_s
         self._is_optional = is_optional
+        self._pacer = Pacer()
         self._version = ""  # To resume from; empty to list.
         self._backoff_s = _FIRST_BACKOFF_S
         self._complaint = ""
@@ -156,7 +158,7 @@ class Reflector:
                     self._backoff_s = _FIRST_BACKOFF_S
                 if exc.status == _NOT_FOUND:
                     self._version = ""
-                    if self._is_absent():
+                    if await self._is_absent():
                         await asyncio.sleep(ABSENT_PAUSE_S)
                         continue
                 await self._back_off(exc)
@@ -179,11 +181,12 @@ class Reflector:
             if token:
                 params["continue"] = token
             page = decode(ObjectList, await self._client.get(self.path, params))
-            self.view.page_listed(page.items or [])
+            for item in page.items or ():
+                await self._pacer.run(self.view.listed(item))
             token = page.metadata.continue_
             if not token:
                 break
-        self.view.list_ended()
+        await self._pacer.run(self.view.list_ended())
         if self._complaint or self.absent or not self.synced.is_set():
             log.info("collection listed", collection=str(self))
         self._recovered()
@@ -212,7 +215,7 @@ class Reflector:
         catching_up: asyncio.Task[None] | None = None
         async for line in self._client.watch(self.path, params, self._idle_limit_s):
             if line:
-                self._take(line)
+                await self._take(line)
             else:
                 self._accepted_at = _now()
                 catching_up = tasks.create_task(catch_up(self._client, self, self._lag))
@@ -222,18 +225,19 @@ class Reflector:
         if self._version == version and _now() - began < _SHORTEST_WATCH_S:
             raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
 
-    def _take(self, line: bytes) -> None:
+    async def _take(self, line: bytes) -> None:
         event = read_event(line)
         if event.type == "DELETED":
-            self.view.deleted(event.object)
+            await self._pacer.run(self.view.deleted(event.object))
         elif event.type != "BOOKMARK":
-            self.view.changed(event.object)
+            await self._pacer.run(self.view.changed(event.object))
         metadata = decode(PartialObject, event.object).metadata
         self._version = metadata.resource_version
         self._recovered()
         self._lag.reached(metadata.revision)
+        await self._pacer.give_way()  # Thousands of lines may have come at once.
 
-    def _is_absent(self) -> bool:
+    async def _is_absent(self) -> bool:
         """Take note that the API server does not know the collection; return whether that is fine.
 
         While it starts it answers 503, not 404, until it knows all CRDs. Whoever removes a CRD
@@ -250,7 +254,7 @@ class Reflector:
             log.info("collection does not exist, nothing is read from it", collection=str(self))
         self.absent = True
         self.view.list_began()
-        self.view.list_ended()
+        await self._pacer.run(self.view.list_ended())
         self._recovered()
         self._lag.end()
         self.synced.set()

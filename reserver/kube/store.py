@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 
+import msgspec
 import structlog
 
-from reserver.errors import InvalidInput
+from reserver.errors import Fault, InvalidInput
 from reserver.kube.awaited import Awaited
+from reserver.pacer import Steps
+from reserver.quarantine import quarantined, take_note
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
 from reserver.wire import companion, edits
 from reserver.wire.edits import Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
-from reserver.wire.store import Entries, Problem, read_key
+from reserver.wire.store import MOST_PROBLEMS, Entries, Problem, reading_key
 
 log = structlog.get_logger(__name__)
 
@@ -87,40 +92,75 @@ class Store:
         self._expected: dict[Ref, _Expected] = {}
         self._awaited = Awaited()
 
-    def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> None:
-        """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list."""
+    def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> Steps:
+        """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list.
+
+        Other work may come between the entries. What is new is taken before what is gone is
+        dropped, so that what moves from one key to another is held all the time. Up to which
+        resourceVersion the ConfigMap is known changes last.
+        """
         self._ledger.advance(self._clock())
         metadata = configmap.metadata
+        known = self._documents.get((metadata.namespace, metadata.name))
+        when = written(metadata, known.metadata if known else None, listed=listed)
+        yield from _finished(self._put(metadata, configmap.data or {}, when))
+
+    def _put(self, metadata: Metadata, data: Mapping[str, str], when: Written) -> Steps:
         name = (metadata.namespace, metadata.name)
-        known_document = self._documents.get(name)
-        before = known_document.metadata if known_document else None
-        when = written(metadata, before, listed=listed)
-        document = self._documents.setdefault(name, _Document(metadata))
-        document.metadata = metadata
-        data = configmap.data or {}
-        for key in document.keys.keys() - data.keys():
-            self._exchange(document, key, None, when)
+        unseen = msgspec.structs.replace(metadata, resource_version="")
+        document = self._documents.setdefault(name, _Document(unseen))
         for key, text in data.items():
             known = document.keys.get(key)
             if known is None or known.text != text:
-                ref = Ref(metadata.namespace, metadata.name, key)
-                entries = read_key(ref, text, self._clock())
-                self._exchange(document, key, _Key(text, entries), when)
+                entries = yield from self._read(Ref(*name, key), text, known)
+                yield from self._exchange(document, key, _Key(text, entries), when)
+            yield
+        for key in tuple(document.keys.keys() - data.keys()):
+            yield from self._exchange(document, key, None, when)
+        document.metadata = metadata
         for ref, expected in tuple(self._expected.items()):
             if (ref.namespace, ref.configmap) == name and _is_past(expected, metadata):
                 self._forget(ref)
         self._awaited.check()
 
-    def drop(self, name: Name) -> None:
+    def drop(self, name: Name) -> Steps:
         """Forget a ConfigMap that is gone or is no store any more."""
+        yield from _finished(self._drop(name))
+
+    def _drop(self, name: Name) -> Steps:
         document = self._documents.pop(name, None)
         if document is not None:
-            for key in list(document.keys):
-                self._exchange(document, key, None, ANY_TIME)
+            for key in tuple(document.keys):
+                yield from self._exchange(document, key, None, ANY_TIME)
         for ref, expected in tuple(self._expected.items()):
             if (ref.namespace, ref.configmap) == name and expected.revision is not None:
                 self._forget(ref)
         self._awaited.check()
+
+    def _read(self, ref: Ref, text: str, known: _Key | None) -> Generator[None, None, Entries]:
+        """Return what a key says now; what it said before stays where that cannot be told."""
+        noted = partial(take_note, "store")
+        entries = yield from reading_key(ref, text, self._clock(), noted)
+        if not entries.has_faults or known is None:
+            return entries
+        read = {reservation.ref for reservation in entries.reservations}
+        stays = (r for r in known.entries.reservations if r.ref not in read)
+        return replace(entries, reservations=(*entries.reservations, *stays))
+
+    def spoiled(self, ref: Ref, fault: Fault) -> None:
+        """Take note of an entry that could not be judged; what it holds it holds on.
+
+        It counts as invalid until it is written anew.
+        """
+        document = self._documents.get((ref.namespace, ref.configmap))
+        key = document.keys.get(ref.key) if document else None
+        problem = Problem(ref, fault.under(f"[{ref.item}]") if ref.item else fault)
+        if document is None or key is None or len(key.entries.problems) >= MOST_PROBLEMS:
+            return
+        if str(problem) not in map(str, key.entries.problems):
+            key.entries = replace(key.entries, problems=(*key.entries.problems, problem))
+            self._report(document.metadata, problem)
+            self._touched(ref)
 
     def expect(self, ref: Ref, text: str, entries: Entries) -> None:
         """Let a data key hold before it is written; `written` or `withdraw` has to follow."""
@@ -242,30 +282,32 @@ class Store:
         is_known = known is not None and known.identity == reservation.identity
         return is_known and self._ledger.is_over(reservation.ref)
 
-    def _exchange(self, document: _Document, name: str, key: _Key | None, when: Written) -> None:
+    def _exchange(self, document: _Document, name: str, key: _Key | None, when: Written) -> Steps:
         before = document.keys.pop(name, None)
-        document.size -= _size(name, before)
-        ref = Ref(document.metadata.namespace, document.metadata.name, name)
-        self._touched(ref)
-        expected = self._expected.pop(ref, None)
-        if before is None and expected is not None:
-            # The same, as a rule, and then the ledger is told when it was written.
-            for reservation in expected.key.entries.reservations:
-                if key is None or reservation not in key.entries.reservations:
-                    self._ledger.drop(reservation.ref)
-        old = {r.ref: r for r in before.entries.reservations} if before else {}
-        new = {r.ref: r for r in key.entries.reservations} if key else {}
-        for ref in old.keys() - new.keys():
-            self._ledger.drop(ref)
-        for reservation in new.values():
-            if reservation != old.get(reservation.ref):
-                self._ledger.put(reservation, when)
-                self._warn_if_past(document.metadata, reservation)
+        place = Ref(document.metadata.namespace, document.metadata.name, name)
+        document.size += _size(name, key) - _size(name, before)
         if key is not None:
             document.keys[name] = key
-            document.size += _size(name, key)
-            for problem in key.entries.problems:
-                self._report(document.metadata, problem)
+        self._touched(place)
+        expected = self._expected.pop(place, None)
+        old = {r.ref: r for r in before.entries.reservations} if before else {}
+        # The same, as a rule, and then the ledger is told when it was written.
+        promised = expected.key.entries.reservations if expected and not before else ()
+        stale = {r.ref: r for r in promised}
+        new = {r.ref: r for r in key.entries.reservations} if key else {}
+        for reservation in new.values():
+            if reservation != old.get(reservation.ref):
+                with quarantined("ledger", reservation.ref, partial(self.spoiled, reservation.ref)):
+                    if stale.get(reservation.ref, reservation) != reservation:
+                        self._ledger.drop(reservation.ref)
+                    self._ledger.put(reservation, when)
+                    self._warn_if_past(document.metadata, reservation)
+                yield
+        for ref in (old.keys() | stale.keys()) - new.keys():
+            self._ledger.drop(ref)
+            yield
+        for problem in key.entries.problems if key else ():
+            self._report(document.metadata, problem)
 
     def _warn_if_past(self, metadata: Metadata, reservation: Reservation) -> None:
         if self._ledger.phase(reservation.ref) is Phase.EXPIRED:
@@ -273,6 +315,16 @@ class Store:
             remedy = "write a moment in the future; the cleaner removes this entry"
             error = InvalidInput(field_, "lies in the past, so nothing is held", remedy)
             self._report(metadata, Problem(reservation.ref, error))
+
+
+def _finished(steps: Steps) -> Steps:
+    """Go through steps to their end, also if nobody goes on: else half a ConfigMap was taken."""
+    for _ in steps:
+        try:
+            yield
+        except GeneratorExit:
+            deque(steps, maxlen=0)
+            raise
 
 
 def _size(name: str, key: _Key | None) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Generator, Iterable, MutableMapping
+from itertools import chain
 from typing import Generic, TypeVar
 
 import msgspec
@@ -14,10 +15,12 @@ from reserver.cluster.storage import Claim, Storage, StorageClass, Volume
 from reserver.errors import InvalidInput
 from reserver.kube.objects import ObjectStore
 from reserver.kube.store import Name, Store
+from reserver.pacer import Steps
+from reserver.quarantine import quarantined
 from reserver.scheduling.state import State
 from reserver.wire.nodes import NamespaceObject, NodeObject
 from reserver.wire.objects import ConfigMapObject, decode
-from reserver.wire.pods import PodObject
+from reserver.wire.pods import BoundPod, PodObject
 from reserver.wire.reservation import ReservationObject
 from reserver.wire.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.watch import PartialObject
@@ -41,10 +44,11 @@ class ObjectView(Generic[T]):
     def __init__(
         self,
         read: Callable[[msgspec.Raw], T],
-        seen: Callable[[T, bool], None],
-        gone: Callable[[Key], None],
+        seen: Callable[[T, bool], Steps | None],
+        gone: Callable[[Key], Steps | None],
         known: Callable[[], Iterable[Key]],
         has_successor: Callable[[Key, str], bool] = lambda *_: False,
+        broken: Callable[[Key, msgspec.Raw], None] = lambda *_: None,
     ) -> None:
         """Tell somebody of a collection's objects.
 
@@ -55,12 +59,15 @@ class ObjectView(Generic[T]):
             gone: is told of each object that does not exist any more.
             known: the objects that somebody believes to exist.
             has_successor: whether one of the same name is known, but of another UID than this.
+            broken: is told of each object that cannot be read or judged: what is known of it is
+                out of date from then on.
         """
         self._read = read
         self._seen = seen
         self._gone = gone
         self._known = known
         self._has_successor = has_successor
+        self._broken = broken
         self._unlisted: set[Key] = set()
         self.unreadable = 0
 
@@ -68,59 +75,97 @@ class ObjectView(Generic[T]):
         """Take note of what is known: what becomes known from now on, the list may not show."""
         self._unlisted = set(self._known())
 
-    def page_listed(self, items: list[msgspec.Raw]) -> None:
-        """Take some of the objects that exist."""
-        for item in items:
-            self._unlisted.discard(self._take(item, listed=True))
+    def listed(self, item: msgspec.Raw) -> Steps:
+        """Take an object that a page of a list shows."""
+        self._unlisted.discard((yield from self._take(item, listed=True)))
 
-    def list_ended(self) -> None:
+    def list_ended(self) -> Steps:
         """Drop the objects that no page has shown."""
-        for key in self._unlisted:
-            self._gone(key)
-        self._unlisted.clear()
+        while self._unlisted:
+            yield from self._drop(self._unlisted.pop())
+            yield
 
-    def changed(self, item: msgspec.Raw) -> None:
+    def changed(self, item: msgspec.Raw) -> Steps:
         """Take an object that was added or modified."""
-        self._take(item, listed=False)
+        yield from self._take(item, listed=False)
 
-    def deleted(self, item: msgspec.Raw) -> None:
+    def deleted(self, item: msgspec.Raw) -> Steps:
         """Drop an object, after taking its last state: a pod may have been bound in between."""
-        key = self._take(item, listed=False)
+        key = yield from self._take(item, listed=False)
         if not self._has_successor(key, decode(PartialObject, item).metadata.uid):
-            self._gone(key)
+            yield from self._drop(key)
 
-    def _take(self, item: msgspec.Raw, *, listed: bool) -> Key:
+    def _take(self, item: msgspec.Raw, *, listed: bool) -> Generator[None, None, Key]:
         metadata = decode(PartialObject, item).metadata
-        try:
-            self._seen(self._read(item), listed)
-        except InvalidInput as exc:
+        key = metadata.namespace, metadata.name
+
+        def failed(_: InvalidInput) -> None:
             self.unreadable += 1
-            name = f"{metadata.namespace}/{metadata.name}"
-            log.error("object cannot be read and is passed over", name=name, why=str(exc))
-        return metadata.namespace, metadata.name
+            self._broken(key, item)
+
+        with quarantined("watch", "/".join(key), failed):
+            try:
+                yield from self._seen(self._read(item), listed) or ()
+            except InvalidInput as exc:
+                log.error("object cannot be read and is passed over", name=key, why=str(exc))
+                failed(exc)
+        return key
+
+    def _drop(self, key: Key) -> Steps:
+        with quarantined("watch", "/".join(key)):
+            yield from self._gone(key) or ()
 
 
 def pod_view(state: State) -> ObjectView[PodObject]:
     """Return a view that keeps the state's pods up to date."""
+
+    def seen(pod: PodObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
+        value = pod.value()
+        state.pod_seen(value, listed=listed)
+        state.doubts.trust(value.name)
+
+    def gone(key: Key) -> None:
+        state.doubts.trust(key)
+        state.pod_gone(PodName(*key))
+
     return ObjectView(
         read=lambda raw: decode(PodObject, raw),
-        seen=lambda pod, listed: state.pod_seen(pod.value(), listed=listed),
-        gone=lambda key: state.pod_gone(PodName(*key)),
-        known=lambda: state.pods,
+        seen=seen,
+        gone=gone,
+        known=lambda: chain(state.pods, filter(_has_namespace, state.doubts)),
         has_successor=lambda key, uid: (
             (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
         ),
+        broken=lambda key, raw: state.doubts.doubt(key, decode(BoundPod, raw).spec.node_name),
     )
 
 
 def node_view(state: State) -> ObjectView[NodeObject]:
     """Return a view that keeps the state's nodes up to date."""
+
+    def seen(node: NodeObject, _: bool) -> None:  # noqa: FBT001 - as the view calls it
+        value = node.value()
+        state.node_seen(value)
+        state.doubts.trust(("", value.name))
+
+    def gone(key: Key) -> None:
+        state.doubts.trust(key)
+        state.node_gone(key[1])
+
     return ObjectView(
         read=lambda raw: decode(NodeObject, raw),
-        seen=lambda node, _: state.node_seen(node.value()),
-        gone=lambda key: state.node_gone(key[1]),
-        known=lambda: (("", name) for name in state.snapshot.node_names()),
+        seen=seen,
+        gone=gone,
+        known=lambda: (
+            *(("", name) for name in state.snapshot.node_names()),
+            *(key for key in state.doubts if not _has_namespace(key)),
+        ),
+        broken=lambda key, _: state.doubts.doubt(key, key[1]),
     )
+
+
+def _has_namespace(key: Key) -> bool:
+    return bool(key[0])
 
 
 def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
@@ -176,13 +221,13 @@ def store_view(store: Store, covers: Callable[[Name], bool]) -> ObjectView[Confi
         covers: which ConfigMaps this watch, and no other one, is for.
     """
 
-    def seen(configmap: ConfigMapObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
+    def seen(configmap: ConfigMapObject, listed: bool) -> Steps:  # noqa: FBT001 - as the view calls it
         if covers((configmap.metadata.namespace, configmap.metadata.name)):
-            store.put(configmap, listed=listed)
+            yield from store.put(configmap, listed=listed)
 
-    def gone(name: Name) -> None:
+    def gone(name: Name) -> Steps:
         if covers(name):
-            store.drop(name)
+            yield from store.drop(name)
 
     return ObjectView(
         read=lambda raw: decode(ConfigMapObject, raw),

@@ -119,6 +119,9 @@ def _lack(
     row = snapshot.row(node)
     if row is None or not snapshot.exists[row]:
         return Lack(index, f"node {node!r} does not exist", never=True)
+    if snapshot.in_doubt[row]:
+        why = f"what is free on {node} cannot be told, see reserver's log"
+        return Lack(index, why, never=False)
     short, never = [], False
     for name, amount in sorted(reservation.resources.items()):
         wanted = amount * reservation.slots

@@ -210,7 +210,7 @@ def fits_beside_holds(
 
     Returns:
         A bool array in the shape of `rows`. A node with holds whose Node object is unknown does
-        not fit: nobody can tell what room it has.
+        not fit: nobody can tell what room it has. Where something cannot be read only owners do.
     """
     if is_exempt(pod):
         return np.ones(len(rows), dtype=np.bool_)
@@ -230,6 +230,10 @@ def fits_beside_holds(
                 for name, amount in asked.items()
             )
     judged &= snapshot.exists[rows] | ~snapshot.has_holds[rows]
+    in_doubt = snapshot.in_doubt[rows] & snapshot.has_holds[rows]
+    if in_doubt.any():  # Rare: an owner's seat is its own all the same.
+        seats = snapshot.rows([node for node, seat in own.items() if seat.slot])
+        judged &= ~in_doubt | np.isin(rows, seats)
     return judged
 
 

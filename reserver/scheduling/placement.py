@@ -79,7 +79,7 @@ class Sight:
         key = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = allowed(pod, snapshot)
+            known = self._known[key] = allowed(pod, snapshot) & ~snapshot.in_doubt
         return known
 
 

@@ -17,6 +17,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref
+from reserver.scheduling.doubts import Doubts
 from reserver.scheduling.nominations import Nominations
 from reserver.scheduling.undecided import Undecided
 from reserver.scheduling.waiting import Waiting, offered, remembered
@@ -43,6 +44,7 @@ class State:
     Attributes:
         snapshot: capacity of all nodes.
         ledger: what is held.
+        doubts: the objects that cannot be read, and on which nodes that matters.
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
             ends no reservation but those that its binding names: it may be older than they are.
         waiting: the pods that were refused because of holds, or for want of their seat, by UID, in
@@ -69,6 +71,7 @@ class State:
         self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
         self.ledger = Ledger(self.snapshot, freed, settled)
+        self.doubts = Doubts(self.snapshot, freed)
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}
         self.nominations = Nominations()

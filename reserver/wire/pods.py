@@ -54,6 +54,17 @@ class _PodStatus(Actuated, frozen=True):
     nominated_node_name: str = ""
 
 
+class _Bound(WireStruct, frozen=True):
+    node_name: str = ""
+
+
+class BoundPod(WireStruct, frozen=True):
+    """A pod as far as where it is: enough to know of one that cannot be judged."""
+
+    metadata: Metadata = Metadata()
+    spec: _Bound = _Bound()
+
+
 class OwnerReference(WireStruct, frozen=True):
     """One owner of an object."""
 

@@ -9,6 +9,7 @@ from reserver.kube import booking
 from reserver.kube.apply import Apply
 from reserver.kube.booking import MOST_BYTES, Booking
 from reserver.kube.store import Store
+from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.state import State
 from reserver.wire.edits import Edit
@@ -42,7 +43,7 @@ class Desk:
 
     def show(self, version: int, data: dict[str, str], configmap_: str = "reservations") -> None:
         metadata = Metadata(configmap_, NAMESPACE, "u", str(version))
-        self.store.put(ConfigMapObject(metadata, data))
+        outcome(self.store.put(ConfigMapObject(metadata, data)))
 
     def insert(self, *keys: str, text: str = TEXT) -> asyncio.Task[Any]:
         place = self.booking.place({})
@@ -147,7 +148,7 @@ async def test_a_store_that_is_deleted_holds_no_longer(desk: Make) -> None:
     made = desk(configmap(7))
     made.show(3, {})
     await made.insert("a")
-    made.store.drop((NAMESPACE, "reservations"))
+    outcome(made.store.drop((NAMESPACE, "reservations")))
     assert held(made.state, "worker-1") == 0
 
 

@@ -6,6 +6,7 @@ import pytest
 from reserver.kube.apply import Apply
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.store import Store
+from reserver.pacer import outcome
 from reserver.reservations.reservation import Ref
 from reserver.wire.edits import Deletion, Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
@@ -32,7 +33,7 @@ class Tidying:
     def put(self, configmap: str = "store", **data: object) -> None:
         metadata = Metadata(name=configmap, namespace="shop")
         written = {key: json.dumps(value) for key, value in data.items()}
-        self.store.put(ConfigMapObject(metadata=metadata, data=written))
+        outcome(self.store.put(ConfigMapObject(metadata=metadata, data=written)))
 
     async def tidy(self) -> tuple[bool, int, int]:
         done = await self.cleaner.tidy(self.store)

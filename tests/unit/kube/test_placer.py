@@ -13,6 +13,7 @@ from reserver.errors import ApiError
 from reserver.kube.objects import ObjectStore
 from reserver.kube.placer import Notice, Placer
 from reserver.kube.store import Store
+from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Ref, Reservation
 from reserver.scheduling.placement import Placed, place
 from reserver.scheduling.state import State
@@ -56,7 +57,7 @@ class World:
                 self.data[key] = value if isinstance(value, str) else json.dumps(value)
         self.revision += 1
         metadata = Metadata("store", "shop", "uid", str(self.revision))
-        self.store.put(ConfigMapObject(metadata=metadata, data=dict(self.data)))
+        outcome(self.store.put(ConfigMapObject(metadata=metadata, data=dict(self.data))))
 
     async def look(self) -> None:
         await self.placer.look(self.state)

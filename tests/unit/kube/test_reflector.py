@@ -2,6 +2,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from reserver.kube import reflector as reflector_module
 from reserver.kube.reflector import PAGE, Reflector
 from reserver.kube.views import pod_view
+from reserver.pacer import Pacer, Steps
 from reserver.scheduling.state import State
 from tests.unit.kube.fakes import NO_ANSWER, PatientClient, refused
 
@@ -27,16 +29,20 @@ class Recorded:
     def list_began(self) -> None:
         pass
 
-    def page_listed(self, items: list[msgspec.Raw]) -> None:
-        self.told.append("page " + ",".join(map(_name, items)))
+    def listed(self, item: msgspec.Raw) -> Steps:
+        yield
+        self.told.append(f"listed {_name(item)}")
 
-    def list_ended(self) -> None:
+    def list_ended(self) -> Steps:
+        yield
         self.told.append("end")
 
-    def changed(self, item: msgspec.Raw) -> None:
+    def changed(self, item: msgspec.Raw) -> Steps:
+        yield
         self.told.append(f"changed {_name(item)}")
 
-    def deleted(self, item: msgspec.Raw) -> None:
+    def deleted(self, item: msgspec.Raw) -> Steps:
+        yield
         self.told.append(f"deleted {_name(item)}")
 
 
@@ -79,6 +85,12 @@ class Played:
         return asked
 
 
+@pytest.fixture(autouse=True)
+def _time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No turn is over before another begins: a script is played in its order."""
+    monkeypatch.setattr(reflector_module, "Pacer", partial(Pacer, timer=lambda: 0.0))
+
+
 async def play(*script: Any, selector: dict[str, str] | None = None) -> Played:
     client, view = PatientClient(*script), Recorded()
     reflector = Reflector(client, PATH, view, selector)
@@ -99,7 +111,7 @@ async def run(reflector: Reflector, client: PatientClient) -> None:
 
 async def test_all_pages_are_listed_and_then_watched_from_their_version() -> None:
     played = await play(page("a", "b", more="t1"), page("c", more="t2"), page(version="12"))
-    assert played.told == ["page a,b", "page c", "page ", "end"]
+    assert played.told == ["listed a", "listed b", "listed c", "end"]
     assert played.calls == ["get", "get t1", "get t2", "watch 12"]
     assert all((r.params or {}).get("limit") == str(PAGE) for r in played.client.requests[:3])
 
@@ -120,7 +132,7 @@ async def test_changes_are_told_in_their_order() -> None:
         page(),
         [event("ADDED", "a", "11"), event("MODIFIED", "a", "12"), event("DELETED", "a", "13")],
     )
-    assert played.told == ["page ", "end", "changed a", "changed a", "deleted a"]
+    assert played.told == ["end", "changed a", "changed a", "deleted a"]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +168,7 @@ async def test_a_watch_is_resumed_where_it_ended_and_listed_anew_when_that_is_go
 @pytest.mark.usefixtures("pauses")
 async def test_a_bookmark_is_nobodys_change() -> None:
     played = await play(page(), [event("BOOKMARK", "x", "15")])
-    assert played.told == ["page ", "end"]
+    assert played.told == ["end"]
 
 
 @pytest.mark.parametrize(
@@ -194,13 +206,13 @@ async def test_a_malformed_event_does_not_end_the_watching(
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"items":7}', b'{"metadata":7}', b"null"])
 async def test_a_malformed_list_is_asked_for_again(raw: bytes, pauses: list[float]) -> None:
     played = await play(raw, page("a"))
-    assert played.told == ["page a", "end"]
+    assert played.told == ["listed a", "end"]
     assert len(pauses) == 1
 
 
 async def test_a_list_without_items_is_an_empty_one() -> None:
     played = await play({"metadata": {"resourceVersion": "5"}, "items": None})
-    assert played.told == ["page ", "end"]
+    assert played.told == ["end"]
 
 
 async def test_a_watch_that_was_well_before_it_broke_is_asked_for_again_soon(
@@ -322,7 +334,7 @@ async def test_if_nobody_remembers_what_was_missed_all_is_listed() -> None:
     watch = [b"", asyncio.Event()]
     played = await play(page(), watch, page(version="20"), refused(410), page("a", version="30"))
     assert played.calls == ["get", "watch 10", "get", "watch 10", "get", "watch 30"]
-    assert played.told[-2:] == ["page a", "end"]
+    assert played.told[-2:] == ["listed a", "end"]
 
 
 @pytest.mark.usefixtures("pauses")
@@ -395,7 +407,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_an_optional_collection_that_is_unknown_is_empty_and_no_obstacle() -> None:
     played = await optional(MISSING, MISSING)
     assert played.calls == ["get", "get", "get"]
-    assert "page" not in "".join(played.told)
+    assert "listed" not in "".join(played.told)
     assert played.reflector.absent
     assert played.reflector.synced.is_set()
     assert played.reflector.current.is_set()
@@ -405,14 +417,14 @@ async def test_an_optional_collection_that_is_unknown_is_empty_and_no_obstacle()
 @pytest.mark.usefixtures("no_pause")
 async def test_an_optional_collection_is_read_once_it_is_known() -> None:
     played = await optional(MISSING, page("a"), [b"", event("ADDED", "b", "11")])
-    assert played.told[-3:] == ["page a", "end", "changed b"]
+    assert played.told[-3:] == ["listed a", "end", "changed b"]
     assert not played.reflector.absent
     assert played.calls[:3] == ["get", "get", "watch 10"]
 
 
 async def test_an_optional_collection_that_was_there_is_not_believed_gone_at_once() -> None:
     played = await optional(page("a"), MISSING, MISSING)
-    assert played.told == ["page a", "end"]
+    assert played.told == ["listed a", "end"]
     assert not played.reflector.absent
     assert not played.reflector.current.is_set()
 
@@ -423,7 +435,7 @@ async def test_an_optional_collection_that_stays_away_is_gone(
 ) -> None:
     monkeypatch.setattr(reflector_module, "ABSENT_AFTER_S", 0.0)
     played = await optional(page("a"), MISSING, page("b"))
-    assert played.told == ["page a", "end", "end", "page b", "end"]
+    assert played.told == ["listed a", "end", "end", "listed b", "end"]
 
 
 async def test_a_collection_that_has_to_be_there_is_an_obstacle_while_it_is_unknown() -> None:

@@ -13,6 +13,7 @@ from reserver.kube.companion import REREAD_EVERY_S
 from reserver.kube.events import Recorder
 from reserver.kube.status import StatusWriter
 from reserver.kube.store import Store
+from reserver.pacer import outcome
 from reserver.reservations.reservation import Written
 from reserver.scheduling.state import State
 from reserver.wire import companion
@@ -74,7 +75,7 @@ class World:
 
     def _put(self, metadata: Metadata, data: Mapping[str, str], *, listed: bool) -> None:
         renamed = {key.replace("_", "-"): text for key, text in data.items()}
-        self.store.put(ConfigMapObject(metadata=metadata, data=renamed), listed=listed)
+        outcome(self.store.put(ConfigMapObject(metadata=metadata, data=renamed), listed=listed))
 
     async def write(self, *script: Any, later: float = 0.0) -> list[Request]:
         """Let the writer work with these answers, and return what it asked."""
@@ -228,7 +229,7 @@ async def test_what_is_no_companion_is_forgotten_with_its_store() -> None:
     world = World()
     world.put(web=spec())
     await world.write(answer(1, uid="uid-other"))
-    world.store.drop(("shop", "store"))
+    outcome(world.store.drop(("shop", "store")))
     await world.write(answer(1, uid="uid-other"), later=30)
     assert await world.write(later=30) == []
 
@@ -244,7 +245,7 @@ async def test_a_store_made_anew_gets_a_companion_of_its_own() -> None:
 
 async def test_the_companion_of_a_configmap_that_is_no_store_any_more_says_nothing() -> None:
     world, _ = await written(web=spec())
-    world.store.drop(("shop", "store"))
+    outcome(world.store.drop(("shop", "store")))
     (patch,) = await world.write(answer(2))
     assert patch.body["data"] == {"web": None}
     assert await world.write(later=REREAD_EVERY_S) == []
@@ -252,7 +253,7 @@ async def test_the_companion_of_a_configmap_that_is_no_store_any_more_says_nothi
 
 async def test_the_companion_of_a_store_that_is_gone_is_forgotten() -> None:
     world, _ = await written(web=spec())
-    world.store.drop(("shop", "store"))
+    outcome(world.store.drop(("shop", "store")))
     assert len(await world.write(MISSING)) == 1
     assert len(await world.write(MISSING)) == 1
     assert await world.write(later=REREAD_EVERY_S) == []
@@ -261,7 +262,7 @@ async def test_the_companion_of_a_store_that_is_gone_is_forgotten() -> None:
 async def test_a_store_that_came_and_went_is_not_missed() -> None:
     world = World()
     world.put(web=spec())
-    world.store.drop(("shop", "store"))
+    outcome(world.store.drop(("shop", "store")))
     assert await world.write() == []
 
 
@@ -295,7 +296,7 @@ async def test_a_fault_of_one_companion_is_none_of_another() -> None:
     world = World()
     world.put(web=spec())
     metadata = Metadata(name="other", namespace="shop", uid="uid-2")
-    world.store.put(ConfigMapObject(metadata=metadata, data={"api": spec()}))
+    outcome(world.store.put(ConfigMapObject(metadata=metadata, data={"api": spec()})))
     world.client = client = _ByName("store-status")
     world.writer._client = client
     await world.writer.write(world.state, world.store)

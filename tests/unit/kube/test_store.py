@@ -9,6 +9,7 @@ import pytest
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.kube.store import Store
+from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
@@ -48,7 +49,7 @@ class Written:
         )
         written = {**(data or {}), **more}
         renamed = {key.replace("_", "-"): text for key, text in written.items()}
-        self.store.put(ConfigMapObject(metadata=metadata, data=renamed), listed=listed)
+        outcome(self.store.put(ConfigMapObject(metadata=metadata, data=renamed), listed=listed))
 
     @property
     def held(self) -> int:
@@ -92,9 +93,9 @@ def test_what_is_written_holds_and_what_is_removed_does_not(written: Written) ->
     assert written.held == 4
     written.put(r1=spec())
     assert written.held == 2
-    written.store.drop(("shop", "store"))
+    outcome(written.store.drop(("shop", "store")))
     assert written.held == 0
-    written.store.drop(("shop", "store"))
+    outcome(written.store.drop(("shop", "store")))
 
 
 def test_configmaps_do_not_touch_each_others_reservations(written: Written) -> None:
@@ -355,7 +356,7 @@ async def test_whoever_waits_for_a_configmap_goes_on_once_there_is_nothing_to_wa
     if becomes == "shown":
         written.put(revision=7)
     elif becomes == "gone":
-        written.store.drop(("shop", "store"))
+        outcome(written.store.drop(("shop", "store")))
     else:
         written.store.withdraw(ref)
     async with asyncio.timeout(5):

@@ -16,6 +16,7 @@ from reserver.kube.views import (
     store_view,
     volume_view,
 )
+from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Written
 from reserver.scheduling.state import State
 from reserver.wire.objects import decode
@@ -43,8 +44,9 @@ def node(node_name: str, cpu: str = "8") -> msgspec.Raw:
 def listed(view: View, *pages: list[msgspec.Raw]) -> None:
     view.list_began()
     for items in pages:
-        view.page_listed(items)
-    view.list_ended()
+        for item in items:
+            outcome(view.listed(item))
+    outcome(view.list_ended())
 
 
 @pytest.fixture
@@ -57,16 +59,16 @@ def state() -> State:
 def test_listed_and_watched_pods_are_counted(state: State) -> None:
     view = pod_view(state)
     listed(view, [pod("a", "worker-1")], [pod("b", "worker-1")])
-    view.changed(pod("c", "worker-1"))
+    outcome(view.changed(pod("c", "worker-1")))
     assert requested(state, "worker-1") == 3000
-    view.deleted(pod("a", "worker-1"))
+    outcome(view.deleted(pod("a", "worker-1")))
     assert requested(state, "worker-1") == 2000
 
 
 def test_what_a_new_list_does_not_show_is_gone(state: State) -> None:
     view = pod_view(state)
     listed(view, [pod("a", "worker-1"), pod("b", "worker-1")])
-    view.changed(pod("c", "worker-1"))
+    outcome(view.changed(pod("c", "worker-1")))
     listed(view, [pod("b", "worker-1")])
     assert list(state.pods) == [name("b")]
     assert requested(state, "worker-1") == 1000
@@ -77,17 +79,17 @@ def test_a_pod_that_cannot_be_read_costs_no_other(state: State) -> None:
     listed(view, [pod("a", "worker-1"), pod("b", "worker-1", cpu="?"), pod("c", "worker-1")])
     assert list(state.pods) == [name("a"), name("c")]
     assert view.unreadable == 1
-    view.changed(pod("b", "worker-1"))
+    outcome(view.changed(pod("b", "worker-1")))
     assert requested(state, "worker-1") == 3000
 
 
 def test_a_pod_that_cannot_be_read_any_more_stays_as_it_was_until_it_is_gone(state: State) -> None:
     view = pod_view(state)
     listed(view, [pod("a", "worker-1")])
-    view.changed(pod("a", "worker-1", cpu="?"))
+    outcome(view.changed(pod("a", "worker-1", cpu="?")))
     listed(view, [pod("a", "worker-1", cpu="?")])
     assert requested(state, "worker-1") == 1000
-    view.deleted(pod("a", "worker-1", cpu="?"))
+    outcome(view.deleted(pod("a", "worker-1", cpu="?")))
     assert requested(state, "worker-1") == 0
 
 
@@ -103,33 +105,33 @@ def test_late_events_of_a_pod_whose_successor_was_read_already_change_nothing(
 ) -> None:
     """A hold for the successor is not ended by its predecessor's last moments."""
     view = pod_view(state)
-    view.changed(pod("web", node="worker-1", uid="old", revision=2))
+    outcome(view.changed(pod("web", node="worker-1", uid="old", revision=2)))
     state.ledger.put(reservation("a", owners=("web",), cpu="1"), Written(5, 5))
     successor = decode(PodObject, pod("web", uid="new", revision=9)).value()
     state.pod_seen(successor)
-    view.changed(pod("web", node="worker-1", uid="old", revision=7))
-    view.deleted(pod("web", node="worker-1", uid="old", revision=8))
+    outcome(view.changed(pod("web", node="worker-1", uid="old", revision=7)))
+    outcome(view.deleted(pod("web", node="worker-1", uid="old", revision=8)))
     assert state.pods == {name("web"): successor}
     assert state.ledger.phase(ref("a")) is Phase.ACTIVE
-    view.deleted(pod("web", uid="new", revision=10))
+    outcome(view.deleted(pod("web", uid="new", revision=10)))
     assert state.pods == {}
 
 
 def test_nodes_come_and_go(state: State) -> None:
     view = node_view(state)
-    view.changed(node("worker-2"))
+    outcome(view.changed(node("worker-2")))
     listed(view, [node("worker-2", cpu="4")])
     assert [state.snapshot.has_node(f"worker-{number}") for number in (1, 2)] == [False, True]
-    view.deleted(node("worker-2"))
+    outcome(view.deleted(node("worker-2")))
     assert state.snapshot.node_count == 0
 
 
 def test_namespaces_come_and_go_with_their_labels(state: State) -> None:
     view = namespace_view(state.snapshot)
     listed(view, [raw({"metadata": {"name": "red", "labels": {"team": "x"}}})])
-    view.changed(raw({"metadata": {"name": "blue"}}))
+    outcome(view.changed(raw({"metadata": {"name": "blue"}})))
     assert state.snapshot.namespaces == {"red": {"team": "x"}, "blue": {}}
-    view.deleted(raw({"metadata": {"name": "blue"}}))
+    outcome(view.deleted(raw({"metadata": {"name": "blue"}})))
     listed(view)
     assert state.snapshot.namespaces == {}
 
@@ -146,7 +148,7 @@ def test_claims_volumes_and_classes_come_and_go(state: State) -> None:
     assert storage.volumes["pv"].node_terms is None
     assert storage.classes["ssd"].waits
     for view, item in zip(views, (claim, volume, one), strict=True):
-        view.deleted(item)
+        outcome(view.deleted(item))
         listed(view)
     assert (storage.claims, storage.volumes, storage.classes) == ({}, {}, {})
 
@@ -171,9 +173,9 @@ def test_store_configmaps_feed_the_ledger(state: State) -> None:
     view = store_view(store, covers=lambda _: True)
     listed(view, [configmap("store", r1=SPEC, r2=SPEC), configmap("more", r1=SPEC)])
     assert len(state.ledger) == 3
-    view.changed(configmap("store", r1=SPEC))
+    outcome(view.changed(configmap("store", r1=SPEC)))
     assert len(state.ledger) == 2
-    view.deleted(configmap("store", r1=SPEC))
+    outcome(view.deleted(configmap("store", r1=SPEC)))
     assert len(state.ledger) == 1
     listed(view)
     assert len(state.ledger) == 0
@@ -186,7 +188,7 @@ def test_a_configmap_that_two_watches_show_belongs_to_one_of_them(state: State) 
     for view in (labelled, named):
         listed(view, [configmap("named", r1=SPEC)])
     assert len(state.ledger) == 1
-    labelled.deleted(configmap("named", r1=SPEC))
+    outcome(labelled.deleted(configmap("named", r1=SPEC)))
     listed(labelled)
     assert len(state.ledger) == 1
     listed(named)
