@@ -13,6 +13,7 @@ from reserver.clock import SteadyClock
 from reserver.config import Settings
 from reserver.errors import ApiError
 from reserver.kube.client import ApiClient
+from reserver.pacer import outcome
 from reserver.reservations import ledger
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
@@ -130,11 +131,11 @@ class Whole:
         if namespace:
             metadata["namespace"] = namespace
         raw = json.dumps({"metadata": metadata, **fields}).encode()
-        self.views[path].changed(raw)  # type: ignore[arg-type]  # bytes are Raw as well
+        outcome(self.views[path].changed(raw))  # type: ignore[arg-type]  # bytes are Raw as well
         return raw
 
     def end(self, path: str, raw: bytes) -> None:
-        self.views[path].deleted(raw)  # type: ignore[arg-type]
+        outcome(self.views[path].deleted(raw))  # type: ignore[arg-type]
 
     async def work(self) -> None:
         """Let all writers do what there is to do."""
