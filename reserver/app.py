@@ -52,6 +52,9 @@ LEASE = "reserver"
 _HISTORY_PATIENCE_S = 5.0
 """So long calls wait for the history to be read, in seconds: without it more is held."""
 
+_REVIEWS = 16
+"""Connections for tokens and rights: whoever sends tokens takes none from bindings."""
+
 _SHUTDOWN_S = BIND_PATIENCE_S + 1
 
 
@@ -86,7 +89,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
     access = await credentials.load(settings.kubeconfig)
     tls = ServerTls(settings.tls, settings.extender_allowed_names) if settings.tls else None
     clock = SteadyClock(time.time, time.monotonic)
-    async with ApiClient(access) as client:
+    async with ApiClient(access) as client, ApiClient(access, _REVIEWS) as reviews:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             told: list[Callable[[Ref], None]] = []
@@ -99,7 +102,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             service = None
             if settings.grpc_address is not None:
                 bookings = _bookings(settings, client, apply, watched.store, writes)
-                service = _service(settings, client, watched, bookings, extender, metrics)
+                service = _service(settings, reviews, watched, bookings, extender, metrics)
                 told.append(service.touched)
             routes = Routes(extender, metrics, watched.obstacles)
             async with asyncio.TaskGroup() as tasks:
@@ -153,21 +156,23 @@ async def _serve_grpc(
 ) -> str | None:
     if settings.grpc_address is None or service is None:
         return None
-    tls = None if settings.is_grpc_local else settings.grpc_tls
+    tls = settings.served_grpc_tls
     site = serving(settings.grpc_address, service, watched.obstacles, _SHUTDOWN_S, tls)
     return await stack.enter_async_context(site)
 
 
 def _service(
     settings: Settings,
-    client: ApiClient,
+    reviews: ApiClient,
     watched: Watched,
     bookings: Bookings,
     extender: Extender,
     metrics: Metrics,
 ) -> Service:
-    local = settings.is_grpc_local
-    access = None if local else Access(Reviewer(client, settings.namespace, time.monotonic))
+    access = None
+    if settings.wants_grpc_tokens:
+        asked = settings.namespace, time.monotonic, settings.grpc_audiences
+        access = Access(Reviewer(reviews, *asked))
     return Service(
         state=watched.state,
         store=watched.store,

@@ -43,6 +43,9 @@ class Settings:
             knows.
         grpc_tls: the files for that; with a CA of clients these need a certificate as well as a
             token.
+        grpc_loopback_tls: use these on loopback, too.
+        grpc_loopback_tokens: want a token on loopback, too.
+        grpc_audiences: tokens have to be for one of them; empty for the API server's own.
         leader_elect: stand by while another Reserver holds the lease.
         namespace: where labelled store ConfigMaps are read.
         crd: be ready only once the API server knows Reservations; else a cluster without their CRD
@@ -61,6 +64,9 @@ class Settings:
     health_address: tuple[str, int] | None = None
     grpc_address: tuple[str, int] | None = None
     grpc_tls: TlsFiles | None = None
+    grpc_loopback_tls: bool = False
+    grpc_loopback_tokens: bool = False
+    grpc_audiences: tuple[str, ...] = ()
     leader_elect: bool = False
     namespace: str = "reserver-system"
     crd: bool = False
@@ -91,6 +97,14 @@ class Settings:
                 f"--grpc-address: {self.grpc_address[0]} is not a loopback address; callers send "
                 "tokens, so use 127.0.0.1, or TLS: --tls-cert-file and --tls-private-key-file"
             )
+        if self.grpc_loopback_tls and self.grpc_tls is None:
+            raise ConfigurationError(
+                "--grpc-loopback-tls: needs --tls-cert-file and --tls-private-key-file"
+            )
+        if not all(self.grpc_audiences):
+            raise ConfigurationError(
+                "--grpc-audience: is empty; write what tokens are made for, e.g. reserver"
+            )
         for flag, name in (("--namespace", self.namespace), *_names(self.configmaps)):
             try:
                 names.check_subdomain(name, flag, "a name of Kubernetes")
@@ -107,6 +121,16 @@ class Settings:
         """Whether only this machine, or this pod, reaches the gRPC API."""
         host = self.grpc_address[0] if self.grpc_address else "127.0.0.1"
         return _ip("--grpc-address", host).is_loopback
+
+    @property
+    def wants_grpc_tokens(self) -> bool:
+        """Whether callers of the gRPC API have to say who they are."""
+        return self.grpc_loopback_tokens or not self.is_grpc_local
+
+    @property
+    def served_grpc_tls(self) -> TlsFiles | None:
+        """The files that the gRPC API is served with; None for plain text."""
+        return self.grpc_tls if self.grpc_loopback_tls or not self.is_grpc_local else None
 
 
 def _ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

@@ -6,6 +6,7 @@ ReserverError
 ├── ConfigurationError Reserver was started with something that it cannot work with
 ├── NotReady           the caches do not show the cluster well enough to decide
 ├── Taken              a reservation of that name was written meanwhile
+├── TooMany            somebody asks for more than their share
 ├── LeadershipLost     another Reserver may answer from now on
 └── ApiError           the API server answered with a failure, or not at all
 """
@@ -61,6 +62,10 @@ class NotReady(ReserverError):
 
 class Taken(ReserverError):
     """A reservation of that name was written meanwhile."""
+
+
+class TooMany(ReserverError):
+    """Somebody asks for more than their share."""
 
 
 class LeadershipLost(ReserverError):

@@ -46,7 +46,7 @@ class Target:
         ca_file: PEM of the CAs to trust: turns TLS on.
         client_certificate: PEM of a certificate, for a server that asks for one.
         client_key: PEM of its key.
-        token: of the caller, for TLS; that of the kubeconfig's user if it is empty.
+        token: of the caller; over TLS that of the kubeconfig's user if it is empty.
         kubeconfig: the file; None for the usual places.
         context: of the kubeconfig; its current one if it is empty.
         reserver_namespace: where reserver's pods are.
@@ -117,9 +117,9 @@ async def _tunnelled(target: Target, deadline_s: float | None) -> AsyncIterator[
     access = await credentials.load(target.kubeconfig, target.context)
     namespace = target.reserver_namespace
     async with ApiClient(access) as api:
-        token = ""
-        if target.ca_file is not None:
-            token = target.token or await dial.token_of(access)
+        token = target.token
+        if target.ca_file is not None and not token:
+            token = await dial.token_of(access)
         tunnel = Tunnel(api, lambda: serving_pod(api, namespace))
         remedy = "it needs --grpc-address, and the caller --ca-file where that is over TLS"
         renewing = asyncio.create_task(access.renew())

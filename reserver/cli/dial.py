@@ -24,10 +24,11 @@ def client(
     Raises:
         Failed: options do not go together, or a file cannot be read.
     """
-    from reserver.client import DEADLINE_S, Client
+    from reserver.client import DEADLINE_S, Client, connection
 
-    if (token or target.client_certificate) and target.ca_file is None:
-        flag = "--token" if token else "--client-certificate"
+    is_read_by_others = bool(token) and not connection.is_loopback(address)
+    if (is_read_by_others or target.client_certificate) and target.ca_file is None:
+        flag = "--token" if is_read_by_others else "--client-certificate"
         raise Failed(Status.USAGE, f"{flag}: is sent over TLS only; give --ca-file, too")
     return Client(
         address,

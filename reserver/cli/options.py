@@ -49,7 +49,7 @@ CONNECTION = {
         typer.Option(
             envvar="RESERVER_TOKEN",
             metavar="TOKEN",
-            help="Who asks, over TLS. Default: the token of the kubeconfig's user.",
+            help="Who asks. Default: over TLS beyond loopback, the token of the kubeconfig's user.",
             rich_help_panel=_PANEL,
         ),
     ],

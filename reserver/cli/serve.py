@@ -103,6 +103,31 @@ def serve(
             help="PEM: gRPC clients need a certificate of these CAs as well as a token.",
         ),
     ] = None,
+    grpc_loopback_tls: Annotated[
+        bool,
+        typer.Option(
+            "--grpc-loopback-tls",
+            envvar="RESERVER_GRPC_LOOPBACK_TLS",
+            help="Serve the gRPC API over TLS on loopback, too.",
+        ),
+    ] = False,
+    grpc_loopback_tokens: Annotated[
+        bool,
+        typer.Option(
+            "--grpc-loopback-tokens",
+            envvar="RESERVER_GRPC_LOOPBACK_TOKENS",
+            help="gRPC clients need a token on loopback, too.",
+        ),
+    ] = False,
+    grpc_audience: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="RESERVER_GRPC_AUDIENCE",
+            metavar="AUDIENCE",
+            help="Tokens have to be for this audience. May be given more than once. Default: the "
+            "API server's own.",
+        ),
+    ] = None,
     leader_elect: Annotated[
         bool,
         typer.Option(
@@ -163,6 +188,9 @@ def serve(
             health_address=parse_address(health_address) if health_address else None,
             grpc_address=(parse_address(grpc_address, "--grpc-address") if grpc_address else None),
             grpc_tls=grpc_tls,
+            grpc_loopback_tls=grpc_loopback_tls,
+            grpc_loopback_tokens=grpc_loopback_tokens,
+            grpc_audiences=tuple(grpc_audience or ()),
             leader_elect=leader_elect,
             namespace=namespace,
             crd=crd,

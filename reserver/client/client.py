@@ -57,8 +57,8 @@ class Client:
 
         Args:
             address: ``ADDRESS:PORT``, or any name that gRPC resolves.
-            token: of a user that the API server knows, or what returns the current one; empty on
-                loopback. Needs TLS.
+            token: of a user that the API server knows, or what returns the current one; empty
+                where none is wanted. Beyond loopback it needs TLS.
             root_certificates: PEM of the CAs to trust: turns TLS on.
             client_certificate: PEM of key and certificate, for mutual TLS.
             server_name: to expect in the server's certificate; that of the address if empty.

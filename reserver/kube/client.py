@@ -24,15 +24,19 @@ JSON_PATCH = "application/json-patch+json"
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _MAX_EVENT_BYTES = 16 * 2**20
-_CONNECTIONS = 64
+CONNECTIONS = 64
+"""Of one client at most; who needs one waits for it."""
+
 _KNOWN = {int(status) for status in HTTPStatus}
 
 
 class ApiClient:
     """A client of the Kubernetes API that hands over raw bytes."""
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
+        """Connect with some credentials, over so many connections at most."""
         self._credentials = credentials
+        self._connections = connections
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -43,7 +47,7 @@ class ApiClient:
     async def __aenter__(self) -> Self:
         """Open the connection pool."""
         connector = aiohttp.TCPConnector(
-            ssl=self._credentials.tls or True, limit=_CONNECTIONS, socket_factory=_keep_alive
+            ssl=self._credentials.tls or True, limit=self._connections, socket_factory=_keep_alive
         )
         # The API server would spend more on compressing than a cluster's network is worth.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,17 +12,27 @@ GROUP = "reserver.io"
 
 
 class User(NamedTuple):
-    """Who a token is of, as a TokenReview says."""
+    """Who a token is of, as a TokenReview says.
+
+    Attributes:
+        name: of the user.
+        uid: of the user.
+        groups: that it is in.
+        extra: what else its authenticator says of it; an authorizer may let a token do less than
+            its user for that.
+    """
 
     name: str
     uid: str
     groups: tuple[str, ...]
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class _User(msgspec.Struct, frozen=True):
     username: str = ""
     uid: str = ""
     groups: tuple[str, ...] | None = None
+    extra: dict[str, tuple[str, ...]] | None = None
 
 
 class ReviewStatus(msgspec.Struct, frozen=True):
@@ -30,12 +41,22 @@ class ReviewStatus(msgspec.Struct, frozen=True):
     authenticated: bool = False
     allowed: bool = False
     user: _User = _User()
+    audiences: tuple[str, ...] | None = None
 
-    def owner(self) -> User | None:
-        """Return whose token was reviewed, None if nobody's."""
-        if not (self.authenticated and self.user.username):
+    def owner(self, audiences: Collection[str] = ()) -> User | None:
+        """Return whose token was reviewed, None if nobody's or not for us.
+
+        Args:
+            audiences: those that were asked for. An authenticator that knows of none confirms none;
+                what it says is of tokens for the API server then.
+        """
+        user = self.user
+        if not (self.authenticated and user.username):
             return None
-        return User(self.user.username, self.user.uid, self.user.groups or ())
+        if audiences and not set(audiences) & set(self.audiences or ()):
+            return None
+        extra = tuple(sorted((user.extra or {}).items()))
+        return User(user.username, user.uid, user.groups or (), extra)
 
 
 class Review(msgspec.Struct, frozen=True):
@@ -44,10 +65,16 @@ class Review(msgspec.Struct, frozen=True):
     status: ReviewStatus = ReviewStatus()
 
 
-def token_review(token: str) -> dict[str, Any]:
-    """Return a review to ask whose token it is."""
+def token_review(token: str, audiences: Collection[str] = ()) -> dict[str, Any]:
+    """Return a review to ask whose token it is.
+
+    Args:
+        token: which one.
+        audiences: it has to be for one of them; empty for the API server's own.
+    """
     kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview"}
-    return kind | {"spec": {"token": token}}
+    spec: dict[str, Any] = {"token": token}
+    return kind | {"spec": spec | ({"audiences": list(audiences)} if audiences else {})}
 
 
 def access_review(
@@ -71,6 +98,6 @@ def access_review(
         "subresource": subresource,
         "name": name,
     }
-    spec = {"user": user.name, "uid": user.uid, "groups": user.groups}
+    spec = {"user": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
     kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
     return kind | {"spec": spec | {"resourceAttributes": attributes}}

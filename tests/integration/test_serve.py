@@ -25,6 +25,8 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--health-address", "localhost:1"], "--health-address: 'localhost' is not an IP"),
         (["--grpc-address", "9443"], "--grpc-address: '9443' is not an address"),
         (["--grpc-address", "0.0.0.0:9443"], "0.0.0.0 is not a loopback address; callers send"),
+        (["--grpc-loopback-tls"], "--grpc-loopback-tls: needs --tls-cert-file"),
+        (["--grpc-audience", ""], "--grpc-audience: is empty"),
         (["--namespace", "../secrets"], "--namespace: '../secrets' is not a name"),
     ],
     ids=[
@@ -37,6 +39,8 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         "health-host",
         "grpc",
         "grpc-not-loopback",
+        "grpc-tls",
+        "grpc-audience",
         "namespace",
     ],
 )

@@ -236,7 +236,7 @@ async def test_a_server_that_is_not_there_is_waited_for_until_the_deadline() -> 
 
 def test_a_token_is_not_sent_in_plain_text() -> None:
     with pytest.raises(ValueError, match="TLS"):
-        Client("127.0.0.1:1", token="t")
+        Client("10.0.0.1:1", token="t")
 
 
 async def test_the_example_reserves_before_it_sends(world: World, tmp_path: Path) -> None:

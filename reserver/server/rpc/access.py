@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import grpc
 
+from reserver.errors import ApiError, TooMany
 from reserver.server.rpc.refusal import Refusal
 from reserver.wire.reviews import GROUP, User
 
@@ -15,8 +17,8 @@ from reserver.wire.reviews import GROUP, User
 class Reviewer(Protocol):
     """Who knows tokens and rights (`kube.reviewer.Reviewer`)."""
 
-    async def authenticate(self, token: str) -> User | None:
-        """Return whose token it is, None if nobody's."""
+    async def authenticate(self, token: str, peer: str) -> User | None:
+        """Return whose token it is, None if nobody's; the token may be empty."""
 
     async def may(self, user: User, verb: str, resource: str, name: str) -> bool:
         """Return whether a user may do something to a resource of our group."""
@@ -73,23 +75,33 @@ def call_of(path: str) -> Call:
     return Call(method, *_RIGHTS[method])
 
 
+AGAIN_S = 50.0
+"""How often it is asked again whether a call that lasts may go on, in seconds: with what a verdict
+is believed, a right that was taken away serves for a minute."""
+
+UNCONFIRMED_S = 300.0
+"""How long a call goes on while the API server does not say whether it may, in seconds."""
+
+
 class Access:
     """Lets those call who may."""
 
-    def __init__(self, reviewer: Reviewer) -> None:
+    def __init__(self, reviewer: Reviewer, again_s: float = AGAIN_S) -> None:
+        """Ask a reviewer; about calls that last, again after so many seconds."""
         self._reviewer = reviewer
+        self._again_s = again_s
 
-    async def identify(self, metadata: Mapping[str, str | bytes]) -> User:
-        """Return who calls.
+    async def identify(self, metadata: Mapping[str, str | bytes], peer: str) -> User:
+        """Return who calls from a peer.
 
         Raises:
             Refusal: nobody knows them.
+            TooMany: too many come from there whom nobody knows.
             ApiError: the API server does not say.
         """
         scheme, _, token = str(metadata.get("authorization", "")).partition(" ")
-        user = None
-        if scheme.lower() == "bearer" and token:
-            user = await self._reviewer.authenticate(token)
+        token = token if scheme.lower() == "bearer" else ""
+        user = await self._reviewer.authenticate(token, peer)
         if user is None:
             message = "send a token that the API server knows: authorization: Bearer TOKEN"
             raise Refusal(grpc.StatusCode.UNAUTHENTICATED, "NO_VALID_TOKEN", message)
@@ -105,3 +117,22 @@ class Access:
         if not await self._reviewer.may(user, call.verb, call.resource, name):
             message = f"{user.name} may not {call.verb} {call.resource}.{GROUP}"
             raise Refusal(grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED", message)
+
+    async def last(self, call: Call, metadata: Mapping[str, str | bytes], peer: str) -> None:
+        """Return never; raise when whoever made a call may not make it any more.
+
+        Raises:
+            Refusal: their token or their right has ended.
+            ReserverError: for long it could not be told whether it has.
+        """
+        loop = asyncio.get_running_loop()
+        confirmed_at = loop.time()
+        while True:
+            await asyncio.sleep(self._again_s)
+            try:
+                await self.require(await self.identify(metadata, peer), call, "")
+            except (ApiError, TooMany):
+                if loop.time() - confirmed_at > UNCONFIRMED_S:
+                    raise
+            else:
+                confirmed_at = loop.time()

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Any, Protocol, TypeAlias
 
 import grpc
 import structlog
+from google.protobuf.message import DecodeError
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import NotReady, ReserverError
 from reserver.server.rpc import refusal
 from reserver.server.rpc.access import Access, Call, call_of
 from reserver.server.rpc.caller import caller
+from reserver.server.rpc.lasting import while_lasting
+from reserver.server.rpc.peers import peer_of
 from reserver.server.rpc.refusal import DETAILS_KEY, Refusal
+from reserver.server.rpc.shares import Shares
+from reserver.wire.reviews import User
 
 log = structlog.get_logger(__name__)
 
 _PREFIX = "/reserver.v1."
+
+_PATIENCE_S = 10.0
+"""How long the message of a call may take to come, and all of reflection, in seconds."""
 
 Aio = grpc.aio.ServicerContext[Any, Any]
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -32,7 +42,11 @@ class Counted(Protocol):
 
 
 class Calls(grpc.aio.ServerInterceptor):
-    """Lets calls through to the services of our contract, and turns our errors into theirs."""
+    """Lets calls through to the services of our contract, and turns our errors into theirs.
+
+    All are handled as calls that send a stream, which on the wire they are: so who calls is judged
+    before a message is taken, and none is waited for without end.
+    """
 
     def __init__(
         self, access: Access | None, obstacles: Callable[[], tuple[str, ...]], counted: Counted
@@ -47,37 +61,70 @@ class Calls(grpc.aio.ServerInterceptor):
         self._access = access
         self._obstacles = obstacles
         self._counted = counted
+        self._shares = Shares()
 
     async def intercept_service(  # type: ignore[override]  # the types say that it may be sync
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> Handler:
-        """Return the handler of a call, guarded."""
-        handler = await continuation(handler_call_details)
+    ) -> Handler | None:
+        """Return the handler of a call, guarded; None if there is no such method."""
+        handler: Any = await continuation(handler_call_details)
         method = handler_call_details.method
+        if handler is None:
+            return None
         if not method.startswith(_PREFIX):
-            return handler  # Health and reflection, which tell nothing of the cluster.
+            return self._for_strangers(handler)
+        call = call_of(method)
         if handler.unary_stream is not None:
-            return grpc.unary_stream_rpc_method_handler(
-                self._streaming(handler.unary_stream, call_of(method)),
+            return grpc.stream_stream_rpc_method_handler(
+                self._streaming(handler.unary_stream, call),
                 handler.request_deserializer,
                 handler.response_serializer,
             )
         if handler.unary_unary is None:
             raise TypeError(f"{method} takes a stream, which is not guarded")
-        return grpc.unary_unary_rpc_method_handler(
-            self._single(handler.unary_unary, call_of(method)),
+        return grpc.stream_unary_rpc_method_handler(
+            self._single(handler.unary_unary, call),
             handler.request_deserializer,
             handler.response_serializer,
         )
 
-    def _single(self, behaviour: Any, call: Call) -> Any:  # noqa: ANN401 - as grpc types handlers
-        async def answer(request: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
-            began = time.perf_counter()
+    def _for_strangers(self, handler: Any) -> Handler:  # noqa: ANN401 - as grpc types handlers
+        """Return the handler of health or reflection, which tell nothing of the cluster."""
+        codec = handler.request_deserializer, handler.response_serializer
+
+        async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
             try:
-                await self._admit(call, request, context)
-                response = await behaviour(request, context)
+                with self._shares.strangers.of(peer_of(context.peer())):
+                    if handler.stream_stream is not None:
+                        async with asyncio.timeout(_PATIENCE_S):
+                            async for response in handler.stream_stream(requests, context):
+                                await context.write(response)
+                        return None
+                    request = await _received(requests)
+                    # Health.Watch writes by itself.
+                    behaviour = handler.unary_unary or handler.unary_stream
+                    return await behaviour(request, context)
+            except TimeoutError:
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "asked for too long")
+            except ReserverError as exc:
+                why = refusal.of(exc)
+                await context.abort(why.code, why.message, ((DETAILS_KEY, why.details()),))
+
+        if handler.unary_unary is not None:
+            return grpc.stream_unary_rpc_method_handler(answer, *codec)
+        return grpc.stream_stream_rpc_method_handler(answer, *codec)
+
+    def _single(self, behaviour: Any, call: Call) -> Any:  # noqa: ANN401 - as grpc types handlers
+        async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
+            began, request = time.perf_counter(), None
+            try:
+                async with AsyncExitStack() as stack:
+                    user = await self._identify(call, context, stack)
+                    request = await _received(requests)
+                    await self._admit(user, call, request)
+                    response = await behaviour(request, context)
             except ReserverError as exc:
                 await self._refuse(call, request, context, refusal.of(exc), began)
             else:
@@ -87,12 +134,19 @@ class Calls(grpc.aio.ServerInterceptor):
         return answer
 
     def _streaming(self, behaviour: Any, call: Call) -> Any:  # noqa: ANN401 - as grpc types handlers
-        async def answer(request: Any, context: Aio) -> AsyncIterator[Any]:  # noqa: ANN401
-            began = time.perf_counter()
+        async def answer(requests: Any, context: Aio) -> AsyncIterator[Any]:  # noqa: ANN401
+            began, request = time.perf_counter(), None
             try:
-                await self._admit(call, request, context)
-                async for response in behaviour(request, context):
-                    yield response
+                async with AsyncExitStack() as stack:
+                    user = await self._identify(call, context, stack)
+                    request = await _received(requests)
+                    await self._admit(user, call, request)
+                    responses = behaviour(request, context)
+                    if self._access is not None:
+                        who = dict(context.invocation_metadata() or ()), peer_of(context.peer())
+                        responses = while_lasting(self._access.last(call, *who), responses)
+                    async for response in responses:
+                        yield response
             except ReserverError as exc:
                 await self._refuse(call, request, context, refusal.of(exc), began)
             else:
@@ -100,12 +154,22 @@ class Calls(grpc.aio.ServerInterceptor):
 
         return answer
 
-    async def _admit(self, call: Call, request: Any, context: Aio) -> None:  # noqa: ANN401
+    async def _identify(self, call: Call, context: Aio, open_: AsyncExitStack) -> User | None:
+        """Return who calls, and count the call as open; None where nobody is asked who they are."""
+        caller.set("")
+        peer = peer_of(context.peer())
+        open_.enter_context(self._shares.peers.of(peer))
+        user = None
         if self._access is not None:
-            metadata = dict(context.invocation_metadata() or ())
-            caller.set("")
-            user = await self._access.identify(metadata)
+            user = await self._access.identify(dict(context.invocation_metadata() or ()), peer)
             caller.set(user.name)
+            open_.enter_context(self._shares.users.of(user.name))
+        if call.verb == "watch":
+            open_.enter_context(self._shares.watches.of(user.name if user else peer))
+        return user
+
+    async def _admit(self, user: User | None, call: Call, request: Any) -> None:  # noqa: ANN401
+        if self._access is not None and user is not None:
             await self._access.require(user, call, getattr(request, "name", ""))
         if obstacles := self._obstacles():
             raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
@@ -142,6 +206,25 @@ class Calls(grpc.aio.ServerInterceptor):
                 code=code,
                 **more,
             )
+
+
+async def _received(requests: AsyncIterator[Any]) -> Any:  # noqa: ANN401 - any message
+    """Return the message of a call that has one.
+
+    Raises:
+        Refusal: it does not come, or is none.
+    """
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            async for request in requests:
+                return request
+    except TimeoutError as exc:
+        problem = f"no message came within {_PATIENCE_S:.0f} seconds"
+        raise Refusal(grpc.StatusCode.DEADLINE_EXCEEDED, "NO_MESSAGE", problem) from exc
+    except DecodeError as exc:
+        problem = "the message is not of this method; see docs/grpc-reference.md"
+        raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, "MALFORMED", problem) from exc
+    raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, "NO_MESSAGE", "the call has no message")
 
 
 def _what(request: Any) -> str:  # noqa: ANN401 - any message

@@ -12,6 +12,7 @@ from grpc_reflection.v1alpha import reflection
 
 from reserver.server.rpc.port import Port
 from reserver.server.rpc.service import Service
+from reserver.server.rpc.shares import MOST_CALLS
 from reserver.server.tls_files import TlsFiles
 from reserver.v1 import capacity_pb2, reservation_pb2, scheduler_pb2
 
@@ -25,10 +26,25 @@ SERVICES = tuple(
 MOST_BYTES = 4 * 2**20
 """The largest message that is taken, in bytes."""
 
+MOST_METADATA_BYTES = 32 * 1024
+"""All headers of a call together: a token may have half of it."""
+
+MOST_CONNECTIONS = 1_000
+
 _LOOK_EVERY_S = 0.25
 _OPTIONS = (
     ("grpc.max_receive_message_length", MOST_BYTES),
     ("grpc.so_reuseport", 0),  # A port that is taken is an error.
+    # What anybody may have who reaches us (docs/adr/0020).
+    ("grpc.max_concurrent_streams", 100),
+    ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
+    ("grpc.max_metadata_size", MOST_METADATA_BYTES),
+    ("grpc.absolute_max_metadata_size", MOST_METADATA_BYTES),
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.max_connection_idle_ms", 120_000),
+    # Whoever follows a balancer comes anew: a replica that has just started gets its share.
+    ("grpc.max_connection_age_ms", 3_600_000),
+    ("grpc.max_connection_age_grace_ms", 60_000),
     # A client that is gone without a word is noticed within a minute.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -62,7 +78,9 @@ async def serving(
     names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
 
     def made() -> grpc.aio.Server:
-        server = grpc.aio.server(interceptors=(service.calls,), options=_OPTIONS)
+        server = grpc.aio.server(
+            interceptors=(service.calls,), options=_OPTIONS, maximum_concurrent_rpcs=MOST_CALLS
+        )
         service.add_to(server)
         health_pb2_grpc.add_HealthServicer_to_server(healths, server)
         reflection.enable_server_reflection(names, server)

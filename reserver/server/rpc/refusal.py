@@ -9,7 +9,7 @@ import grpc
 from google.rpc import error_details_pb2, status_pb2
 
 from reserver.cluster.quantity import shorten
-from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError
+from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, TooMany
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.admit import Lack
 
@@ -74,14 +74,21 @@ def invalid(error: InvalidInput) -> Refusal:
     return Refusal(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", str(error), fields)
 
 
+_OTHERS = (
+    (NotReady, grpc.StatusCode.UNAVAILABLE, "NOT_READY"),
+    (TooMany, grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY"),
+)
+
+
 def of(error: ReserverError) -> Refusal:
     """Return any error of ours as a refusal."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, InvalidInput):
         return invalid(error)
-    if isinstance(error, NotReady):
-        return Refusal(grpc.StatusCode.UNAVAILABLE, "NOT_READY", str(error))
+    for kind, code, reason in _OTHERS:
+        if isinstance(error, kind):
+            return Refusal(code, reason, str(error))
     if isinstance(error, ApiError):
         if not error.is_definite:
             problem = f"the API server did not do it, as far as it said: {error}"

@@ -1,0 +1,66 @@
+"""How many unknown tokens are asked about: nobody has to be known to send any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from cachetools import TTLCache
+
+from reserver.errors import TooMany
+
+MOST_FAILURES = 50
+"""So many calls whose token nobody knows may come from one peer..."""
+
+WINDOW_S = 10.0
+"""...until there were none for so long, in seconds; those that were refused do not count."""
+
+MOST_PENDING = 100
+"""So many unknown tokens are asked about at once, from all peers together."""
+
+_PEERS = 4096
+
+
+class Strangers:
+    """How many unknown tokens are asked about, by peer and in all."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin with none; `clock` gives seconds."""
+        self._failures: TTLCache[str, int] = TTLCache(_PEERS, WINDOW_S, clock)
+        self._pending = 0
+
+    @contextmanager
+    def asking(self, peer: str) -> Iterator[None]:
+        """Count a token as unknown, from before it is asked about; `known` takes that back.
+
+        Raises:
+            TooMany: that would be one too many.
+        """
+        if self._pending >= MOST_PENDING:
+            raise TooMany("too many unknown tokens are being asked about; try again")
+        self.failed(peer)
+        self._pending += 1
+        try:
+            yield
+        finally:
+            self._pending -= 1
+
+    def failed(self, peer: str) -> None:
+        """Count a call that nobody knows the caller of.
+
+        Raises:
+            TooMany: that is one too many.
+        """
+        failures = self._failures.get(peer, 0)
+        if failures >= MOST_FAILURES:
+            what = f"more than {MOST_FAILURES} calls without a valid token came from {peer}"
+            raise TooMany(f"{what}; wait {WINDOW_S:.0f} seconds")
+        self._failures[peer] = failures + 1
+
+    def known(self, peer: str) -> None:
+        """Take back what was counted of a token: it is somebody's, or that cannot be told."""
+        failures = self._failures.get(peer, 0)
+        if failures > 1:
+            self._failures[peer] = failures - 1
+        else:
+            self._failures.pop(peer, None)

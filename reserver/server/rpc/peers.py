@@ -1,0 +1,22 @@
+"""Peers: the addresses that calls come from, as far as one cannot change one's own."""
+
+from __future__ import annotations
+
+import ipaddress
+
+_HOST_BITS = 64
+"""Of an IPv6 address: a network gives so many to one host."""
+
+
+def peer_of(address: str) -> str:
+    """Return the peer of an address as gRPC has it: ``ipv4:10.0.0.1:4242``."""
+    text = address.partition(":")[2].rpartition(":")[0].replace("%5B", "[").replace("%5D", "]")
+    try:
+        host = ipaddress.ip_address(text.strip("[]").partition("%")[0])
+    except ValueError:
+        return "unknown"
+    if host.version == 4:  # noqa: PLR2004
+        return str(host)
+    if mapped := host.ipv4_mapped:
+        return str(mapped)
+    return str(ipaddress.ip_network((host, _HOST_BITS), strict=False))
