@@ -106,6 +106,14 @@ def test_by_default_only_who_may_view_is_given_rights_and_only_to_read() -> None
             assert not added_to
 
 
+def test_no_role_grants_everything_or_secrets() -> None:
+    files = ("core/rbac-reserver.yaml", "core/rbac-users.yaml", "base/rbac-scheduler.yaml")
+    rules = [rule for each in documents(*files) for rule in each.get("rules", ())]
+    said = {word for rule in rules for words in rule.values() for word in words}
+    assert rules
+    assert not {"*", "secrets", "escalate", "bind", "impersonate"} & said
+
+
 @pytest.mark.parametrize(("name", "open_to_all"), [("base", set()), ("standby", {"extender"})])
 def test_each_port_that_is_reached_from_elsewhere_says_from_where(
     name: str, open_to_all: set[str]
