@@ -8,9 +8,10 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import uvloop
 from aiohttp import web
@@ -22,8 +23,11 @@ from reserver.errors import ApiError
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
+from reserver.server.door import Door
 from reserver.server.extender import Extender
-from reserver.server.http import MAX_BODY_BYTES, Routes
+from reserver.server.gate import Hosts
+from reserver.server.http import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
+from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
 
 FLOOR = "floor"
@@ -118,24 +122,31 @@ def _floor_application() -> web.Application:
 
 
 async def _serve(kind: str, size: Size) -> None:
-    async with asyncio.TaskGroup() as tasks:
-        if kind == FLOOR:
-            app = _floor_application()
-        else:
-            cluster = state(size)
-            watched = _Watched(cluster)
-            nothing = _NoCluster()
-            extender = Extender(
-                cluster, nothing, nothing, time.time, watched, tasks, told=lambda _: None
-            )
-            app = Routes(extender, Metrics(watched), watched.obstacles).application()
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        sys.stdout.write(f"{runner.addresses[0][1]}\n")
+    async with asyncio.TaskGroup() as tasks, _listening(kind, size, tasks) as port:
+        sys.stdout.write(f"{port}\n")
         sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.read)
+
+
+@asynccontextmanager
+async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIterator[int | None]:
+    """Serve as Reserver does, or the floor as aiohttp does without any limit; yield the port."""
+    if kind == FLOOR:
+        runner = web.AppRunner(_floor_application(), access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        yield site.port
         await runner.cleanup()
+        return
+    cluster, nothing = state(size), _NoCluster()
+    watched = _Watched(cluster)
+    metrics = Metrics(watched)
+    extender = Extender(cluster, nothing, nothing, time.time, watched, tasks, told=lambda _: None)
+    app = Routes(extender, metrics, watched.obstacles).application()
+    door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), metrics.count_refused)
+    async with listening(app, ("127.0.0.1", 0), 1.0, door) as url:
+        yield urlsplit(url).port
 
 
 def _main() -> None:

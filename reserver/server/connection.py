@@ -30,9 +30,8 @@ class Limits:
         connections: so many in all; beyond, those that wait for a request give way.
         new: so many that have not sent a complete head of a request yet.
         new_per_peer: so many of these from one IP address.
-        head_s: how long a TLS handshake may take, and the head of a request from its first byte
-            on, in seconds.
-        body_s: how long its body may take.
+        request_s: how long a TLS handshake may take, and a request from its first byte to its last,
+            in seconds.
         unread_s: how long a client may leave an answer unread.
         idle_s: how long a connection may wait for its next request.
         lifetime_s: how long it may last in all, for one request; None for any time and number.
@@ -45,8 +44,7 @@ class Limits:
     connections: int = 2048
     new: int = 100
     new_per_peer: int = 50
-    head_s: float = 10.0
-    body_s: float = 10.0
+    request_s: float = 10.0
     unread_s: float = 10.0
     idle_s: float = 120.0  # kube-scheduler leaves after 90: who closes first loses no call.
     lifetime_s: float | None = None
@@ -71,10 +69,11 @@ class Connection(web.RequestHandler):
     __slots__ = (
         "_accepted",
         "_credit",
+        "_due",
         "_gone",
-        "_head_timer",
         "_life_timer",
         "_limits",
+        "_timer",
         "_unread_timer",
         "_wire",
         "certificate",
@@ -122,7 +121,8 @@ class Connection(web.RequestHandler):
         self._limits = limits
         self._gone = gone
         self._wire: asyncio.Transport | None = None
-        self._head_timer: asyncio.TimerHandle | None = None
+        self._due: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._life_timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
 
@@ -137,9 +137,10 @@ class Connection(web.RequestHandler):
     def head_complete(self, body_bytes: int) -> None:
         """Take note that the head of a request has come, and how large the body is to be."""
         self._credit = body_bytes + _AHEAD_BYTES
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+
+    def request_complete(self) -> None:
+        """Take note that all of a request has come, or that no more of it is wanted."""
+        self._due = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""
@@ -151,22 +152,34 @@ class Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End the timers."""
-        for timer in (self._head_timer, self._life_timer, self._unread_timer):
+        for timer in (self._timer, self._life_timer, self._unread_timer):
             if timer is not None:
                 timer.cancel()
         self._gone(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes: heads within a time, and no more than the body while one is answered."""
+        """Take bytes: of a request within a time, and not much more while one is answered."""
         if self.stage is Stage.BUSY:
             self._credit -= len(data)
             if self._credit < 0:
                 self.abort()
                 return
-        elif data and self._head_timer is None:
-            self._head_timer = self._loop.call_later(self._limits.head_s, self.abort)
+        elif data and self._due is None:
+            self._due = self._loop.time() + self._limits.request_s
+            if self._timer is None:
+                self._timer = self._loop.call_at(self._due, self._look)
         super().data_received(data)
+
+    def _look(self) -> None:
+        """End it if a request is overdue; a timer for each request would cost more."""
+        self._timer = None
+        if self._due is None:
+            return
+        if self._loop.time() < self._due:
+            self._timer = self._loop.call_at(self._due, self._look)
+        else:
+            self.abort()
 
     def pause_writing(self) -> None:
         """Wait for the client to read, but not for ever."""

@@ -110,7 +110,7 @@ class Door:
                     lambda: connection,
                     accepted,
                     ssl=tls,
-                    ssl_handshake_timeout=self._limits.head_s,
+                    ssl_handshake_timeout=self._limits.request_s,
                     ssl_shutdown_timeout=_CLOSING_S,
                 )
         except Exception as exc:  # noqa: BLE001 - costs this connection: too slow, or a stranger's.
@@ -151,7 +151,8 @@ class Door:
         try:
             refused = self._refusal(request, connection, is_first=is_first)
             if refused is None:
-                refused = await self._read(request)
+                await request.read()  # Handlers find it read.
+            connection.request_complete()
             if refused is not None:
                 self._tell(refused.reason, refused.message, connection.peer)
                 response: web.StreamResponse = _answer(refused)
@@ -183,16 +184,6 @@ class Door:
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "busy", problem)
         target = request.raw_path
         return refusal(request.method, target, request.headers, self._hosts, limits.bodies)
-
-    async def _read(self, request: web.Request) -> Refusal | None:
-        """Read the body; handlers find it read."""
-        try:
-            async with asyncio.timeout(self._limits.body_s):
-                await request.read()
-        except TimeoutError:
-            problem = f"the body did not come within {self._limits.body_s:g} s"
-            return Refusal(HTTPStatus.REQUEST_TIMEOUT, "slow", problem)
-        return None
 
     def _tell(self, reason: str, message: str, peer: str) -> None:
         self._refused(reason)

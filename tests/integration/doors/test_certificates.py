@@ -295,7 +295,7 @@ async def test_a_ca_that_is_added_lets_in_new_clients_and_the_old_ones_again(pki
 
 
 async def test_who_does_not_finish_a_handshake_is_let_go(pki: Pki) -> None:
-    limits = Limits(head_s=SOON_S)
+    limits = Limits(request_s=SOON_S)
     async with serving(pki, limits=limits) as url:
         address = urlsplit(url)
         for said in (b"", b"\x16\x03\x01\x02\x00\x01", HEALTHZ):

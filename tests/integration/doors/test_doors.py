@@ -160,13 +160,28 @@ async def test_a_body_that_is_too_large_is_refused_before_it_is_read(extender: S
     assert not extender.handled
 
 
-async def test_a_body_that_comes_slowly_ends_its_call() -> None:
-    async with serving(EXTENDER_LIMITS, body_s=SOON_S) as site, wire(site.url) as client:
-        client.say(call("POST /filter HTTP/1.1", JSON, "Content-Length: 1000"))
-        client.say(b"{")
-        assert (await client.answer())[0] == 408
-        await client.ended_while(lambda: b" ")
-        assert not site.handled
+@pytest.mark.parametrize("first", [b"", BIND], ids=["at-once", "after-a-call"])
+@pytest.mark.parametrize("said", [b"", b"{"], ids=["nothing", "slowly"])
+async def test_a_body_that_does_not_come_ends_the_connection(first: bytes, said: bytes) -> None:
+    async with serving(EXTENDER_LIMITS, request_s=SOON_S) as site, wire(site.url) as client:
+        if first:
+            client.say(first)
+            assert (await client.answer())[0] == 200
+        client.say(call("POST /filter HTTP/1.1", JSON, "Content-Length: 100000"))
+        await client.ended_while(lambda: said)
+        await until(lambda: not len(site.door))
+        assert "POST /filter" not in site.handled
+
+
+async def test_a_call_that_is_answered_slowly_is_not_ended() -> None:
+    async with serving(EXTENDER_LIMITS, request_s=SOON_S) as site, wire(site.url) as client:
+        site.answers.clear()
+        client.say(BIND)
+        async with wire(site.url) as slower:
+            slower.say(BIND[:-1])
+            await slower.all_answers()  # So much time has passed.
+        site.answers.set()
+        assert (await client.answer())[0] == 200
 
 
 async def test_many_large_bodies_at_a_time_are_refused() -> None:
@@ -247,7 +262,7 @@ async def test_who_never_completes_a_head_is_let_go_from_the_health_port(slow: A
 async def test_who_never_completes_a_head_is_let_go_from_the_extender(
     slow: Any, first: bytes
 ) -> None:
-    async with serving(EXTENDER_LIMITS, head_s=SOON_S) as site, wire(site.url) as client:
+    async with serving(EXTENDER_LIMITS, request_s=SOON_S) as site, wire(site.url) as client:
         if first:
             client.say(first)
             assert (await client.answer())[0] == 200
