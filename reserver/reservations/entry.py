@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -103,8 +104,8 @@ class Entry:
                 del self.unsure[uid]
         return len(self.claimants) > before
 
-    def take(self, pod: Pod, at: int, *, written: bool) -> None:
-        """Give a slot to a pod.
+    def take(self, pod: Pod, at: int, *, written: bool) -> bool:
+        """Give a slot to a pod; return whether it had not got it before.
 
         Args:
             pod: the pod, on its node.
@@ -113,17 +114,18 @@ class Entry:
                 pod goes is taken, and what is held for it elsewhere stays held.
         """
         if self.claimants.get(pod.uid, UNSEEN) != UNSEEN:
-            return
+            return False
         if not written and pod.uid not in self.claimants and not self.left()[0].get(pod.node):
-            return
+            return False
         self.claimants[pod.uid] = at
         if pod.node:
             self.landed[pod.uid] = pod.node
+        return True
 
-    def release(self, pod_uid: str) -> None:
-        """Give the slot of a pod back."""
-        self.claimants.pop(pod_uid, None)
+    def release(self, pod_uid: str) -> bool:
+        """Give the slot of a pod back; return whether it had one."""
         self.landed.pop(pod_uid, None)
+        return self.claimants.pop(pod_uid, None) is not None
 
     def left(self) -> tuple[dict[str, int], int]:
         """Return how many slots are not claimed, by node, and how many of these have no place.
@@ -136,11 +138,11 @@ class Entry:
         left = {part.node: part.slots for part in self.reservation.placed}
         placeless = slots - sum(left.values())
         elsewhere = 0
-        for node in map(self.landed.get, self.claimants):
-            if node and left.get(node):
-                left[node] -= 1
-            else:
-                elsewhere += 1
+        for node, claims in Counter(map(self.landed.get, self.claimants)).items():
+            there = min(left.get(node, 0), claims) if node else 0
+            if node and there:
+                left[node] -= there
+            elsewhere += claims - there
         without = min(placeless, elsewhere)
         elsewhere -= without
         for node in reversed(left):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation, Written
 
@@ -21,6 +20,8 @@ class Hold:
     """When its place in the row of those that hold capacity on the node was taken."""
     amounts: dict[str, int] = field(default_factory=dict)
     """What it adds to the node's row at this moment."""
+    slots: int = 0
+    """How many slots that is."""
 
     @property
     def yields(self) -> bool:
@@ -113,16 +114,27 @@ class Holdings:
                 )
         return totals
 
-    def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Return what is held on some nodes, for others, that a pod's priority may take."""
-        if not self._yielding:
-            return {}
+    @property
+    def yields(self) -> bool:
+        """Whether anything is held that pods of higher priority may take."""
+        return bool(self._yielding)
+
+    def yielding(
+        self, priority: int, own: Container[Ref], nodes: Iterable[str]
+    ) -> dict[str, dict[str, int]]:
+        """Return what is held on some nodes, for others, that a pod's priority may take.
+
+        Args:
+            priority: of the pod.
+            own: the reservations that it may claim.
+            nodes: where to look.
+        """
         yielding: dict[str, dict[str, int]] = {}
         for node in self._yielding.keys() & nodes:
             totals: dict[str, int] = {}
             for hold in self._yielding[node].values():
                 reservation = hold.reservation
-                if reservation.yields_to(pod.priority) and not reservation.is_owned_by(pod):
+                if reservation.yields_to(priority) and reservation.ref not in own:
                     for resource, amount in hold.amounts.items():
                         totals[resource] = totals.get(resource, 0) + amount
             if totals:

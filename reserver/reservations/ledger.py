@@ -178,12 +178,14 @@ class Ledger(LedgerView):
         may be taken back, and ends nothing that is held elsewhere.
         """
         self._claims.add(identity, pod, written=written)
+        is_news = False
         for entry in self._register.same(identity):
             if self._claims.takes_slot(pod, entry.reservation):
-                entry.take(pod, pod.revision if written else UNSEEN, written=written)
+                is_news |= entry.take(pod, pod.revision if written else UNSEEN, written=written)
             elif entry.reservation.reusable:
-                entry.release(pod.uid)
-        self._settle_all(identity)
+                is_news |= entry.release(pod.uid)
+        if is_news:
+            self._settle_all(identity)
 
     def bound(self, pod: Pod, *, exact: bool) -> None:
         """Take note that a pod was bound just now, by whomever: that ends all that named it.
@@ -325,8 +327,10 @@ class Ledger(LedgerView):
         left, _ = entry.left() if is_holding else ({}, 0)
         for node, hold in entry.holds.items():
             slots = left.get(node, 0)
-            amounts = {name: amount * slots for name, amount in reservation.resources.items()}
-            self._holdings.hold(hold, amounts if slots else {})
+            if slots != hold.slots:
+                hold.slots = slots
+                amounts = {name: amount * slots for name, amount in reservation.resources.items()}
+                self._holdings.hold(hold, amounts if slots else {})
 
     def _unclaimed(self, entry: Entry) -> int:
         """Return how many slots count in the quotas: what may come back is not free yet."""

@@ -6,14 +6,33 @@ What has the same identity is one reservation that stands in several places (doc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations import owner
 from reserver.reservations.entry import Entry
+from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Ref, Reservation
 
 K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Claimable(NamedTuple):
+    """What a pod may claim if one of some rules matches it, or if it is named.
+
+    Attributes:
+        entry: what is written.
+        rules: those of its rules that are found by one key.
+    """
+
+    entry: Entry
+    rules: tuple[OwnerRule, ...]
+
+    def by(self, pod: Pod) -> bool:
+        """Return whether a pod may claim it."""
+        is_named = pod.name in self.entry.reservation.owners
+        return is_named or any(rule.matches(pod) for rule in self.rules)
 
 
 class Register:
@@ -22,7 +41,7 @@ class Register:
     def __init__(self) -> None:
         """Begin with none."""
         self._entries: dict[Ref, Entry] = {}
-        self._by_owner: dict[owner.Key, dict[Ref, Entry]] = {}
+        self._by_owner: dict[owner.Key, dict[Ref, _Claimable]] = {}
         self._same: dict[str, dict[Ref, Entry]] = {}
 
     def __iter__(self) -> Iterator[Entry]:
@@ -46,15 +65,15 @@ class Register:
         reservation = entry.reservation
         self._entries[reservation.ref] = entry
         self._same.setdefault(reservation.identity, {})[reservation.ref] = entry
-        for key in _owner_keys(reservation):
-            self._by_owner.setdefault(key, {})[reservation.ref] = entry
+        for key, rules in _rules_by_key(reservation).items():
+            self._by_owner.setdefault(key, {})[reservation.ref] = _Claimable(entry, tuple(rules))
 
     def remove(self, entry: Entry) -> None:
         """Forget an entry."""
         reservation = entry.reservation
         del self._entries[reservation.ref]
         _discard(self._same, reservation.identity, reservation.ref)
-        for key in _owner_keys(reservation):
+        for key in _rules_by_key(reservation):
             _discard(self._by_owner, key, reservation.ref)
 
     def same(self, identity: str) -> Iterable[Entry]:
@@ -71,21 +90,24 @@ class Register:
 
     def naming(self, pod: PodName) -> tuple[Entry, ...]:
         """Return the entries that name a pod, in the order in which they became known."""
-        entries = self._by_owner.get(owner.named(pod), {}).values()
-        return tuple(entry for entry in entries if pod in entry.reservation.owners)
+        found = self._by_owner.get(owner.named(pod), {}).values()
+        return tuple(each.entry for each in found if pod in each.entry.reservation.owners)
 
     def matching(self, pod: Pod) -> Iterable[Entry]:
-        """Return the entries that a pod may claim, oldest first."""
+        """Return the entries that a pod may claim, oldest first.
+
+        No rule is asked but those that may match it, however many there are.
+        """
         found = {
-            entry.order: entry
+            each.entry.order: each.entry
             for key in owner.keys(pod)
-            for entry in self._by_owner.get(key, {}).values()
-            if entry.reservation.is_owned_by(pod)
+            for each in self._by_owner.get(key, {}).values()
+            if each.by(pod)
         }
-        return (found[order] for order in sorted(found))
+        return [found[order] for order in sorted(found)]
 
 
-def _discard(index: dict[K, dict[Ref, Entry]], key: K, ref: Ref) -> None:
+def _discard(index: dict[K, dict[Ref, V]], key: K, ref: Ref) -> None:
     """Remove an entry from an index, and its key with the last one."""
     entries = index[key]
     del entries[ref]
@@ -93,6 +115,9 @@ def _discard(index: dict[K, dict[Ref, Entry]], key: K, ref: Ref) -> None:
         del index[key]
 
 
-def _owner_keys(reservation: Reservation) -> set[owner.Key]:
-    named = {owner.named(pod) for pod in reservation.owners}
-    return named | {rule.key() for rule in reservation.rules}
+def _rules_by_key(reservation: Reservation) -> dict[owner.Key, list[OwnerRule]]:
+    """Return what finds a reservation, with the rules that are found by it; none for a name."""
+    keys: dict[owner.Key, list[OwnerRule]] = {owner.named(pod): [] for pod in reservation.owners}
+    for rule in reservation.rules:
+        keys.setdefault(rule.key(), []).append(rule)
+    return keys

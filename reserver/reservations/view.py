@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
@@ -100,18 +100,22 @@ class LedgerView:
         entries = filter(self._register.is_first, self._register.naming(pod))
         return tuple(e.reservation for e in entries if self._phase(e) not in OVER)
 
-    def seats(self, pod: Pod) -> tuple[Reservation, ...]:
+    def seats(self, pod: Pod, among: Collection[str] | None = None) -> tuple[Reservation, ...]:
         """Return the reservations that hold capacity for a pod now, oldest first.
 
         One that is placed on several nodes comes once for each of them, as what it is there. Those
         that name the pod are all its own. Of those that it only matches it claims one: on each
         node the oldest whose slot covers its request, or else the oldest.
+
+        Args:
+            pod: the pod.
+            among: the nodes that matter; None for all.
         """
-        named = tuple(_seats(self._register.naming(pod.name)))
-        if named:
-            return named
+        naming = [entry for entry in self._register.naming(pod.name) if entry.is_holding]
+        if naming:
+            return tuple(_seats(naming, among))
         on_node: dict[str, Reservation] = {}
-        for reservation in _seats(self._register.matching(pod)):
+        for reservation in _seats(self._register.matching(pod), among):
             known = on_node.setdefault(reservation.node, reservation)
             if not known.covers(pod.requests) and reservation.covers(pod.requests):
                 on_node[reservation.node] = reservation
@@ -128,6 +132,10 @@ class LedgerView:
             ):
                 return entry.reservation
         return None
+
+    def owned_by(self, pod: Pod) -> frozenset[Ref]:
+        """Return the places of the reservations that a pod may claim, whether they hold or not."""
+        return frozenset(entry.reservation.ref for entry in self._register.matching(pod))
 
     def held_on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""
@@ -157,7 +165,9 @@ class LedgerView:
 
     def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
         """Return what is held on some nodes, for others, that a pod's priority may take."""
-        return self._holdings.yielding(pod, nodes)
+        if not self._holdings.yields:
+            return {}
+        return self._holdings.yielding(pod.priority, self.owned_by(pod), nodes)
 
     def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:
         """Return what one reservation holds now, by node."""
@@ -229,5 +239,10 @@ class LedgerView:
         return {uid: pods.get(uid) for uid, at in entry.claimants.items() if at != UNSEEN}
 
 
-def _seats(entries: Iterable[Entry]) -> Iterator[Reservation]:
-    return (hold.reservation for e in entries for hold in e.holds.values() if hold.amounts)
+def _seats(entries: Iterable[Entry], among: Collection[str] | None) -> Iterator[Reservation]:
+    for entry in entries:
+        nodes = entry.holds if among is None or len(among) > len(entry.holds) else among
+        for node in nodes:
+            hold = entry.holds.get(node)
+            if hold is not None and hold.amounts and (among is None or node in among):
+                yield hold.reservation

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Account
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.fit import fits_beside_holds, seats_by_node, with_yields
+from reserver.scheduling.fit import Seat, fits_beside_holds, seats_by_node, with_yields
 from reserver.scheduling.state import State
 
 _MOST_ON_ONE_NODE = 20
@@ -84,28 +84,31 @@ def accounts(
     pod: Pod, names: Collection[str], state: State, now: float
 ) -> tuple[NodeExplanation, ...]:
     """Return what the holds of some nodes mean for a pod, in numbers."""
-    seats = state.ledger.seats(pod)
-    known = [name for name in names if state.snapshot.has_node(name)]
-    return tuple(_node(pod, name, state, seats, now) for name in known)
+    known = {name: None for name in names if state.snapshot.has_node(name)}
+    own = seats_by_node(pod, state.ledger.seats(pod, known), state.ledger)
+    shares = with_yields(own, pod, known, state.ledger)
+    rows = state.snapshot.rows(list(known))
+    fits = fits_beside_holds(pod, state.snapshot, rows, shares).tolist()
+    return tuple(
+        _node(pod, name, state, own.get(name), now, fits=fit)
+        for name, fit in zip(known, fits, strict=True)
+    )
 
 
 def _node(
-    pod: Pod, name: str, state: State, seats: Sequence[Reservation], now: float
+    pod: Pod, name: str, state: State, own: Seat | None, now: float, *, fits: bool
 ) -> NodeExplanation:
-    own = seats_by_node(pod, (seat for seat in seats if seat.node == name), state.ledger)
-    own_and_more = with_yields(own, pod, (name,), state.ledger)
-    rows = state.snapshot.rows((name,))
     holding = zip(state.ledger.holding_on(name), range(_MOST_ON_ONE_NODE), strict=False)
     return NodeExplanation(
         node=name,
-        fits=bool(fits_beside_holds(pod, state.snapshot, rows, own_and_more).all()),
-        is_seat=bool(own),
+        fits=fits,
+        is_seat=own is not None,
         reservations=tuple(hold_of(reservation, now) for reservation, _ in holding),
         resources={
             resource: _account(
                 amount,
                 state.snapshot.account(name, resource),
-                own[name].slot.get(resource, 0) if own else 0,
+                own.slot.get(resource, 0) if own else 0,
             )
             for resource, amount in pod.requests.items()
             if resource in state.snapshot.columns

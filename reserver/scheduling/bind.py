@@ -46,7 +46,7 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
         own = seats_by_node(pod, (seat for seat in seats if seat.node == node), state.ledger)
         own = with_yields(own, pod, (node,), state.ledger)
         if not fits_beside_holds(pod, state.snapshot, rows, own).all():
-            other = in_the_way(pod, node, state.ledger)
+            (other,) = in_the_way(pod, (node,), state.ledger)
             refusal = f"held by reservation {other.ref}" if other else "node not known yet"
             return BindVerdict(refusal=refusal)
     taken = (seat.identity for seat in seats if seat.node == node)

@@ -175,11 +175,12 @@ def summary(nodes: int, available: int, reasons: Sequence[ReasonCount]) -> str:
 
 
 def _in_the_way(pod: Pod, rows: Rows, state: State, now: float) -> list[Hold]:
+    own = state.ledger.owned_by(pod)
     holds = [
         hold_of(reservation, now)
         for row in rows
         for reservation in state.ledger.holding_on(state.snapshot.name_of(row))
-        if is_in_the_way(reservation, pod)
+        if is_in_the_way(reservation, pod, own)
     ]
     holds.sort(key=lambda hold: (hold.seconds_left is None, hold.seconds_left, hold.reservation))
     return holds

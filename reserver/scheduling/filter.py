@@ -8,7 +8,7 @@ The messages are few and constant: one that varies makes kube-scheduler try agai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from zlib import crc32
@@ -99,27 +99,42 @@ def _for_owner(
 
     The second value is the seat that kube-scheduler has refused last.
     """
-    nodes = tuple(dict.fromkeys(seat.node for seat in seats))
-    own = with_yields(seats_by_node(pod, seats, state.ledger), pod, nodes, state.ledger)
-    fits = fits_beside_holds(pod, state.snapshot, state.snapshot.rows(nodes), own)
-    usable = list(compress(nodes, fits))
-    if here := [node for node in usable if node in names]:
+    on_node: dict[str, list[Reservation]] = {}
+    for seat in seats:
+        on_node.setdefault(seat.node, []).append(seat)
+    named = frozenset(names)
+    if here := _usable(pod, [node for node in on_node if node in named], on_node, state):
         return FilterVerdict(nodes=here), None
     # A seat that kube-scheduler was steered to and that is not among the names now was refused by
     # its own filters, and so were those before it: it tries the nominated node first.
-    tried = usable.index(pod.nominated_node) + 1 if pod.nominated_node in usable else 0
-    lost = next((seat for seat in seats if tried and seat.node == pod.nominated_node), None)
+    nodes = list(on_node)
+    was_tried = bool(_usable(pod, on_node.keys() & {pod.nominated_node}, on_node, state))
+    tried = nodes.index(pod.nominated_node) + 1 if was_tried else 0
+    lost = on_node[pod.nominated_node][0] if was_tried else None
     refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
     if lost is not None and state.undecided.has(lost.node, now):
         # As a rule kube-scheduler tries again before that, when it has heard of the failure
         # (handleBindingCycleError in pkg/scheduler/schedule_one.go).
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)
         return FilterVerdict(refused=refused, effects=(later,), awaits=True), None
-    untried = usable[tried:]
+    chunks = (_usable(pod, chunk, on_node, state) for chunk in _chunks(nodes[tried:]))
+    untried = next(filter(None, chunks), ())
     if not untried and all(seat.policy is not Policy.REQUIRE for seat in seats):
         return None, lost
     steer = (Steer(pod, untried[0]),) if untried else ()
     return FilterVerdict(refused=refused, effects=steer, awaits=not steer), lost
+
+
+def _usable(
+    pod: Pod, nodes: Collection[str], on_node: Mapping[str, Sequence[Reservation]], state: State
+) -> list[str]:
+    """Return those of some nodes where a pod can have its seat, which are given by node."""
+    if not nodes:
+        return []
+    seats = (seat for node in nodes for seat in on_node[node])
+    own = with_yields(seats_by_node(pod, seats, state.ledger), pod, nodes, state.ledger)
+    rows = state.snapshot.rows(list(nodes))
+    return list(compress(nodes, fits_beside_holds(pod, state.snapshot, rows, own)))
 
 
 def _open_nodes(
@@ -137,7 +152,9 @@ def _open_nodes(
         held += compress(chunk, has_holds.tolist())
         if len(nodes) >= enough:
             return nodes[:enough]
-    own = seats_by_node(pod, seats, state.ledger)
+    named = frozenset(held)
+    here = (seat for seat in seats if seat.node in named)
+    own = seats_by_node(pod, here, state.ledger)
     promised = state.nominations.promised(pod, held, own, state.ledger)
     own = with_yields(own, pod, held, state.ledger)
     for chunk in _chunks(held):
@@ -163,8 +180,8 @@ def _name_holds(
     """Return the reservation in the way on each node, or constant words when they are many."""
     first: dict[str, Reservation | None] = {}
     refs = set()
-    for name in names:
-        other = first[name] = in_the_way(pod, name, state.ledger)
+    for name, other in zip(names, in_the_way(pod, names, state.ledger), strict=True):
+        first[name] = other
         if other is not None:
             refs.add(other.ref)
         if len(refs) > _MOST_NAMED:

@@ -14,7 +14,7 @@ taken out of a sum (a seat, what yields, victims) all is computed in exact integ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,7 +24,7 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Account, Int64s, Rows, Snapshot, clamped
-from reserver.reservations.reservation import Reservation
+from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.node_rules import node_refusals
 from reserver.scheduling.pod_affinity import affinity_refusals
@@ -186,14 +186,20 @@ def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return total
 
 
-def in_the_way(pod: Pod, node: str, ledger: LedgerView) -> Reservation | None:
-    """Return the oldest reservation of others that holds capacity on a node, None without one."""
-    return next((r for r in ledger.holding_on(node) if is_in_the_way(r, pod)), None)
+def in_the_way(pod: Pod, nodes: Iterable[str], ledger: LedgerView) -> Iterator[Reservation | None]:
+    """Yield, for each node, the oldest reservation of others that holds capacity there, or None.
+
+    What the pod may claim is found once, however many nodes there are.
+    """
+    own = ledger.owned_by(pod)
+    for node in nodes:
+        holding = ledger.holding_on(node)
+        yield next((each for each in holding if is_in_the_way(each, pod, own)), None)
 
 
-def is_in_the_way(reservation: Reservation, pod: Pod) -> bool:
-    """Return whether what a reservation holds is held against a pod."""
-    return not reservation.is_owned_by(pod) and not reservation.yields_to(pod.priority)
+def is_in_the_way(reservation: Reservation, pod: Pod, own: Container[Ref]) -> bool:
+    """Return whether what a reservation holds is held against a pod; `own`: what it may claim."""
+    return reservation.ref not in own and not reservation.yields_to(pod.priority)
 
 
 def fits_beside_holds(

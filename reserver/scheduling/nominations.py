@@ -72,7 +72,7 @@ class Nominations:
                 continue
             totals: dict[str, int] = {}
             for other in self._ahead(pod, node):
-                if all(seat.node != node for seat in ledger.seats(other)):
+                if not ledger.seats(other, (node,)):
                     for resource, amount in other.requests.items():
                         totals[resource] = totals.get(resource, 0) + amount
             if totals:

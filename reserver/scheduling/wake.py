@@ -38,7 +38,7 @@ class Wake:
         snapshot = state.snapshot
         self._state = state
         self._nodes = [name for name in freed if snapshot.has_node(name)]
-        self._freed = frozenset(self._nodes)
+        self._freed = dict.fromkeys(self._nodes)
         rows = snapshot.rows(self._nodes)
         self._may_go = _Allowed(snapshot, rows)
         self._free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
@@ -93,7 +93,7 @@ class Wake:
 
 def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:
     """Return the first of some nodes that has a seat for a pod, which nobody else can take."""
-    return next((seat.node for seat in state.ledger.seats(pod) if seat.node in nodes), None)
+    return next((seat.node for seat in state.ledger.seats(pod, nodes)), None)
 
 
 class _Allowed:

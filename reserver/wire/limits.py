@@ -91,7 +91,7 @@ class PodLimits(NamedTuple):
     terms: int = 32
     asked: int = 64
     things: int = 128
-    claims: int = 1_000
+    claims: int = 256
 
 
 POD = PodLimits()

@@ -1,0 +1,275 @@
+"""Reservations with many owners, on many nodes: work is counted, not timed."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reserver.cluster.labels import Requirement, Selector, equals
+from reserver.cluster.pod import Controller, Pod, PodName
+from reserver.reservations.holdings import Holdings
+from reserver.reservations.owner import OwnerRule
+from reserver.reservations.reservation import Reservation
+from reserver.reservations.view import LedgerView
+from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.effects import Steer
+from reserver.scheduling.explain import explain
+from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.preempt import judge_preemption
+from reserver.scheduling.state import State
+from tests.builders import NAMESPACE, NOW, held, node, pod, reservation, rule, state_of, wake
+
+NODES = [f"n{number}" for number in range(300)]
+WEB = Controller("ReplicaSet", "web")
+
+
+class Count:
+    """How often something was called."""
+
+    calls = 0
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> Count:
+    count, before = Count(), getattr(where, name)
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        count.calls += 1
+        return before(*args, **kwargs)
+
+    monkeypatch.setattr(where, name, counted)
+    return count
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Count:
+    """How often an owner entry was compared with a pod."""
+    return counting(monkeypatch, OwnerRule, "matches")
+
+
+def selecting(number: int) -> list[OwnerRule]:
+    return [rule(app=f"a{each}") for each in range(number)]
+
+
+def lacking(number: int) -> list[OwnerRule]:
+    """Return rules that no index finds: each has to be asked."""
+    keys = (f"k{each}" for each in range(number))
+    selectors = (Selector((Requirement(key, "Exists"),)) for key in keys)
+    return [OwnerRule(namespace=NAMESPACE, selector=each) for each in selectors]
+
+
+def everywhere(
+    rules: list[OwnerRule],
+    *,
+    yields_above: int | None = None,
+    require: bool = False,
+    reusable: bool = False,
+) -> Reservation:
+    """Return a reservation that holds on all nodes."""
+    return reservation(
+        "wide",
+        node="",
+        owners=(),
+        rules=rules,
+        slots=len(NODES),
+        placed=dict.fromkeys(NODES, 1),
+        yields_above=yields_above,
+        require=require,
+        reusable=reusable,
+        cpu="3",
+    )
+
+
+def crowd(*reservations: Reservation) -> State:
+    return state_of(*(node(name, cpu="4", memory="8Gi") for name in NODES), *reservations)
+
+
+STRANGERS = {
+    "of the same namespace": pod("stranger", cpu="2"),
+    "of another one": replace(pod("stranger", cpu="2"), name=PodName("other", "stranger")),
+    "with labels": pod("stranger", cpu="2", labels={"app": "other", "tier": "a17"}),
+    "nominated": pod("stranger", cpu="2", nominated="n1"),
+}
+CALLS: dict[str, Callable[[Pod, State], object]] = {
+    "Filter": lambda one, state: filter_nodes(one, NODES, state, NOW),
+    "Bind": lambda one, state: judge_bind(one, "n1", state, NOW),
+    "Preempt": lambda one, state: judge_preemption(one, {n: ["x"] for n in NODES}, state, NOW),
+    "explain": lambda one, state: explain(one, state, NOW),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("who", STRANGERS)
+@pytest.mark.parametrize("yields", [None, -5])
+def test_owners_are_judged_once_for_a_call_however_many_nodes_there_are(
+    asked: Count, call: str, who: str, yields: int | None
+) -> None:
+    state = crowd(everywhere(lacking(50), yields_above=yields))
+    state.pod_seen(STRANGERS[who])
+    asked.calls = 0
+    CALLS[call](STRANGERS[who], state)
+    assert asked.calls <= 10 * 50  # Not 50 × 300.
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("labels", [{}, {"app": "a7"}, {"app": "other"}])
+def test_of_many_selectors_only_those_are_asked_that_may_match(
+    asked: Count, call: str, labels: dict[str, str]
+) -> None:
+    state = crowd(everywhere(selecting(1000)))
+    one = pod("w", cpu="2", labels=labels)
+    state.pod_seen(one)
+    asked.calls = 0
+    CALLS[call](one, state)
+    assert asked.calls <= 10
+
+
+def test_a_rule_that_is_found_by_one_of_several_labels_still_matches() -> None:
+    both = OwnerRule(namespace=NAMESPACE, selector=equals({"app": "web", "tier": "front"}))
+    state = crowd(everywhere([*selecting(5), both]))
+    own = pod("w", cpu="2", labels={"app": "web", "tier": "front"})
+    assert filter_nodes(own, NODES, state, NOW).nodes == NODES
+    assert not filter_nodes(replace(own, labels={"app": "web"}), NODES, state, NOW).nodes
+
+
+def test_whoever_is_nominated_is_asked_for_its_seat_there_and_for_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    for number in range(50):
+        other = pod(f"w-{number}", controller=WEB, priority=5, nominated=f"n{number}", cpu="1")
+        state.pod_seen(other)
+    found: list[Reservation] = []
+    seats = LedgerView.seats
+
+    def noting(self: LedgerView, one: Pod, among: Any = None) -> tuple[Reservation, ...]:
+        found.extend(seats(self, one, among))
+        return seats(self, one, among)
+
+    monkeypatch.setattr(LedgerView, "seats", noting)
+    assert not filter_nodes(pod("stranger", cpu="2"), NODES, state, NOW).nodes
+    assert [seat.node for seat in sorted(found, key=lambda seat: NODES.index(seat.node))] == (
+        NODES[:50]
+    )
+
+
+# An owner with seats on many nodes.
+
+
+def test_an_owner_is_judged_on_the_seats_that_were_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    own = pod("w", controller=WEB, cpu="1")
+    later = counting(monkeypatch, Holdings, "later")
+    verdict = filter_nodes(own, ["x", "n7", "n250", "y"], state, NOW)
+    assert verdict.nodes == ["n7", "n250"]
+    assert later.calls == 2
+
+
+def test_an_owner_is_steered_to_the_first_seat_without_looking_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    own = pod("w", controller=WEB, cpu="1")
+    later = counting(monkeypatch, Holdings, "later")
+    verdict = filter_nodes(own, [f"x{number}" for number in range(200)], state, NOW)
+    assert verdict.effects == (Steer(own, "n0"),)
+    assert later.calls < 150
+
+
+@pytest.mark.parametrize("nominated", ["n0", "n150", "n298"])
+def test_an_owner_is_steered_to_the_seat_after_the_one_that_was_refused(nominated: str) -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    own = pod("w", controller=WEB, cpu="1", nominated=nominated)
+    verdict = filter_nodes(own, ["x"], state, NOW)
+    following = NODES[NODES.index(nominated) + 1]
+    assert verdict.effects == (Steer(own, following),)
+    assert verdict.lost_seat is not None
+    assert verdict.lost_seat.node == nominated
+
+
+def test_an_owner_whose_last_seat_was_refused_lands_elsewhere() -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    state.node_seen(node("free", cpu="4"))
+    own = pod("w", controller=WEB, cpu="1", nominated=NODES[-1])
+    assert filter_nodes(own, ["free"], state, NOW).nodes == ["free"]
+
+
+# What one event of an owner changes.
+
+
+@pytest.fixture
+def owners() -> list[Pod]:
+    r = everywhere([rule(controller=WEB)])
+    return [
+        replace(pod(f"w-{n}", controller=WEB, cpu="1", node=f"n{n}", claims=[r]), revision=9 + n)
+        for n in range(100)
+    ]
+
+
+def test_an_event_that_changes_no_claim_settles_nothing(
+    monkeypatch: pytest.MonkeyPatch, owners: list[Pod]
+) -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    for one in owners:
+        state.pod_seen(one)
+    before = [held(state, name) for name in NODES]
+    settled = counting(monkeypatch, type(state.ledger), "_settle")
+    for one in owners:
+        state.pod_seen(replace(one, revision=one.revision + 1000))
+    assert settled.calls == 0
+    assert [held(state, name) for name in NODES] == before
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_claim_changes_what_is_held_on_its_node_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+    owners: list[Pod],
+    listed: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    changed = counting(monkeypatch, Holdings, "hold")
+    for one in owners:
+        state.pod_seen(one, listed=listed)
+    assert changed.calls == len(owners)
+    assert [held(state, name) for name in NODES] == [0] * 100 + [3000] * 200
+
+
+def test_a_binding_under_way_and_its_failure_change_one_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    own = pod("w", controller=WEB, cpu="1")
+    state.pod_seen(own)
+    changed = counting(monkeypatch, Holdings, "hold")
+    verdict = judge_bind(own, "n5", state, NOW)
+    state.assume(own, "n5", verdict.claims)
+    assert held(state, "n5") == 0
+    state.forget(own.uid)
+    assert held(state, "n5") == 3000
+    assert changed.calls == 2
+
+
+def test_a_slot_that_comes_back_changes_one_node(
+    monkeypatch: pytest.MonkeyPatch, owners: list[Pod]
+) -> None:
+    wide = everywhere([rule(controller=WEB)], reusable=True)
+    state = crowd(wide)
+    owners = [replace(one, claims=frozenset({wide.identity})) for one in owners]
+    for one in owners:
+        state.pod_seen(one)
+    changed = counting(monkeypatch, Holdings, "hold")
+    for one in owners[:10]:
+        state.pod_gone(one.name)
+    assert changed.calls == 10
+    assert [held(state, name) for name in NODES[:11]] == [3000] * 10 + [0]
+
+
+def test_who_waits_is_sent_to_its_seat_on_what_became_free() -> None:
+    state = crowd(everywhere([rule(controller=WEB)], require=True))
+    for number in range(20):
+        one = pod(f"w-{number}", controller=WEB, cpu="1")
+        state.pod_seen(one)
+        state.judged(one, NODES[:5], waits=True)
+    assert {effect.node for effect in wake(["n9"], state, NOW) if isinstance(effect, Steer)} == {
+        "n9"
+    }
