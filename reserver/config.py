@@ -52,6 +52,8 @@ class Settings:
             just has none.
         reservation_store: what the gRPC API creates: keys of ConfigMaps, or objects (for these the
             CRD has to be there).
+        exempt_namespaces: where holds do not apply to pods of the system's priorities (from
+            2,000,000,000 on).
         configmaps: further store ConfigMaps, namespace and name, label or not.
     """
 
@@ -71,6 +73,7 @@ class Settings:
     namespace: str = "reserver-system"
     crd: bool = False
     reservation_store: ReservationStore = ReservationStore.CONFIGMAP
+    exempt_namespaces: tuple[str, ...] = ("kube-system",)
     configmaps: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -105,7 +108,8 @@ class Settings:
             raise ConfigurationError(
                 "--grpc-audience: is empty; write what tokens are made for, e.g. reserver"
             )
-        for flag, name in (("--namespace", self.namespace), *_names(self.configmaps)):
+        exempt = (("--exempt-namespace", name) for name in self.exempt_namespaces)
+        for flag, name in (("--namespace", self.namespace), *exempt, *_names(self.configmaps)):
             try:
                 names.check_subdomain(name, flag, "a name of Kubernetes")
             except InvalidInput as exc:

@@ -73,6 +73,7 @@ def wire(
         placer.eased(node)
 
     state = State(freed, touched, placer.eased)
+    state.snapshot.exempt_namespaces = frozenset(settings.exempt_namespaces)
     report = partial(recorder.report, kind=KIND)
     stores = Stores(
         Store(state.ledger, clock, recorder.report, touched),

@@ -36,6 +36,7 @@ def pod(  # noqa: PLR0913 - the fields of a pod
     pod_name: str,
     *,
     uid: str = "",
+    namespace: str = NAMESPACE,
     node: str = "",
     priority: int = 0,
     finished: bool = False,
@@ -49,7 +50,7 @@ def pod(  # noqa: PLR0913 - the fields of a pod
 ) -> Pod:
     """Return a pod whose UID, unless given, follows from its name."""
     return Pod(
-        name=name(pod_name),
+        name=PodName(namespace, pod_name),
         uid=uid or f"uid-{pod_name}",
         requests={"pods": 1} | amounts(requests),
         node=node,

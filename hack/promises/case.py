@@ -43,7 +43,10 @@ class Case:
 
     def is_judged(self, pod: Pod) -> bool:
         """Return whether holds apply to a pod."""
-        return self.decides(pod) and pod.priority < self.rules.exempt_priority
+        is_system = pod.priority >= self.rules.exempt_priority
+        return self.decides(pod) and not (
+            is_system and pod.name.partition("/")[0] in self.rules.exempt_namespaces
+        )
 
     # What is an owner's
 

@@ -26,7 +26,8 @@ class Rules:
         past_s: so long after that Reserver may not know of claims whose pods are gone.
         lost_s: how long what is claimed may stand there before the claim counts as lost.
         manager_s: how far the manager's account may be from when its write is received.
-        exempt_priority: from here on pods take held capacity.
+        exempt_priority: from here on pods take held capacity, in these namespaces:
+        exempt_namespaces: kube-system, and those that Reserver was told.
     """
 
     schedulers: frozenset[str]
@@ -40,6 +41,7 @@ class Rules:
     lost_s: float = 60.0
     manager_s: float = 10.0
     exempt_priority: int = 2_000_000_000
+    exempt_namespaces: frozenset[str] = frozenset({"kube-system"})
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,15 @@ def serve(
             help="A further store ConfigMap, labelled or not. May be given more than once.",
         ),
     ] = None,
+    exempt_namespace: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="RESERVER_EXEMPT_NAMESPACE",
+            metavar="NAMESPACE",
+            help="A namespace beside kube-system where pods of the system's priority classes may "
+            "take what is held. May be given more than once.",
+        ),
+    ] = None,
     crd: Annotated[
         bool,
         typer.Option(
@@ -193,6 +202,7 @@ def serve(
             grpc_audiences=tuple(grpc_audience or ()),
             leader_elect=leader_elect,
             namespace=namespace,
+            exempt_namespaces=(*_DEFAULTS.exempt_namespaces, *(exempt_namespace or ())),
             crd=crd,
             reservation_store=reservation_store,
             configmaps=tuple(parse_configmap(name) for name in configmap or ()),

@@ -94,10 +94,12 @@ class Snapshot:
         topology: labels, taints and cordons of nodes, by row.
         residents: the pods on the nodes.
         namespaces: labels of the namespaces.
+        exempt_namespaces: those where the system's own pods run, to which holds do not apply.
         storage: claims, volumes and storage classes.
     """
 
     def __init__(self) -> None:
+        """Begin with nothing known."""
         self.columns: dict[str, int] = {}
         self._row_of: dict[str, int] = {}
         self._names: list[str] = []
@@ -113,6 +115,7 @@ class Snapshot:
         self.topology = Topology(64)
         self.residents = Residents()
         self.namespaces: dict[str, Labels] = {}
+        self.exempt_namespaces = frozenset({"kube-system"})
         self.storage = Storage()
 
     @property

@@ -110,7 +110,7 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
         reasons=reasons,
         in_the_way=tuple(holds[:MOST_RESERVATIONS]),
         more_in_the_way=max(0, len(holds) - MOST_RESERVATIONS),
-        exempt=is_exempt(pod),
+        exempt=is_exempt(pod, snapshot),
         owns=tuple(hold_of(seat, now) for seat in seats),
         nodes_without_holds=snapshot.node_count - len(names),
         nodes_with_holds=accounts(pod, names[:MOST_NODES], state, now),

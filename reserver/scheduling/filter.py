@@ -35,6 +35,7 @@ ANSWER_LIMIT = LEAST_SAMPLE
 _FIRST_CHUNK = 128
 _MOST_NAMED = 3
 HELD = "capacity held by reservations"
+BOUND = "bound to another node already"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,8 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
         now: unix seconds.
     """
     state.ledger.advance(now)
+    if pod.node:
+        return _for_bound(pod, names)
     seats = state.ledger.seats(pod)
     if not seats:
         awaited = state.ledger.awaited_by(pod)
@@ -79,6 +82,17 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
         return _for_anybody(pod, names, state, seats)
     verdict, lost = _for_owner(pod, names, state, seats, now)
     return replace(verdict or _for_anybody(pod, names, state, seats), lost_seat=lost)
+
+
+def _for_bound(pod: Pod, names: Sequence[str]) -> FilterVerdict:
+    """Return its own node to a pod that waits there to be resized.
+
+    kube-scheduler asks for those whose resize the kubelet has deferred, to preempt if it does not
+    fit (InPlacePodVerticalScalingSchedulerPreemption, alpha in 1.37). The kubelet resizes it as
+    soon as there is room, held or not; whether pods are evicted for that, Preempt says.
+    """
+    nodes = [name for name in names if name == pod.node]
+    return FilterVerdict(nodes=nodes, refused={} if nodes else dict.fromkeys(names, BOUND))
 
 
 def _for_anybody(

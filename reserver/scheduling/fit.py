@@ -33,8 +33,8 @@ from reserver.scheduling.spread import spread_refusals
 from reserver.scheduling.volumes import volume_refusals
 
 EXEMPT_PRIORITY = 2_000_000_000
-"""From this priority on holds refuse nothing (system-cluster-critical, system-node-critical):
-a hold must not keep a node agent from its node."""
+"""From this priority on holds refuse nothing (system-cluster-critical, system-node-critical) in the
+namespaces that are trusted with that: a hold must not keep a node agent from its node."""
 
 _MOST_UNKNOWN = 16
 
@@ -151,9 +151,13 @@ def _held(pod: Pod, snapshot: Snapshot, own: Seats) -> Refusal:
     return Refusal(HELD, held)
 
 
-def is_exempt(pod: Pod) -> bool:
-    """Return whether holds do not apply to a pod."""
-    return pod.priority >= EXEMPT_PRIORITY
+def is_exempt(pod: Pod, snapshot: Snapshot) -> bool:
+    """Return whether holds do not apply to a pod.
+
+    Any tenant may ask for the system's priority classes where no quota forbids it, so it takes one
+    of the namespaces that are trusted with them, too.
+    """
+    return pod.priority >= EXEMPT_PRIORITY and pod.name.namespace in snapshot.exempt_namespaces
 
 
 def seats_by_node(pod: Pod, seats: Iterable[Reservation], ledger: LedgerView) -> dict[str, Seat]:
@@ -218,7 +222,7 @@ def fits_beside_holds(
         A bool array in the shape of `rows`. A node with holds whose Node object is unknown does
         not fit: nobody can tell what room it has. Where something cannot be read only owners do.
     """
-    if is_exempt(pod):
+    if is_exempt(pod, snapshot):
         return np.ones(len(rows), dtype=np.bool_)
     columns, amounts = wanted(pod, snapshot)
     at = np.ix_(rows, columns)

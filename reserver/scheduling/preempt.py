@@ -46,7 +46,8 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     """Return on which nodes pods may be evicted for a pod.
 
     An owner's seats are its own, and as long as it fits on one of them (or its reservation says
-    Require), nobody is evicted for it anywhere else.
+    Require), nobody is evicted for it anywhere else. Nor is anybody elsewhere for a pod that is
+    bound and waits to be resized (`filter._for_bound`); what it takes there is not counted twice.
 
     Args:
         pod: the pod as kube-scheduler sent it.
@@ -59,11 +60,15 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     state.ledger.advance(now)
     seats = state.ledger.seats(pod)
     own = seats_by_node(pod, seats, state.ledger)
-    elsewhere = not _keeps_to_its_seats(pod, seats, state)
-    nodes = [node for node, uids in victims.items() if uids and (elsewhere or node in own)]
+    if pod.node:
+        nodes = [node for node, uids in victims.items() if uids and node == pod.node]
+    else:
+        elsewhere = not _keeps_to_its_seats(pod, seats, state)
+        nodes = [node for node, uids in victims.items() if uids and (elsewhere or node in own)]
     rows = state.snapshot.rows(nodes)
     promised = state.nominations.promised(pod, nodes, own, state.ledger)
-    taken = _less_victims(promised, {node: victims[node] for node in nodes}, state.snapshot)
+    gone = {node: (*victims[node], pod.uid) for node in nodes}
+    taken = _less_victims(promised, gone, state.snapshot)
     shares = with_yields(own, pod, nodes, state.ledger)
     unknown = rows < 0  # Then nothing is held there.
     helps = unknown | fits_beside_holds(pod, state.snapshot, rows, shares, taken)

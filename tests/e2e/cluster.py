@@ -27,6 +27,7 @@ NAMED_STORE = ("unicore", "reservation")
 """A ConfigMap without it, which reserver was told of by name."""
 
 GROUP = "reserver.io/e2e"
+SYSTEM = "kube-system"
 
 
 OBJECTS = ("reserver.io", "v1alpha1")
@@ -119,7 +120,25 @@ class Corner:
 
     # Pods
 
-    def create_pod(self, name: str, requests: Mapping[str, str], **spec: Any) -> None:
+    def run_agent(self, cpu: str) -> str:
+        """Have a pod of the system bound, in kube-system; return its node."""
+        priority = "system-node-critical"
+        self.create_pod(self.name, {"cpu": cpu}, namespace=SYSTEM, priorityClassName=priority)
+
+        def bound() -> str | None:
+            node: str | None = self.api.read_namespaced_pod(self.name, SYSTEM).spec.node_name
+            return node
+
+        node: str = wait_for(bound, "the agent is bound")
+        return node
+
+    def stop_agent(self) -> None:
+        """Delete the pod of `run_agent`."""
+        self.api.delete_namespaced_pod(self.name, SYSTEM, grace_period_seconds=0)
+
+    def create_pod(
+        self, name: str, requests: Mapping[str, str], namespace: Any = "", **spec: Any
+    ) -> None:
         # Extended resources are requested by their limit.
         limits = {key: value for key, value in requests.items() if "/" in key}
         resources = {"requests": dict(requests), "limits": limits}
@@ -133,7 +152,7 @@ class Corner:
                 **spec,
             },
         }
-        self.api.create_namespaced_pod(self.name, body)
+        self.api.create_namespaced_pod(namespace or self.name, body)
 
     def delete_pod(self, name: str) -> None:
         """Delete a pod and return once it is gone."""

@@ -198,9 +198,11 @@ def test_a_claim_is_on_the_pod_that_made_it(corner: Corner, form: Form) -> None:
     wait_for(lambda: not corner.entries_for(form, "owner"), "the entry is cleaned away")
 
 
-def test_a_system_pod_is_not_kept_from_its_node_by_a_hold(corner: Corner) -> None:
+def test_a_system_pod_is_not_kept_from_its_node_by_a_hold_but_a_tenants_is(corner: Corner) -> None:
     (node,) = corner.add_nodes(1, cpu="4")
     corner.reserve(SPEC, node, "owner", cpu="4")
     corner.wait_held(node)
-    corner.create_pod("agent", {"cpu": "1"}, priorityClassName="system-node-critical")
-    assert corner.wait_bound("agent") == node
+    corner.create_pod("tenant", {"cpu": "1"}, priorityClassName="system-node-critical")
+    assert "held by reservation" in corner.wait_refused("tenant", "held by reservation")
+    assert corner.run_agent("1") == node
+    corner.stop_agent()

@@ -130,15 +130,14 @@ def test_a_hold_whose_room_is_taken_says_so_with_an_event_until_it_is_free_again
     key = corner.reserve(form, node, "owner", cpu="3000m")
     wait_status(corner, form, key, phase="Active", backed=True)
     if taker == "critical":
-        corner.create_pod("taker", {"cpu": "2"}, priorityClassName="system-node-critical")
-        corner.wait_bound("taker")
+        assert corner.run_agent("2") == node
     else:
         corner.create_pod("taker", {"cpu": "2"}, nodeName=node)
     said = wait_status(corner, form, key, backed=False)
     assert said["phase"] == "Active"
     assert f"{node} has too little cpu" in said["message"]
     wait_for(lambda: not_backed(corner, form, key), "the event is there")
-    corner.delete_pod("taker")
+    corner.stop_agent() if taker == "critical" else corner.delete_pod("taker")
     wait_status(corner, form, key, phase="Active", backed=True)
     assert len(not_backed(corner, form, key)) == 1
 

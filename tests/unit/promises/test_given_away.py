@@ -160,10 +160,16 @@ def test_pods_that_reserver_does_not_judge_are_not_its_fault(
 ) -> None:
     tape.reserve("owner", cpu="4")
     tape.land("agent", "n", **spec)
-    report = tape.report()
+    report = tape.report(exempt_namespaces=frozenset({"shop"}))
     assert report.violations == ()
     assert report.counts["judged"] == 0
     assert report.counts["exempt"] + report.counts["bound by others"] == 1
+
+
+def test_a_system_priority_is_no_excuse_in_any_other_namespace(tape: Tape) -> None:
+    tape.reserve("owner", cpu="4")
+    tape.land("agent", "n", priority=2_000_000_000)
+    assert tape.kinds() == ["given away"]
 
 
 def test_what_others_bound_a_moment_ago_is_not_known_yet(tape: Tape) -> None:

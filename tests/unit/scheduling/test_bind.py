@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -6,7 +6,9 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation, Written
 from reserver.scheduling.bind import BindVerdict, judge_bind
+from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.preempt import judge_preemption
 from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 W1, W2 = node("worker-1", cpu="4"), node("worker-2", cpu="4")
@@ -151,8 +153,25 @@ def test_only_what_is_both_requested_and_held_is_compared() -> None:
 
 def test_system_critical_pods_are_refused_nothing() -> None:
     hold = reservation("r", cpu="4")
-    assert judge(pod("a", priority=2_000_000_000, cpu="4"), hold).refusal is None
-    assert judge(pod("a", priority=1_999_999_999, cpu="4"), hold).refusal is not None
+    agent = pod("a", priority=2_000_000_000, cpu="4", namespace="kube-system")
+    assert judge(agent, hold).refusal is None
+    almost = replace(agent, priority=1_999_999_999)
+    assert judge(almost, hold).refusal is not None
+
+
+@pytest.mark.parametrize("namespace", ["shop", "kube-system-2", "", "kube-public"])
+def test_a_system_priority_takes_no_hold_in_a_namespace_that_is_not_trusted(namespace: str) -> None:
+    state = state_of(W1, W2, reservation("r", cpu="4"))
+    tenant = pod("a", priority=2_000_001_000, cpu="4", namespace=namespace)
+    victims = {"worker-1": ["uid-nobody"]}
+    assert judge_bind(tenant, "worker-1", state, NOW).refusal
+    assert filter_nodes(tenant, ["worker-1", "worker-2"], state, NOW).nodes == ["worker-2"]
+    assert judge_preemption(tenant, victims, state, NOW).nodes == ()
+    assert not explain(tenant, state, NOW).exempt
+    state.snapshot.exempt_namespaces |= {namespace}
+    assert judge_bind(tenant, "worker-1", state, NOW).refusal is None
+    assert judge_preemption(tenant, victims, state, NOW).nodes == ("worker-1",)
+    assert explain(tenant, state, NOW).exempt
 
 
 def test_a_node_that_nobody_knows_may_be_had_unless_something_is_held_there() -> None:

@@ -156,7 +156,8 @@ def test_a_large_cluster_is_told_in_part_and_says_so() -> None:
 
 
 def test_system_critical_pods_are_told_that_holds_do_not_apply() -> None:
-    told = explain(pod("a", priority=2_000_001_000), state_of(W1, reservation("r", cpu="1")), NOW)
+    agent = pod("a", priority=2_000_001_000, namespace="kube-system")
+    told = explain(agent, state_of(W1, reservation("r", cpu="1")), NOW)
     assert told.exempt
     assert told.nodes_with_holds[0].fits
 

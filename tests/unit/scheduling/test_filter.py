@@ -107,8 +107,23 @@ def test_nodes_without_holds_are_preferred() -> None:
 def test_system_critical_pods_are_refused_nothing() -> None:
     hold = reservation("r", cpu="4")
     for priority, fits in ((2_000_000_000, True), (1_999_999_999, False)):
-        verdict = ask(pod("a", priority=priority, cpu="4"), hold, names=["worker-1"])
+        agent = pod("a", priority=priority, cpu="4", namespace="kube-system")
+        verdict = ask(agent, hold, names=["worker-1"])
         assert bool(verdict.nodes) == fits
+
+
+def test_a_pod_that_waits_to_be_resized_is_given_its_own_node_and_no_other() -> None:
+    """kube-scheduler 1.37 asks for it (InPlacePodVerticalScalingSchedulerPreemption)."""
+    bound = pod("a", node="worker-1", cpu="3")
+    hold = reservation("r", cpu="4")
+    seat = reservation("own", node="worker-2", owners=["a"], cpu="3", require=True)
+    for names in (["worker-1"], ["worker-1", "worker-2", "worker-3"]):
+        verdict = ask(bound, hold, seat, bound, names=names)
+        assert (answer(verdict), verdict.waits, verdict.awaits) == (["worker-1"], False, False)
+    elsewhere = ask(bound, hold, seat, bound, names=["worker-2", "worker-3"])
+    assert answer(elsewhere) == []
+    assert elsewhere.effects == ()
+    assert len(set(elsewhere.refused.values())) == 1
 
 
 def many(count: int) -> list[Node]:

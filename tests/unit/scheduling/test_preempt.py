@@ -98,7 +98,23 @@ def test_the_victims_that_are_spared_are_told() -> None:
 
 def test_holds_do_not_apply_to_system_critical_pods() -> None:
     state = state_of(W1, HOLD, victim(1, "4"))
-    assert nodes(pod("a", priority=2_000_000_000, cpu="8"), state, w1=["v1"]) == ("worker-1",)
+    agent = pod("a", priority=2_000_000_000, cpu="8", namespace="kube-system")
+    assert nodes(agent, state, w1=["v1"]) == ("worker-1",)
+
+
+def test_what_a_pod_takes_that_is_resized_is_counted_once() -> None:
+    """It counts as bound with what it wants, and nobody is evicted for room that stays held."""
+    state = state_of(W1, reservation("r", owners=("b",), cpu="3"))
+    bound = pod("a", node="worker-1", priority=HIGH, cpu="5")
+    state.pod_seen(bound)
+    for number in (1, 2):
+        state.pod_seen(victim(number, "1"))
+    assert nodes(bound, state, w1=["v1"]) == ()
+    assert nodes(bound, state, w1=["v1", "v2"]) == ("worker-1",)
+    assert nodes(bound, state, w2=["v1", "v2"]) == ()
+    larger = pod("a", node="worker-1", priority=HIGH, cpu="6")
+    state.pod_seen(larger)
+    assert nodes(larger, state, w1=["v1", "v2"]) == ()
 
 
 def test_a_hold_that_has_expired_is_in_nobodys_way() -> None:
