@@ -128,6 +128,13 @@ def pod_view(state: State) -> ObjectView[PodObject]:
         state.doubts.trust(key)
         state.pod_gone(PodName(*key))
 
+    def broken(key: Key, raw: msgspec.Raw) -> None:
+        try:
+            node = decode(BoundPod, raw).spec.node_name
+        except InvalidInput:  # Not even that can be read: no API server has such a pod.
+            node = ""
+        state.doubts.doubt(key, node)
+
     return ObjectView(
         read=lambda raw: decode(PodObject, raw),
         seen=seen,
@@ -136,7 +143,7 @@ def pod_view(state: State) -> ObjectView[PodObject]:
         has_successor=lambda key, uid: (
             (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
         ),
-        broken=lambda key, raw: state.doubts.doubt(key, decode(BoundPod, raw).spec.node_name),
+        broken=broken,
     )
 
 

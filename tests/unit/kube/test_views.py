@@ -83,6 +83,13 @@ def test_a_pod_that_cannot_be_read_costs_no_other(state: State) -> None:
     assert requested(state, "worker-1") == 3000
 
 
+def test_a_pod_of_which_not_even_its_node_can_be_read_is_no_fault_of_ours(state: State) -> None:
+    view = pod_view(state)
+    raw = msgspec.Raw(b'{"metadata":{"namespace":"shop","name":"a"},"spec":"none"}')
+    outcome(view.changed(raw))
+    assert view.unreadable == 1  # And nothing was quarantined: see the fixture `faults`.
+
+
 def test_a_pod_that_cannot_be_read_any_more_stays_as_it_was_until_it_is_gone(state: State) -> None:
     view = pod_view(state)
     listed(view, [pod("a", "worker-1")])
