@@ -109,6 +109,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                 background = (
                     tasks.create_task(access.renew()),
                     tasks.create_task(_lead(watched, history)),
+                    tasks.create_task(watched.beat()),
                 )
                 try:
                     async with AsyncExitStack() as stack:

@@ -120,6 +120,8 @@ class Reflector:
         self._complaint = ""
         self._lag = Lag()
         self._accepted_at: float | None = None  # Since when a watch is open.
+        self._watching: asyncio.TaskGroup | None = None  # As long as it is.
+        self._catching_up: asyncio.Task[None] | None = None
         self.synced = asyncio.Event()
         self.absent = False
         self._unknown_at: float | None = None  # Since when the API server answers 404.
@@ -135,6 +137,12 @@ class Reflector:
     def current(self) -> asyncio.Event:
         """Set while a watch has told all that there was to tell when it began."""
         return self._lag.over
+
+    def doubt(self, seconds: float) -> None:
+        """Take the last so many seconds for unseen until the watch has told what there was."""
+        self._lag.begin(_now() - seconds)
+        if self._watching is not None:
+            self._catch_up(self._watching)
 
     def obstacle(self) -> str:
         """Return why the view is not good enough to decide on; empty when it is."""
@@ -212,18 +220,25 @@ class Reflector:
             "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
         }
         began, version = _now(), self._version
-        catching_up: asyncio.Task[None] | None = None
-        async for line in self._client.watch(self.path, params, self._idle_limit_s):
-            if line:
-                await self._take(line)
-            else:
-                self._accepted_at = _now()
-                catching_up = tasks.create_task(catch_up(self._client, self, self._lag))
-        if catching_up is not None:
-            catching_up.cancel()
+        try:
+            async for line in self._client.watch(self.path, params, self._idle_limit_s):
+                if line:
+                    await self._take(line)
+                else:
+                    self._accepted_at, self._watching = _now(), tasks
+                    self._catch_up(tasks)
+        finally:
+            self._watching = None
+        if self._catching_up is not None:
+            self._catching_up.cancel()
         self._lag.begin(_now())
         if self._version == version and _now() - began < _SHORTEST_WATCH_S:
             raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
+
+    def _catch_up(self, tasks: asyncio.TaskGroup) -> None:
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+        self._catching_up = tasks.create_task(catch_up(self._client, self, self._lag))
 
     async def _take(self, line: bytes) -> None:
         event = read_event(line)

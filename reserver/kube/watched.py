@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import structlog
 
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.events import Recorder
 from reserver.kube.lease import Lease
 from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.placer import Placer
+from reserver.kube.pulse import BEAT_S, Pulse
 from reserver.kube.reflector import STALE_AFTER_S, Reflector
 from reserver.kube.requeue import Requeue
 from reserver.kube.status import StatusWriter
@@ -20,6 +23,8 @@ from reserver.kube.waker import Waker
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 
+log = structlog.get_logger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Watched:
@@ -27,6 +32,7 @@ class Watched:
 
     Attributes:
         lease: what has to be held to answer; None where nobody else may answer.
+        pulse: whether this process stood still, and may lack what happened meanwhile.
     """
 
     state: State
@@ -40,6 +46,7 @@ class Watched:
     reflectors: tuple[Reflector, ...]
     clock: Callable[[], float]
     lease: Lease | None = None
+    pulse: Pulse = field(default_factory=Pulse)
 
     @property
     def ledger(self) -> LedgerView:
@@ -52,16 +59,33 @@ class Watched:
         """Whether calls are decided."""
         return not self.obstacles()
 
+    async def beat(self) -> None:
+        """Find out whether this process stood still, for ever."""
+        while True:
+            self._look_after()
+            await asyncio.sleep(BEAT_S)
+
     async def caught_up(self) -> None:
         """Wait until no watch is known to have missed anything, but not longer than is excused."""
+        self._look_after()
         with suppress(TimeoutError):
             async with asyncio.timeout(STALE_AFTER_S):
                 while not all(reflector.current.is_set() for reflector in self.reflectors):
                     for reflector in self.reflectors:  # Meanwhile the first may have broken again.
                         await reflector.current.wait()
 
+    def _look_after(self) -> None:
+        """Doubt all that is known if this process stood still: it is as old as that lasted."""
+        seconds = self.pulse.stood_still()
+        if not seconds:
+            return
+        log.warning("stood still, asking what happened meanwhile", seconds=round(seconds, 1))
+        for reflector in self.reflectors:
+            reflector.doubt(seconds)
+
     def obstacles(self) -> tuple[str, ...]:
         """Return what keeps us from deciding on the state."""
+        self._look_after()
         if self.lease is not None and (obstacle := self.lease.obstacle()):
             return (obstacle,)
         obstacles = tuple(filter(None, (reflector.obstacle() for reflector in self.reflectors)))

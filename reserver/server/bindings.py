@@ -175,6 +175,11 @@ class Bindings:
             pod = await self.find_pod(PodName(args.pod_namespace, args.pod_name), args.pod_uid)
         except (ApiError, InvalidInput) as exc:
             return f"pod cannot be read: {exc}"
+        # Reading it may have taken long, or this process may have stood still.
+        await self._sight.caught_up()
+        require_ready(self._sight)
+        known = self._state.pods.get(pod.name)
+        pod = known if known is not None and known.uid == pod.uid else pod
         # From here to the assumption there is no await: no other decision comes between.
         if pod.node:
             return "" if pod.node == args.node else f"already bound to {pod.node}"

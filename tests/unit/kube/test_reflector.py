@@ -329,6 +329,34 @@ async def test_what_was_missed_is_asked_for_until_it_is_known(pauses: list[float
         assert [pause for pause in pauses if pause] == [0.2, 0.4, 0.8, 1.6]
 
 
+async def test_who_stood_still_waits_until_the_open_watch_has_told_what_happened_meanwhile() -> (
+    None
+):
+    more = asyncio.Event()
+    lines = [b"", more, event("ADDED", "a", "15"), asyncio.Event()]
+    async with watching(page(), lines, page()) as (reflector, client):
+        assert reflector.current.is_set()
+        missed = [event("ADDED", "a", "15"), event("BOOKMARK", "", "20")]
+        client.script += [page(version="20"), missed]
+        reflector.doubt(6.0)
+        assert not reflector.current.is_set()
+        assert "is out of date" in reflector.obstacle()
+        await until(lambda: not client.script)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not reflector.current.is_set()
+        more.set()
+        await until(reflector.current.is_set)
+        assert not reflector.obstacle()
+
+
+async def test_who_stood_still_while_nothing_happened_goes_on_at_once() -> None:
+    async with watching(page(), [b"", asyncio.Event()], page()) as (reflector, client):
+        client.script += [page()]
+        reflector.doubt(40.0)
+        await until(reflector.current.is_set)
+
+
 @pytest.mark.usefixtures("pauses")
 async def test_if_nobody_remembers_what_was_missed_all_is_listed() -> None:
     watch = [b"", asyncio.Event()]

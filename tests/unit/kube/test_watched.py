@@ -1,7 +1,11 @@
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
 
 from reserver.kube.lag import Lag
+from reserver.kube.pulse import Pulse
 from reserver.kube.watched import Watched
 
 
@@ -11,6 +15,14 @@ class Reflector:
     def __init__(self) -> None:
         self.lag = Lag()
         self.current = self.lag.over
+        self.doubted: list[float] = []
+
+    def doubt(self, seconds: float) -> None:
+        self.doubted.append(seconds)
+        self.lag.begin(0.0)
+
+    def obstacle(self) -> str:
+        return "is out of date" if self.doubted else ""
 
 
 async def test_whoever_waits_goes_on_when_nothing_lacks_anywhere_at_one_time() -> None:
@@ -26,3 +38,44 @@ async def test_whoever_waits_goes_on_when_nothing_lacks_anywhere_at_one_time() -
     assert not waiting.done()
     first.lag.end()
     await waiting
+
+
+def looking(now: Callable[[], float]) -> tuple[Watched, tuple[Reflector, ...]]:
+    """What watches two collections, on a clock."""
+    reflectors = (Reflector(), Reflector())
+    parts: dict[str, Any] = {"reflectors": reflectors, "clock": None, "pulse": Pulse(now)}
+    return Watched(*[cast("Any", None)] * 8, **parts), reflectors
+
+
+def test_what_decides_first_after_a_standstill_finds_all_in_doubt() -> None:
+    ticks = iter((0.0, 0.1, 7.1, 7.2))
+    watched, reflectors = looking(lambda: next(ticks))
+    watched._look_after()
+    assert not any(each.doubted for each in reflectors)
+    assert watched.obstacles() == ("is out of date",) * 2
+    watched._look_after()
+    assert [each.doubted for each in reflectors] == [[7.0]] * 2
+
+
+async def test_bind_calls_wait_after_a_standstill_even_if_nobody_has_noticed_it_yet() -> None:
+    ticks = iter((0.0, 2.0, 2.0))
+    watched, (first, second) = looking(lambda: next(ticks))
+    first.lag.end()
+    second.lag.end()
+    waiting = asyncio.create_task(watched.caught_up())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    first.lag.end()
+    second.lag.end()
+    await waiting
+
+
+@pytest.mark.parametrize(("gap", "stood"), [(0.1, 0.0), (1.0, 0.0), (1.5, 1.5), (40.0, 40.0)])
+def test_it_stood_still_if_nobody_could_look_for_longer_than_a_second(
+    gap: float, stood: float
+) -> None:
+    ticks = iter((5.0, 5.0 + gap, 5.1 + gap))
+    pulse = Pulse(lambda: next(ticks))
+    assert pulse.stood_still() == stood
+    assert not pulse.stood_still()
