@@ -1,0 +1,212 @@
+"""`python -m hack.hostile` says what a hostile tenant costs all others, on a real API server.
+
+First without, then with a tenant who writes from the catalogue all the time. The exit status is
+1 if a bound is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from hack.chaos.api import Api
+from hack.chaos.world import install
+from hack.controlplane.cluster import ControlPlane, StartError
+from hack.hostile.bounds import Found, Row, judge, quantile
+from hack.hostile.catalogue import CATALOGUE, STORE
+from hack.hostile.probe import Hold, Phase, Probe
+from hack.hostile.world import NODE_NAME, SCHEDULER, TENANT, World, tenant_kubeconfig
+from hack.reserver_process import ReserverProcess
+
+_FLAGS = (
+    "--grpc-address",
+    "127.0.0.1:0",
+    "--log-level",
+    "info",
+    "--configmap",
+    f"{TENANT}/{STORE}",
+)
+_JOURNAL = "tenant.jsonl"
+_SHOWN_S = 10.0
+_MOST_ENDS = 20
+_MOST = 5
+
+
+def main() -> None:
+    """The command line."""
+    options = _options()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    console = Console()
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="reserver-hostile-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with ControlPlane(controller_manager=False) as plane, closing(Api(plane.kubeconfig)) as api:
+            found = _measure(options, plane, api, folder, console)
+    except StartError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(f"interrupted; logs: {folder}")
+    rows = list(judge(found))
+    console.print(_table(rows))
+    _explain(found.hostile, folder, console)
+    if all(row.is_kept for row in rows) and not options.keep:
+        shutil.rmtree(folder)
+    sys.exit(not all(row.is_kept for row in rows))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m hack.hostile", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=1_000)
+    parser.add_argument("--pods", type=int, default=20_000, help="bound, of others")
+    parser.add_argument("--holds", type=int, default=200, help="of others: a node each")
+    parser.add_argument("--quiet", type=float, default=40.0, help="seconds without the tenant")
+    parser.add_argument("--seconds", type=float, default=120.0, help="seconds with the tenant")
+    parser.add_argument("--calls", type=float, default=25.0, help="Filter calls a second")
+    parser.add_argument("--writes", type=float, default=5.0, help="of the tenant a second, at most")
+    parser.add_argument("--starts", type=int, default=3, help="starts in each phase")
+    parser.add_argument("--only", default=",".join(CATALOGUE), help="of the catalogue")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the logs there")
+    options = parser.parse_args()
+    if unknown := set(options.only.split(",")) - set(CATALOGUE):
+        known = ", ".join(CATALOGUE)
+        parser.error(f"not in the catalogue: {', '.join(sorted(unknown))}; there are {known}")
+    return options
+
+
+def _measure(
+    options: argparse.Namespace, plane: ControlPlane, api: Api, folder: Path, console: Console
+) -> Found:
+    began = time.monotonic()
+
+    def show(text: str) -> None:
+        console.print(f"{time.monotonic() - began:4.0f} s  {text}", highlight=False)
+
+    kubeconfig = install(plane.kubeconfig, plane.folder, TENANT)
+    world = World.create(
+        api, nodes=options.nodes, pods=options.pods, holds=options.holds, show=show
+    )
+    tenant_kubeconfig(plane.kubeconfig, api, folder / "tenant-kubeconfig")
+    with ReserverProcess(kubeconfig, folder / "reserver.log", *_FLAGS) as reserver:
+        kubelet = Kubelet(reserver, show)
+        probe = Probe(reserver, world, api, options.calls)
+        quiet_starts = kubelet.restart(options.starts)
+        quiet = probe.run("quiet", options.quiet, kubelet.attend)
+        with _tenant(options, reserver, folder):
+            hostile = probe.run("hostile", options.seconds, kubelet.attend)
+            hostile_starts = kubelet.restart(options.starts)
+    return Found(
+        quiet=quiet,
+        hostile=hostile,
+        quiet_starts=quiet_starts,
+        hostile_starts=hostile_starts,
+        ended=kubelet.ended,
+    )
+
+
+class Kubelet:
+    """Starts Reserver again when it has ended.
+
+    Attributes:
+        ended: how often it had ended by itself.
+    """
+
+    def __init__(self, reserver: ReserverProcess, show: Callable[[str], None]) -> None:
+        self._reserver = reserver
+        self._show = show
+        self._shown = 0.0
+        self.ended = 0
+
+    def attend(self, phase: Phase) -> None:
+        """Look after it, and now and then tell how things stand."""
+        if self._reserver.process.poll() is not None:
+            self.ended += 1
+            self._show("reserver has ended by itself")
+            if self.ended > _MOST_ENDS:
+                raise SystemExit(f"reserver ends again and again: {self._reserver.log}")
+            self._reserver.start()
+        if time.monotonic() - self._shown >= _SHOWN_S:
+            self._shown = time.monotonic()
+            p99 = 1000 * quantile(phase.seconds, 0.99)
+            longest = 1000 * max(phase.looks, default=0)
+            self._show(
+                f"{phase.name}: {len(phase.seconds)} calls, p99 {p99:.1f} ms, longest look "
+                f"{longest:.0f} ms, {phase.unready} not ready, {phase.rss >> 20} MiB"
+            )
+
+    def restart(self, times: int) -> list[float]:
+        """Kill it so often; return how long each start took until it was ready, in seconds."""
+        seconds = []
+        for _ in range(times):
+            self._reserver.kill()
+            began = time.monotonic()
+            self._reserver.start()
+            seconds.append(time.monotonic() - began)
+            self._show(f"restart to ready: {seconds[-1]:.1f} s")
+        return seconds
+
+
+@contextmanager
+def _tenant(options: argparse.Namespace, reserver: ReserverProcess, folder: Path) -> Iterator[None]:
+    command: list[str | Path] = [sys.executable, "-m", "hack.hostile.tenant"]
+    command += [folder / "tenant-kubeconfig", TENANT, folder / _JOURNAL]
+    command += ["--nodes", str(options.nodes), "--node-name", NODE_NAME]
+    command += ["--grpc-address", reserver.grpc_address, "--rate", str(options.writes)]
+    command += ["--only", options.only, "--scheduler", SCHEDULER]
+    with (folder / "tenant.log").open("ab") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        yield
+        if process.poll() is not None:
+            raise RuntimeError(f"the tenant has ended by itself: {folder / 'tenant.log'}")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    shown = Table()
+    for title in ("", "quiet", "hostile", "bound"):
+        shown.add_column(title, justify="right" if title else "left", no_wrap=True)
+    for row in rows:
+        style = None if row.is_kept else "bold red"
+        shown.add_row(row.what, row.quiet, row.hostile, row.bound, style=style)
+    return shown
+
+
+def _longest(held: tuple[object, list[Hold]]) -> float:
+    return -max(hold.seconds for hold in held[1])
+
+
+def _explain(phase: Phase, folder: Path, console: Console) -> None:
+    """Tell what the API server let through, what failed, and what held the event loop."""
+    lines = [json.loads(line) for line in (folder / _JOURNAL).read_text().splitlines()]
+    for what in sorted({line["what"] for line in lines}):
+        answers = Counter(line["status"] for line in lines if line["what"] == what)
+        told = ", ".join(f"{count} × {status}" for status, count in sorted(answers.items()))
+        console.print(f"{what:<20} {told}", highlight=False)
+    for failure, count in Counter(phase.failures).most_common(_MOST):
+        console.print(f"failed {count} ×: {failure}", highlight=False, soft_wrap=True)
+    held: dict[tuple[str, str], list[Hold]] = {}
+    for hold in phase.held:
+        held.setdefault((hold.by, hold.task), []).append(hold)
+    for (by, task), holds in sorted(held.items(), key=_longest):
+        longest = max(holds, key=lambda hold: hold.seconds)
+        told = f"{len(holds)} × by {by} ({task}), {longest.seconds:.2f} s at most"
+        console.print(f"held {told}, {longest.cpu_seconds:.2f} s of CPU", highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""The tenant: writes one costly thing after the other, in a process of its own, until it is ended.
+
+    python -m hack.hostile.tenant KUBECONFIG NAMESPACE JOURNAL --nodes 1000 --node-name 'w-{}'
+
+Its rights are those of its kubeconfig. What it wrote, and what the API server
+said, stands in JOURNAL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+
+import grpc
+from google.protobuf import json_format
+
+from hack.chaos.api import Api, ApiFault
+from hack.hostile.catalogue import (
+    CATALOGUE,
+    CONFIGMAP,
+    POD,
+    RESERVATION,
+    WHAT_IF,
+    Costly,
+    Document,
+    Target,
+)
+from reserver.v1 import capacity_pb2, capacity_pb2_grpc
+
+PATHS = {
+    RESERVATION: "/apis/reserver.io/v1alpha1/namespaces/{}/reservations",
+    POD: "/api/v1/namespaces/{}/pods",
+    CONFIGMAP: "/api/v1/namespaces/{}/configmaps",
+}
+_RENEWED = 5
+"""Each so often what stands is deleted and written anew, not edited."""
+
+_SHARES = (1.0, 1.0, 0.5, 1.0, 0.2, 1.0, 0.05)
+"""How large to be at each turn, of what the API server lets through; Reserver has bounds, too."""
+
+_SMALLER = 0.6
+_TOO_LARGE = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 500})
+
+_CALL_S = 20.0
+_LARGEST_CALL = 64 << 20
+
+
+class Tenant:
+    """Who writes.
+
+    Args:
+        api: with its own rights.
+        namespace: its own.
+        grpc_address: of Reserver; empty if it has none.
+    """
+
+    def __init__(self, api: Api, namespace: str, grpc_address: str = "") -> None:
+        self._api = api
+        self._namespace = namespace
+        self._grpc_address = grpc_address
+
+    def write(self, costly: Costly, turn: int) -> tuple[int, int]:
+        """Write it over what stands there; return the status of the answer, and bytes sent."""
+        if costly.kind == WHAT_IF:
+            return self._ask(costly.document)
+        collection = PATHS[costly.kind].format(self._namespace)
+        whole = body(costly)
+        try:
+            if costly.kind == POD or turn % _RENEWED == 0:
+                self._api.delete(f"{collection}/{costly.name}", 0)
+            elif self._edit(f"{collection}/{costly.name}", whole):
+                return HTTPStatus.OK, len(json.dumps(whole))
+            self._api.create(collection, whole)
+        except ApiFault as fault:
+            return fault.status, len(json.dumps(whole))
+        return HTTPStatus.CREATED, len(json.dumps(whole))
+
+    def _edit(self, path: str, whole: Document) -> bool:
+        """Edit what is there; return False if nothing is."""
+        try:
+            self._api.patch(path, {key: whole[key] for key in whole.keys() & {"spec", "data"}})
+        except ApiFault as fault:
+            if fault.status != HTTPStatus.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    def _ask(self, question: Document) -> tuple[int, int]:
+        if not self._grpc_address:
+            return 0, 0
+        message = json_format.ParseDict(question, capacity_pb2.WhatIfRequest())
+        return asyncio.run(_call(self._grpc_address, message)), message.ByteSize()
+
+
+async def _call(address: str, message: capacity_pb2.WhatIfRequest) -> int:
+    """Return the status of a call, as a number of gRPC's."""
+    options = [("grpc.max_send_message_length", _LARGEST_CALL)]
+    async with grpc.aio.insecure_channel(address, options) as channel:
+        stub = capacity_pb2_grpc.CapacityServiceStub(channel)
+        try:
+            await stub.WhatIf(message, timeout=_CALL_S)
+        except grpc.aio.AioRpcError as error:
+            return int(error.code().value[0])
+    return 0
+
+
+def body(costly: Costly) -> Document:
+    """Return the object as the API server takes it."""
+    if costly.kind == RESERVATION:
+        kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+        return kind | {"metadata": {"name": costly.name}, "spec": costly.document}
+    if costly.kind == CONFIGMAP:
+        return {"metadata": {"name": costly.name}, "data": costly.document}
+    metadata = {**costly.document["metadata"], "name": costly.name}
+    return {**costly.document, "metadata": metadata}
+
+
+def turns(names: list[str], seed: int) -> Iterator[tuple[str, int]]:
+    """Yield what to write next and how often it was written before: all of them, in any order."""
+    rng, turn = random.Random(seed), 0  # noqa: S311
+    while True:
+        for name in rng.sample(names, len(names)):
+            yield name, turn
+        turn += 1
+
+
+def main() -> None:
+    """The command line."""
+    options = _options()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    nodes = [options.node_name.format(number) for number in range(1, options.nodes + 1)]
+    labels = dict(label.split("=", 1) for label in options.label)
+    target = Target(nodes, options.scheduler, labels)
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        closing(Api(options.kubeconfig)) as api,
+        options.journal.open("w", buffering=1) as journal,
+    ):
+        tenant = Tenant(api, options.namespace, options.grpc_address)
+        largest = dict.fromkeys(CATALOGUE, 1.0)
+        for name, turn in turns(options.only.split(","), options.seed):
+            share = largest[name] * _SHARES[turn % len(_SHARES)]
+            costly = CATALOGUE[name](replace(target, share=share), turn)
+            began = time.time()
+            status, size = tenant.write(costly, turn)
+            if status in _TOO_LARGE and share == largest[name]:
+                largest[name] *= _SMALLER
+            line = {"at": began, "until": time.time(), "what": name, "turn": turn, "share": share}
+            journal.write(json.dumps({**line, "status": status, "bytes": size}) + "\n")
+            pause = max(1 / options.rate, size / options.bytes)
+            time.sleep(max(0.0, began + pause - time.time()))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kubeconfig", type=Path)
+    parser.add_argument("namespace")
+    parser.add_argument("journal", type=Path)
+    parser.add_argument("--nodes", type=int, required=True, help="how many there are")
+    parser.add_argument("--node-name", required=True, help="with {} for the number")
+    parser.add_argument("--scheduler", default="reserver-scheduler", help="of pods that wait")
+    parser.add_argument("--label", action="append", default=[], help="KEY=VALUE, of these nodes")
+    parser.add_argument("--grpc-address", default="", help="of Reserver")
+    parser.add_argument("--rate", type=float, default=5.0, help="writes a second, at most")
+    parser.add_argument("--bytes", type=float, default=1_000_000, help="a second, at most")
+    parser.add_argument("--only", default=",".join(CATALOGUE), help="(default: all of them)")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""A large cluster without machines, where a tenant `shop` minds its own business."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hack.bench.documents import NAMESPACE, node_document, pod_document
+from hack.chaos.api import Api
+from hack.controlplane.kubeconfig import service_account_kubeconfig
+
+SCHEDULER = "reserver-scheduler"
+NODE_NAME = "w-{}"
+TENANT = "hostile"
+"""Namespace and service account of the tenant."""
+
+RESERVATIONS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservations"
+_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_CONNECTIONS = 8
+_CPUS = 32
+"""Of a node; each pod takes one, and what the shop holds is all the rest."""
+
+
+@dataclass(frozen=True)
+class World:
+    """The cluster.
+
+    Attributes:
+        nodes: names of all nodes.
+        held: of those where `shop` holds all that is free.
+    """
+
+    nodes: tuple[str, ...]
+    held: frozenset[str]
+
+    @classmethod
+    def create(
+        cls, api: Api, *, nodes: int, pods: int, holds: int, show: Callable[[str], None]
+    ) -> World:
+        """Creates it: bound pods on all nodes, and holds on the first of these."""
+        names = tuple(NODE_NAME.format(number) for number in range(1, nodes + 1))
+        show(f"creating {nodes:,} nodes")
+        api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        _create(api, "/api/v1/nodes", (_node(index, name) for index, name in enumerate(names)))
+        show(f"creating {pods:,} pods")
+        _create(api, _PODS, (_pod(index, names[index % nodes]) for index in range(pods)))
+        held = names[:holds]
+        show(f"holding {holds:,} nodes")
+        _create(
+            api,
+            RESERVATIONS.format(NAMESPACE),
+            (_hold(name, _CPUS - -(-pods // nodes)) for name in held),
+        )
+        return cls(names, frozenset(held))
+
+
+def tenant_kubeconfig(kubeconfig: Path, api: Api, path: Path) -> None:
+    """Gives the tenant the rights of `edit` in its namespace; writes its kubeconfig.
+
+    Without a controller manager nobody fills the ClusterRole `edit`: this is what it consists of.
+    """
+    account = {"kind": "ServiceAccount", "name": TENANT, "namespace": TENANT}
+    api.create(f"/api/v1/namespaces/{TENANT}/serviceaccounts", {"metadata": {"name": TENANT}})
+    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{TENANT}"
+    rule = {"apiGroups": ["reserver.io"], "resources": ["reservations"], "verbs": ["*"]}
+    api.create(f"{rbac}/roles", {"metadata": {"name": TENANT}, "rules": [rule]})
+    for kind, role in (("Role", TENANT), ("ClusterRole", "system:aggregate-to-edit")):
+        ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
+        name = role.replace(":", "-")
+        binding = {"metadata": {"name": name}, "roleRef": ref, "subjects": [account]}
+        api.create(f"{rbac}/rolebindings", binding)
+    service_account_kubeconfig(kubeconfig, TENANT, TENANT, path)
+
+
+def _create(api: Api, path: str, bodies: Iterable[dict[str, Any]]) -> None:
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        for _ in pool.map(lambda body: api.create(path, body), bodies):
+            pass
+
+
+def _node(index: int, name: str) -> dict[str, Any]:
+    document = node_document(index)
+    labels = {"kubernetes.io/hostname": name, **document["metadata"]["labels"]}
+    return {"metadata": {"name": name, "labels": labels}, "status": document["status"]}
+
+
+def _pod(index: int, node: str) -> dict[str, Any]:
+    document = pod_document(f"web-5d8f7c9b9d-{index:07d}", uid="", node=node)
+    metadata = document["metadata"]
+    for field in ("uid", "resourceVersion", "creationTimestamp", "generateName"):
+        del metadata[field]
+    for container in document["spec"]["containers"]:
+        container["image"] = "registry.example/shop/web:2.41.0"
+    return {"metadata": metadata, "spec": document["spec"]}
+
+
+def _hold(node: str, cpus: int) -> dict[str, Any]:
+    owner = {"selector": {"matchLabels": {"app": "nobody-yet"}}}
+    spec = {"owners": [owner], "resources": {"cpu": str(cpus)}, "node": node, "ttl": "0"}
+    kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+    return kind | {"metadata": {"name": f"hold-{node}"}, "spec": spec}

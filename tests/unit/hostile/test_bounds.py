@@ -1,0 +1,72 @@
+"""What the hostile tenant may cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hack.hostile.bounds import Found, judge, quantile
+from hack.hostile.probe import Hold, Phase
+
+LOG = """\
+{"event": "collection listed", "level": "info"}
+{"seconds": 0.31, "by": "a.b", "task": "T", "cpu_seconds": 0.2, "event": "event loop held"}
+half a li
+"""
+
+
+def phase(**changes: Any) -> Phase:
+    calls = [0.001] * 90 + [0.005] * 10
+    return replace(Phase("any", seconds=calls, looks=[0.01], rss=200 << 20), **changes)
+
+
+def found(**changes: Any) -> Found:
+    starts = [9.0, 8.0, 10.0]
+    return Found(
+        quiet=phase(),
+        hostile=phase(**changes),
+        quiet_starts=starts,
+        hostile_starts=changes.pop("starts", starts),
+        ended=0,
+    )
+
+
+def broken(one: Found) -> set[str]:
+    return {row.what for row in judge(one) if not row.is_kept}
+
+
+def test_what_costs_nothing_breaks_no_bound() -> None:
+    assert not broken(found())
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"seconds": [0.001] * 90 + [0.016] * 10}, "Filter p99"),
+        ({"seconds": []}, "Filter p99"),
+        ({"held": [Hold("a", "b", 0.21, 0.2)]}, "event loop held"),
+        ({"unready": 1}, "not ready"),
+        ({"failures": ["no"]}, "calls that failed"),
+        ({"given_away": 1}, "held nodes offered"),
+        ({"rss": 513 << 20}, "RSS"),
+    ],
+)
+def test_what_costs_too_much_breaks_a_bound(changes: dict[str, Any], what: str) -> None:
+    assert broken(found(**changes)) == {what}
+
+
+def test_a_start_may_take_twice_as_long_and_reserver_may_not_end() -> None:
+    assert not broken(replace(found(), hostile_starts=[18.0] * 3))
+    assert broken(replace(found(), hostile_starts=[18.1] * 3)) == {"restart to ready"}
+    assert broken(replace(found(), ended=1)) == {"ended by itself"}
+
+
+def test_without_values_no_bound_is_kept() -> None:
+    assert quantile([], 0.5) == float("inf")
+    assert quantile([3.0, 1.0, 2.0], 0.5) == 2.0
+
+
+def test_what_held_the_loop_is_read_from_the_log() -> None:
+    assert list(Hold.read(LOG)) == [Hold("a.b", "T", 0.31, 0.2)]

@@ -1,0 +1,50 @@
+"""What the hostile tenant writes."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+
+import pytest
+
+from hack.hostile.catalogue import CATALOGUE, POD, WHAT_IF, Target
+from hack.hostile.tenant import body, turns
+
+LARGEST = 1_500_000
+"""What etcd takes in one request, in bytes."""
+
+TARGET = Target([f"w-{number}" for number in range(1_000)], "reserver-scheduler")
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("turn", [0, 7])
+def test_what_is_written_is_as_large_as_a_real_api_server_takes(name: str, turn: int) -> None:
+    costly = CATALOGUE[name](TARGET, turn)
+    size = len(json.dumps(costly.document if costly.kind == WHAT_IF else body(costly)))
+    assert size < LARGEST * (3 if costly.kind == WHAT_IF else 1)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_what_is_refused_as_too_large_can_be_smaller(name: str) -> None:
+    small = Target(TARGET.nodes, TARGET.scheduler, share=0.001)
+    whole, part = (len(json.dumps(CATALOGUE[name](each, 3).document)) for each in (TARGET, small))
+    assert part <= whole
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_in_a_storm_it_stays_on_nodes_of_its_own(name: str) -> None:
+    target = Target(["hostile-w-1"], "chaos-scheduler", labels={"chaos": "hostile"})
+    costly = CATALOGUE[name](target, 2)
+    spec = costly.document["spec"] if costly.kind == POD else costly.document
+    where = [spec.get("nodeName"), spec.get("node")]
+    selectors = [spec.get("nodeSelector"), spec.get("placement", {}).get("nodeSelector")]
+    if costly.kind == POD or "owners" in spec:
+        chosen = any(node in {"hostile-w-1", "no-such-node"} for node in where)
+        assert chosen or any(s and s.get("chaos") == "hostile" for s in selectors)
+
+
+def test_all_of_it_is_written_again_and_again_in_any_order() -> None:
+    names = ["a", "b", "c"]
+    first = list(islice(turns(names, seed=1), 6))
+    assert {name for name, turn in first if turn == 0} == set(names)
+    assert {name for name, turn in first if turn == 1} == set(names)
