@@ -24,7 +24,7 @@ from hack.fuzz.giants import GIANTS
 SLOWEST_S = 10
 """How long one input may take, in seconds: a hang, on however busy a machine."""
 
-GIANT_S = 60
+GIANT_S = 15
 """The same for a giant: it is as much as thousands of lines, some readers take it several times."""
 
 MOST_MB = 1024

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from hack.fuzz import shapes
-from reserver.cluster.quantity import MAX
+from hack.fuzz import readers, shapes
+from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal, try_to
 from reserver.errors import InvalidInput
 from reserver.kube.store import Store
 from reserver.kube.views import (
@@ -41,20 +41,10 @@ from reserver.wire.objects import ConfigMapObject, decode, encode
 from reserver.wire.past import PodPast, StorePast
 from reserver.wire.pods import PodObject
 from reserver.wire.storage import ClaimObject, StorageClassObject, VolumeObject
-from reserver.wire.store import Entries, Problem, read_key
+from reserver.wire.store import Problem, read_key
 from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
 
-SEEN = 1_900_000_000.0
-"""When all is read, unix seconds."""
-
-LONGEST = 2000
-"""How long a refusal may be, in characters: it ends up in an event."""
-
 _KEYS = ("web", "worker-1")
-
-
-class Fault(Exception):
-    """Something was read or refused as it must not be."""
 
 
 @dataclass(frozen=True)
@@ -72,39 +62,6 @@ class Decoder:
     def documents(self) -> list[Any]:
         """Return the seeds that are JSON, read."""
         return [json.loads(seed) for seed in self.seeds if seed[:1] in {b"{", b"["}]
-
-
-def try_to(read: Callable[[bytes], object], raw: bytes) -> None:
-    """Read, or be refused as a person can understand.
-
-    Raises:
-        Fault: the refusal is of no use; all other errors are passed on.
-    """
-    try:
-        read(raw)
-    except InvalidInput as exc:
-        check_refusal(exc)
-
-
-def check_refusal(error: InvalidInput) -> None:
-    """Raise Fault unless an error says what is wrong and what to do, and can be sent."""
-    if not (error.problem and error.remedy):
-        raise Fault(f"says too little: {error}")
-    if len(str(error)) >= LONGEST:
-        raise Fault(f"is too long: {str(error)[:LONGEST]}")
-    encode(str(error))
-
-
-def check_entries(entries: Entries) -> None:
-    """Raise Fault unless what is wrong is told well, and what is not holds something."""
-    for problem in entries.problems:
-        check_refusal(problem.error)
-    for each in entries.reservations:
-        amounts = each.resources.values()
-        is_whole = each.owners and each.slots >= 1 and amounts
-        has_too_many = sum(part.slots for part in each.parts) > each.slots
-        if not is_whole or has_too_many or not all(0 < amount <= MAX for amount in amounts):
-            raise Fault(f"cannot be held: {each}")
 
 
 def read_pod(raw: bytes) -> object:
@@ -297,5 +254,12 @@ DECODERS = {
     "status": Decoder(lambda raw: decode(Status, raw), _json(shapes.FAILURE)),
     "entry": Decoder(read_entry, _ENTRIES),
     "companion": Decoder(read_companion, _json(shapes.COMPANION)),
+    "reservation": Decoder(readers.read_reservation, _json(*shapes.RESERVATIONS)),
+    "review": Decoder(readers.read_review, _json(shapes.REVIEW)),
+    "question": Decoder(
+        readers.read_question,
+        (readers.question(*shapes.QUESTION), *_json({"reservations": shapes.QUESTION})),
+    ),
+    "move": Decoder(readers.read_moved, _ENTRIES),
     "claims": Decoder(read_claims, _json(["shop/store/web/0123456789abcdef"], [])),
 }

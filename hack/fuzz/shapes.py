@@ -165,3 +165,71 @@ COMPANION: Document = {
         "worker-1": '{"shop/web-0":{"phase":"Active","backed":false,"digest":"d","message":"m"}}',
     },
 }
+
+RESERVATIONS: tuple[Document, ...] = tuple(
+    {
+        "metadata": METADATA
+        | {
+            "creationTimestamp": "2030-01-01T00:00:00Z",
+            "generation": 2,
+            "labels": {"reserver.io/set": "a"},
+        },
+        "spec": spec,
+        "status": {
+            "phase": "Active",
+            "observedGeneration": 1,
+            "claimed": 1,
+            "expiresAt": "2030-01-01T00:00:00Z",
+            "placements": PLACED["placements"],
+            "claims": [
+                {"pod": "shop/web-0", "uid": "v", "node": "worker-1", "at": "2030-01-01T00:00:00Z"}
+            ],
+            "conditions": [
+                {
+                    "type": "Backed",
+                    "status": "True",
+                    "reason": "RoomHeld",
+                    "message": "m",
+                    "lastTransitionTime": "2030-01-01T00:00:00Z",
+                    "observedGeneration": 1,
+                }
+            ],
+        },
+    }
+    for spec in ({**SPEC, "ttl": None}, {**PLACED, "placements": None, "requestId": "r"})
+)
+REVIEW: Document = {
+    "status": {
+        "authenticated": True,
+        "allowed": True,
+        "user": {
+            "username": "system:serviceaccount:shop:web",
+            "uid": "u",
+            "groups": ["system:authenticated"],
+            "extra": {"authentication.kubernetes.io/credential-id": ["JTI=1"]},
+        },
+        "audiences": ["reserver"],
+    }
+}
+QUESTION: tuple[Document, ...] = (
+    {
+        "owners": [{"pod": {"name": "web-0", "namespace": "shop"}}],
+        "resources": {"cpu": "2"},
+        "slots": 2,
+        "node": "worker-1",
+        "expiresAt": "2030-01-01T00:00:00Z",
+        "policy": "POLICY_REQUIRE",
+        "preemptible": True,
+        "priority": 3,
+    },
+    {
+        "owners": [{"selector": {"matchLabels": {"app": "web"}, "namespace": "shop"}}],
+        "resources": {"cpu": "100m"},
+        "ttl": "3600s",
+        "placement": {
+            "nodeSelector": {"zone": "a"},
+            "affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone"}]}},
+            "strategy": "STRATEGY_SPREAD",
+        },
+    },
+)

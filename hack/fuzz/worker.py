@@ -31,7 +31,8 @@ IS_GIANTS = sys.argv[3:4] == ["giants"]
 
 # Nobody looks at what a giant covers, and finding out makes all slower.
 with nullcontext() if IS_GIANTS else atheris.instrument_imports(include=["reserver", "yaml"]):
-    from hack.fuzz.decoders import DECODERS, try_to
+    from hack.fuzz.checks import try_to
+    from hack.fuzz.decoders import DECODERS
 
 _STRUCTURAL = 0.75
 """Share of the inputs that come from a mutation of their structure; of the rest bytes change."""

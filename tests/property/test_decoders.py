@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hack.fuzz import shapes
-from hack.fuzz.decoders import DECODERS, SEEN, Decoder, check_entries, try_to
+from hack.fuzz.checks import SEEN, check_entries, try_to
+from hack.fuzz.decoders import DECODERS, Decoder
 from reserver.reservations.reservation import Ref
 from reserver.wire import document, edits
 from reserver.wire.objects import encode

@@ -1,0 +1,53 @@
+"""What every reader is held to: input is read, or refused so that a person can mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reserver.cluster.quantity import MAX
+from reserver.errors import InvalidInput
+from reserver.wire.objects import encode
+from reserver.wire.store import Entries
+
+SEEN = 1_900_000_000.0
+"""When all is read, unix seconds."""
+
+LONGEST = 2000
+"""How long a refusal may be, in characters: it ends up in an event."""
+
+
+class Fault(Exception):
+    """Something was read or refused as it must not be."""
+
+
+def try_to(read: Callable[[bytes], object], raw: bytes) -> None:
+    """Read, or be refused as a person can understand.
+
+    Raises:
+        Fault: the refusal is of no use; all other errors are passed on.
+    """
+    try:
+        read(raw)
+    except InvalidInput as exc:
+        check_refusal(exc)
+
+
+def check_refusal(error: InvalidInput) -> None:
+    """Raise Fault unless an error says what is wrong and what to do, and can be sent."""
+    if not (error.problem and error.remedy):
+        raise Fault(f"says too little: {error}")
+    if len(str(error)) >= LONGEST:
+        raise Fault(f"is too long: {str(error)[:LONGEST]}")
+    encode(str(error))
+
+
+def check_entries(entries: Entries) -> None:
+    """Raise Fault unless what is wrong is told well, and what is not holds something."""
+    for problem in entries.problems:
+        check_refusal(problem.error)
+    for each in entries.reservations:
+        amounts = each.resources.values()
+        is_whole = (each.owners or each.rules) and each.slots >= 1 and amounts
+        has_too_many = sum(part.slots for part in each.parts) > each.slots
+        if not is_whole or has_too_many or not all(0 < amount <= MAX for amount in amounts):
+            raise Fault(f"cannot be held: {each}")

@@ -1,0 +1,97 @@
+"""Readers of what comes as an object of ours, as a review, as a question over gRPC, or moves."""
+
+from __future__ import annotations
+
+import json
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
+
+from hack.fuzz.checks import SEEN, Fault, check_entries
+from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.status import Status
+from reserver.v1 import capacity_pb2
+from reserver.wire import document, grpcform, move, reservation_status
+from reserver.wire.objects import decode, encode
+from reserver.wire.reservation import Claim, ReservationObject, read_object
+from reserver.wire.reviews import Review, access_review
+from reserver.wire.store import read_key
+
+_HOME = "reserver-system"
+_CLAIM = Claim("shop/web-0", "u", "worker-1", "2030-01-01T00:00:00Z")
+
+
+def read_reservation(raw: bytes) -> object:
+    """Read a Reservation, a tenant's and one of Reserver's namespace; say what became of it."""
+    item = decode(ReservationObject, raw)
+    generation = item.metadata.generation
+    for home in ("", item.metadata.namespace):
+        entries = read_object(item, SEEN, home)
+        check_entries(entries)
+        before = item.said()
+        for problem in entries.problems:
+            encode(reservation_status.invalid(problem, before, generation, SEEN))
+        for each in entries.reservations:
+            now = Status(Phase.ACTIVE, is_backed=False)
+            after = reservation_status.valid(each, now, [_CLAIM], before, generation, SEEN)
+            encode(after)
+            reservation_status.is_newly_unbacked(before, after)
+    return item.metadata.set_id
+
+
+def read_review(raw: bytes) -> object:
+    """Read a TokenReview's answer, and ask what its user may do."""
+    review = decode(Review, raw).status
+    owner = review.owner()
+    if owner is not None:
+        encode(access_review(owner, "get", "reservations/capacity", "shop", "web"))
+    return review.allowed
+
+
+def read_question(raw: bytes) -> object:
+    """Read a set of specs as gRPC sends them, each as it would be stored, and show it again.
+
+    Specs may be JSON, too, which is more easily changed than bytes.
+    """
+    message = capacity_pb2.WhatIfRequest()
+    try:
+        if raw.startswith(b"{"):
+            json_format.Parse(raw, message)
+        else:
+            message.MergeFromString(raw)
+    except (DecodeError, json_format.ParseError, RecursionError, UnicodeDecodeError):
+        return None  # No such message comes: gRPC refuses it, or nobody can write it.
+    grpcform.check_set(message.reservations)
+    for number, spec in enumerate(message.reservations):
+        ref = Ref(_HOME, "store", f"web-{number}")
+        text = grpcform.encode_document(grpcform.write(spec, SEEN, "request"))
+        encode(text)
+        entries = read_key(ref, text, SEEN)
+        check_entries(entries)
+        for each in entries.reservations:
+            shown = grpcform.show(each, text, Status(Phase.ACTIVE, is_backed=True), {})
+            if shown.spec.slots != each.slots:
+                raise Fault(f"shows other slots than it holds: {shown}")
+    return None
+
+
+def read_moved(raw: bytes) -> object:
+    """Read a key of a store, and write what it says in another place."""
+    text = raw.decode(errors="replace")
+    for reservation in read_key(Ref("shop", "store", "web"), text, SEEN).reservations:
+        place = Ref("shop", "", move.name_for(reservation))
+        encode(move.rewritten(reservation, _document(text), place, only_own_namespace=True))
+    return None
+
+
+def _document(text: str) -> dict[str, object]:
+    written = document.parse(text)
+    return written if isinstance(written, dict) else {}
+
+
+def question(*specs: object) -> bytes:
+    """Return a question as it is sent."""
+    message = capacity_pb2.WhatIfRequest()
+    for spec in specs:
+        json_format.Parse(json.dumps(spec), message.reservations.add())
+    return message.SerializeToString()
