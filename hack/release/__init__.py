@@ -1,0 +1,1 @@
+"""All that takes long, before a release."""
