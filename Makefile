@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test check check-lint check-types check-unit check-property e2e grpcurl cluster controlplane chaos differential fuzz bench sbom image proto proto-check cli-reference lock clean
+.PHONY: help venv demo test check check-lint check-types check-unit check-property e2e grpcurl cluster controlplane chaos hostile differential fuzz release-check bench sbom image proto proto-check cli-reference lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -71,12 +71,18 @@ cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, unt
 chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes 0.5 --faults none' and others
 	$(BIN)/python -m hack.chaos $(ARGS)
 
+hostile: controlplane ## Measure there what a tenant costs who writes what costs most; ARGS='--seconds 300'
+	$(BIN)/python -m hack.hostile $(ARGS)
+
 differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.differential $(ARGS)
 
 fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs (Linux, x86_64)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-fuzz.lock
 	$(BIN)/python -m hack.fuzz --inputs $(INPUTS) $(ARGS)
+
+release-check: controlplane grpcurl ## Run all that takes long, three hours; ARGS='--steps chaos,hostile'
+	$(BIN)/python -m hack.release $(ARGS)
 
 bench: venv ## Print the tables of docs/performance.md
 	$(BIN)/python -m hack.bench

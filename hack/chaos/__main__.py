@@ -8,11 +8,12 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rich.console import Console
 
+from hack.chaos.bugs import BUGS
 from hack.chaos.scale import FAULTS, RUNS, Scale
 from hack.chaos.storm import Storm
 from hack.chaos.view import Progress, details, table
@@ -24,14 +25,21 @@ _STRIKES = {
     "restart-scheduler": 5,
     "restart-apiserver": 3,
     "cut-watch": 12,
-    "standby": 8,
+    "standby": 9,
+    "freeze": 6,
+    "partition": 6,
+    "wrong-clock": 6,
 }
+_BIND_FAULT_EVERY = 10
 _LONGER = 6  # times as long as planned a storm may last
 _STRIKES_OF_ALL = {
     "kill-reserver": 8,
     "restart-scheduler": 3,
     "restart-apiserver": 2,
     "cut-watch": 6,
+    "freeze": 4,
+    "partition": 2,
+    "wrong-clock": 3,
 }
 
 
@@ -40,6 +48,10 @@ def main() -> None:
     options = _options()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it would not stop what was started
     console = Console()
+    if options.list_bugs:
+        for name, bug in BUGS.items():
+            console.print(f"[bold]{name}[/bold]  {bug.broke}", highlight=False)
+        return
     console.print(f"seed {options.seed}", highlight=False)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="reserver-chaos-"))
     outcomes = []
@@ -47,7 +59,7 @@ def main() -> None:
     try:
         with ControlPlane() as plane:
             reserver_kubeconfig = install(plane.kubeconfig, plane.folder)
-            for run in options.faults.split(","):
+            for run in _runs(options):
                 with Progress(console, run) as show:
                     storm = _storm(run, options, plane, reserver_kubeconfig, folder / run, show)
                     outcomes.append(storm.rage())
@@ -74,15 +86,24 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))  # noqa: S311
     parser.add_argument("--faults", default=",".join(RUNS), help="the runs (default: all of them)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep histories and logs there")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--bug", default="", help="storm with what once broke a promise; or all")
+    what.add_argument("--list-bugs", action="store_true", help="tell what these were, and no more")
     options = parser.parse_args()
+    options.bug = ",".join(BUGS) if options.bug == "all" else options.bug
+    if unknown := set(filter(None, options.bug.split(","))) - set(BUGS):
+        parser.error(f"no such bugs: {', '.join(sorted(unknown))}; there are {', '.join(BUGS)}")
     if unknown := set(options.faults.split(",")) - set(RUNS):
         parser.error(f"no such runs: {', '.join(sorted(unknown))}; there are {', '.join(RUNS)}")
-    kept = [
-        run for run in options.faults.split(",") if options.keep and (options.keep / run).exists()
-    ]
+    kept = [run for run in _runs(options) if options.keep and (options.keep / run).exists()]
     if kept:
         parser.error(f"--keep {options.keep}: has {', '.join(kept)} already; name another folder")
     return options
+
+
+def _runs(options: argparse.Namespace) -> list[str]:
+    runs: str = options.bug or options.faults
+    return runs.split(",")
 
 
 def _storm(
@@ -93,7 +114,12 @@ def _storm(
     folder: Path,
     show: Callable[[str], object],
 ) -> Storm:
+    strikes: Mapping[str, int] = _STRIKES_OF_ALL if run == "all" else _STRIKES
     names = {"none": frozenset[str](), "all": frozenset(FAULTS)}.get(run, frozenset({run}))
+    every = _BIND_FAULT_EVERY
+    if options.bug:
+        bug = BUGS[run]
+        names, strikes, every = bug.faults, bug.strikes, bug.every
     scale = Scale(
         nodes=options.nodes,
         pods=options.pods,
@@ -101,7 +127,8 @@ def _storm(
         groups=options.groups,
         seconds=options.minutes * 60,
         longest_seconds=_LONGER * options.minutes * 60,
-        strikes=_STRIKES_OF_ALL if run == "all" else _STRIKES,
+        strikes=strikes,
+        bind_fault_every=every,
     )
     return Storm(
         run=run,

@@ -11,14 +11,12 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
-from hack.chaos.mishaps import Mishaps
-from hack.chaos.proxy import Proxy
-from hack.chaos.replicas import Replicas
 from hack.chaos.scale import Scale
-from hack.controlplane.cluster import ControlPlane
+from hack.chaos.standstill import Standstill
+from hack.chaos.victims import Victims
+from hack.promises.history import Outage
 
 _CALM_END = 0.95  # the part of the storm, as a share of its time, in which faults strike
 _DOWN = 1.0  # seconds that reserver stays dead at most
@@ -28,6 +26,7 @@ _REST = (
 _AWAITED = 0.75  # share of its starts after which it is ready before the next fault
 _RECORDED = 1.0
 """After how many seconds the claims are in the store that reserver knows of when it is ready."""
+WATCH_FAULTS = ("cut", "expire", "silence", "refuse")
 LONGEST_SILENCE = 5.0
 """How long watches may say nothing, or be refused, in seconds."""
 SEEN = 1.0
@@ -35,25 +34,16 @@ SEEN = 1.0
 between two silences, or they would be one that is longer."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Victims:
-    """What faults strike.
+def kind_of(fault: str) -> str:
+    """Return the kind of a fault: `cut-watch` of `cut-watch:silence`, which is one way of it."""
+    return fault.partition(":")[0]
 
-    Attributes:
-        plane: the control plane.
-        reserver: one replica or more.
-        proxy: between the two; None if no fault needs one.
-        mishaps: of the bindings that go through the proxy.
-        scheduler: name of the kube-scheduler in `plane`.
-        scheduler_config: what to start it with.
-    """
 
-    plane: ControlPlane
-    reserver: Replicas
-    proxy: Proxy | None
-    mishaps: Mishaps
-    scheduler: str
-    scheduler_config: Path
+def ways_of(kind: str, faults: Iterable[str]) -> frozenset[str]:
+    """Return in which ways only a kind of fault is to strike; empty if in all."""
+    return frozenset(
+        way for each, _, way in (f.partition(":") for f in faults) if each == kind and way
+    )
 
 
 class Faults:
@@ -69,11 +59,14 @@ class Faults:
         self._seconds = scale.seconds
         self._victims = victims
         self._names = frozenset(names)
+        self._kinds = {kind_of(name) for name in self._names}
         self._log = log
         self._struck: Counter[str] = Counter()
         self._pause = threading.Event()
-        if "bind-faults" in self._names:
+        if "bind-faults" in self._kinds:
             victims.mishaps.every = scale.bind_fault_every
+            victims.mishaps.only = ways_of("bind-faults", self._names)
+        self._still = Standstill(self._rng, victims)
         self._coming = [name for name in self._names for _ in range(scale.strikes.get(name, 0))]
         self._rng.shuffle(self._coming)
         self._next_at = 0.0
@@ -91,6 +84,16 @@ class Faults:
         return tuple(self._victims.reserver.ends)
 
     @property
+    def outages(self) -> tuple[Outage, ...]:
+        """When Reserver, or what it depends on, stood still."""
+        return tuple(self._still.outages)
+
+    @property
+    def pauses(self) -> tuple[Outage, ...]:
+        """When nobody could call it."""
+        return tuple(self._still.pauses)
+
+    @property
     def are_over(self) -> bool:
         """Whether all have struck that come at instants."""
         return not self._coming
@@ -106,15 +109,19 @@ class Faults:
 
     def strike(self, elapsed: float) -> None:
         """Lets the next fault strike; returns when what it ended runs again."""
-        arms: dict[str, Callable[[], str]] = {
+        arms: dict[str, Callable[[str], str]] = {
             "kill-reserver": self._kill_reserver,
             "standby": self._kill_replica,
             "restart-scheduler": self._restart_scheduler,
             "restart-apiserver": self._restart_apiserver,
             "cut-watch": self._cut_watch,
+            "freeze": self._still.freeze,
+            "partition": self._still.part,
+            "wrong-clock": self._still.set_clock_wrong,
         }
         began = time.time()
-        self._note(began, arms[self._coming.pop()]())
+        kind, _, way = self._coming.pop().partition(":")
+        self._note(began, arms[kind](way))
         seconds = time.time() - began
         self._striking_s.append(seconds)
         self._plan(elapsed + seconds)
@@ -149,43 +156,52 @@ class Faults:
         """No binding goes wrong any more."""
         self._victims.mishaps.every = 0
 
-    def _kill_reserver(self) -> str:
+    def _kill_reserver(self, way: str) -> str:
+        """Kills it; mostly the next fault comes once it is ready, but not one `at-once`."""
         self._victims.reserver.kill(self._rng.uniform(0, _DOWN))
-        if self._rng.random() < _AWAITED:
+        if way != "at-once" and self._rng.random() < _AWAITED:
             self._victims.reserver.wait_ready()
         return "reserver killed"
 
-    def _kill_replica(self) -> str:
-        """Kills the leader and the standby in turn; one of them leads before the next fault."""
-        is_leader = len(self._striking_s) % 2 == 0
+    def _kill_replica(self, way: str) -> str:
+        """Kills the leader, or the standby, or has the leader stand still, in turn.
+
+        One of them leads before the next fault.
+        """
+        turn = 2 if way == "freeze" else len(self._striking_s) % 3
+        if turn == 2:  # noqa: PLR2004 (the last of them)
+            what = self._still.freeze_leader()
+            self._victims.reserver.wait_ready()
+            return what
+        is_leader = turn == 0
         down = self._rng.uniform(0, _DOWN)
         self._victims.reserver.kill_in_turn(down, is_leader=is_leader)
         return "leader killed" if is_leader else "standby killed"
 
-    def _restart_scheduler(self) -> str:
+    def _restart_scheduler(self, _: str = "") -> str:
         victims = self._victims
         victims.plane.stop_scheduler(victims.scheduler)
         victims.plane.start_scheduler(victims.scheduler_config, victims.scheduler)
         return "scheduler restarted"
 
-    def _restart_apiserver(self) -> str:
+    def _restart_apiserver(self, _: str) -> str:
         """Ends it and starts it; where reserver is killed at all, it comes back in between.
 
         Not before reserver has read and written down what happened while it was away: claims that
         neither was told of are the one kind that is forgotten, as docs/operations.md says.
         """
         plane = self._victims.plane
-        if "kill-reserver" in self._names:
+        if "kill-reserver" in self._kinds:
             self._victims.reserver.wait_ready()
             self._pause.wait(_RECORDED)
         plane.stop_apiserver()
-        if "kill-reserver" in self._names:
+        if "kill-reserver" in self._kinds:
             self._victims.reserver.kill(self._rng.uniform(0, _DOWN))
         plane.start_apiserver()
         return "API server restarted"
 
-    def _cut_watch(self) -> str:
-        what = self._hold_up_watches()
+    def _cut_watch(self, way: str) -> str:
+        what = self._hold_up_watches(way or self._rng.choice(WATCH_FAULTS))
         self._pause.wait(SEEN)
         return what
 
@@ -200,10 +216,12 @@ class Faults:
         self._pause.wait(SEEN)
         _post(f"{url}/compaction", {"revision": now["header"]["revision"]})
 
-    def _hold_up_watches(self) -> str:
+    def _hold_up_watches(self, how: str) -> str:
         proxy = self._victims.proxy
         assert proxy is not None  # noqa: S101 (for mypy)
-        how = self._rng.choice(("cut", "expire", "silence", "refuse"))
+        if how == "twice":
+            proxy.cut()
+            self._pause.wait(self._rng.uniform(0.05, SEEN))
         if how in {"expire", "refuse"}:
             self._compact()  # a list in pages may meet 410, too
         if how == "silence":

@@ -25,13 +25,20 @@ class Mishaps:
     """Chooses what happens to each binding: nothing at first.
 
     Attributes:
+        every: one binding of so many goes wrong; 0: none.
+        only: the kinds that may happen; empty: all.
         seen: how many of each kind happened.
     """
 
+    KINDS = ("late-request", "late-answer", "failed", "lost", "done-but-failed")
+
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)  # noqa: S311
-        self._bindings = 0
-        self.every = 0  # one binding of so many goes wrong; 0: none
+        ways = (self._late_request, self._late_answer, self._failed, self._lost)
+        self._ways = dict(zip(self.KINDS, (*ways, self._done_but_failed), strict=True))
+        self._bindings = self._changes = 0
+        self.every = 0
+        self.only: frozenset[str] = frozenset()
         self.seen: Counter[str] = Counter()
 
     async def bind(self, forward: Forward, request: web.BaseRequest) -> web.Response:
@@ -39,11 +46,20 @@ class Mishaps:
         self._bindings += 1
         if not self.every or self._bindings % self.every:
             return await forward()
-        mishap = self._rng.choice(
-            (self._late_request, self._late_answer, self._failed, self._lost, self._done_but_failed)
-        )
-        self.seen[mishap.__name__.strip("_")] += 1
-        return await mishap(forward, request)
+        kinds = [kind for kind in self.KINDS if kind in self.only or not self.only]
+        if not kinds:
+            return await forward()
+        kind = self._rng.choice(kinds)
+        self.seen[f"binding {kind}"] += 1
+        return await self._ways[kind](forward, request)
+
+    async def steer(self, forward: Forward) -> web.Response:
+        """Forwards a change of a pod's status, or refuses it as often as bindings go wrong."""
+        self._changes += 1
+        if not self.every or self._changes % self.every or self.only - {"steering"}:
+            return await forward()
+        self.seen["steering failed"] += 1
+        return _error(HTTPStatus.INTERNAL_SERVER_ERROR, "etcdserver: leader changed")
 
     async def _late_request(self, forward: Forward, _: web.BaseRequest) -> web.Response:
         await asyncio.sleep(self._rng.uniform(0, LATEST_REQUEST))

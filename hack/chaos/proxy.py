@@ -53,7 +53,7 @@ class Proxy:
 
     Args:
         kubeconfig: of whoever is to go through the proxy.
-        mishaps: what happens to bindings.
+        mishaps: what happens to bindings, and to pods that are steered.
     """
 
     def __init__(self, kubeconfig: Path, mishaps: Mishaps) -> None:
@@ -150,6 +150,8 @@ class Proxy:
         try:
             if request.method == "POST" and request.path.endswith("/binding"):
                 return await self._mishaps.bind(lambda: self._forward(request), request)
+            if request.method == "PATCH" and "/pods/" in request.path:
+                return await self._mishaps.steer(lambda: self._forward(request))
             if request.query.get("watch") == "true":
                 return await self._watch(request)
             if "continue" in request.query and request.path in self._watches.expired_pages:

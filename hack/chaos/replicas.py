@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -24,19 +26,36 @@ class Replicas:
         kubeconfig: what it reaches the API server with.
         folder: for its logs.
         count: how many replicas; more than one elect a leader.
+        flags: more of them.
+        is_parted: kube-scheduler may be parted from it.
+        prepare: Python code that is run before reserver.
 
     Attributes:
+        service: between kube-scheduler and reserver; None if there is nothing between them.
         port: where kube-scheduler reaches whichever answers, on loopback.
         ends: when one was killed, or had ended by itself; unix seconds.
     """
 
-    def __init__(self, kubeconfig: Path, folder: Path, count: int) -> None:
-        flags = (*_FLAGS, *(["--leader-elect"] if count > 1 else []))
+    def __init__(
+        self,
+        kubeconfig: Path,
+        folder: Path,
+        count: int = 1,
+        *,
+        flags: Sequence[str] = (),
+        is_parted: bool = False,
+        prepare: str = "",
+    ) -> None:
+        flags = (*_FLAGS, *flags, *(["--leader-elect"] if count > 1 else []))
         names = ["reserver", *(f"reserver-{number}" for number in range(2, count + 1))]
         self._all = [
             ReserverProcess(kubeconfig, folder / f"{name}.log", *flags, wait_ready=False)
             for name in names
         ]
+        for each in self._all if prepare else ():
+            each.prepare(prepare)
+        self._has_service = is_parted or count > 1
+        self.service: Service | None = None
         self.ends: list[float] = []
         self._pause = threading.Event()
         self._stack = ExitStack()
@@ -48,8 +67,9 @@ class Replicas:
                 stack.enter_context(each)
             self.wait_ready()
             ports = tuple(each.port for each in self._all)
-            is_alone = len(ports) == 1
-            self.port = ports[0] if is_alone else stack.enter_context(Service(ports)).port
+            if self._has_service:
+                self.service = stack.enter_context(Service(ports))
+            self.port = self.service.port if self.service else ports[0]
             self._stack = stack.pop_all()
         return self
 
@@ -86,6 +106,27 @@ class Replicas:
         self.wait_ready()
         self._pause.wait(down_s)
         victim.start()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the only one."""
+        (victim,) = self._all
+        victim.process.send_signal(number)
+
+    @contextmanager
+    def leader_stopped(self) -> Iterator[None]:
+        """Have the leader stand still until the block ends."""
+        victim = wait_for(lambda: self._find(is_ready=True), "there is a leader")
+        victim.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.ends.append(time.time())  # Another one has begun to lead.
+            victim.process.send_signal(signal.SIGCONT)
+
+    @property
+    def grpc_address(self) -> str:
+        """Where the first one serves gRPC; empty if it does not."""
+        return self._all[0].grpc_address
 
     def revive(self) -> bool:
         """Start again what has ended by itself, as a kubelet would; return whether anything had.

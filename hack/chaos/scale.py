@@ -1,8 +1,19 @@
 """How large a storm is and how long it lasts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-FAULTS = ("kill-reserver", "restart-scheduler", "restart-apiserver", "cut-watch", "bind-faults")
+FAULTS = (
+    "kill-reserver",
+    "restart-scheduler",
+    "restart-apiserver",
+    "cut-watch",
+    "bind-faults",
+    "freeze",
+    "partition",
+    "wrong-clock",
+    "hostile",
+)
 RUNS = ("none", *FAULTS, "standby", "all")
 
 
@@ -31,7 +42,7 @@ class Scale:
     seconds: float = 80.0
     longest_seconds: float = 240.0
     settle_seconds: float = 60.0
-    strikes: dict[str, int]
+    strikes: Mapping[str, int]
     bind_fault_every: int = 10
 
     @property

@@ -18,7 +18,8 @@ class Service:
     """Forwards TCP connections on loopback to a replica whose /readyz is 200; a context manager.
 
     A connection stays with its replica for as long as both live, even if that is ready no more, as
-    with kube-proxy. One that no replica is ready for is closed.
+    with kube-proxy. One that no replica is ready for is closed. What is sent may be held up, as in
+    a network that is parted.
 
     Args:
         ports: of the replicas, on loopback.
@@ -27,10 +28,13 @@ class Service:
     def __init__(self, ports: tuple[int, ...]) -> None:
         self._ports = ports
         self._loop = asyncio.new_event_loop()
+        self._calls, self._answers = asyncio.Event(), asyncio.Event()
         self._thread = threading.Thread(target=self._loop.run_forever, name="service", daemon=True)
 
     def __enter__(self) -> Self:
         """Begin to listen."""
+        self._calls.set()
+        self._answers.set()
         self._thread.start()
         self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
         self.port: int = self._server.sockets[0].getsockname()[1]
@@ -43,11 +47,33 @@ class Service:
         self._thread.join()
         self._loop.close()
 
+    def part(self, *, calls: bool, answers: bool) -> None:
+        """Holds up calls, answers, or both: nobody is told, not even that a side hung up."""
+        self._run(self._hold(calls=calls, answers=answers))
+
+    def heal(self, *, drop: bool) -> None:
+        """Lets all go on that was held up; `drop`: breaks off all connections instead."""
+        self._run(self._let_go(drop=drop))
+
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
 
+    async def _hold(self, *, calls: bool, answers: bool) -> None:
+        for is_held, flowing in ((calls, self._calls), (answers, self._answers)):
+            if is_held:
+                flowing.clear()
+
+    async def _let_go(self, *, drop: bool) -> None:
+        if drop:
+            await self._break_off()
+        self._calls.set()
+        self._answers.set()
+
     async def _close(self) -> None:
         self._server.close()
+        await self._break_off()
+
+    async def _break_off(self) -> None:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -58,27 +84,35 @@ class Service:
             try:
                 for port in self._ports:
                     if await _is_ready(port):
-                        await _join(reader, writer, port)
+                        await self._join(reader, writer, port)
                         break
             finally:
                 writer.close()
 
+    async def _join(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int
+    ) -> None:
+        """Pass on what both sides say until one of them ends."""
+        back, forth = await asyncio.open_connection("127.0.0.1", port)
+        ways = ((reader, forth, self._calls), (back, writer, self._answers))
+        tasks = [asyncio.create_task(_pump(*way)) for way in ways]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            forth.close()  # First: the service may end, and cancel this, while tasks are awaited.
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-async def _join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
-    """Pass on what both sides say until one of them ends."""
-    back, forth = await asyncio.open_connection("127.0.0.1", port)
-    tasks = [asyncio.create_task(_pump(*way)) for way in ((reader, forth), (back, writer))]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        forth.close()  # First: the service may end, and cancel this, while the tasks are awaited.
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while chunk := await reader.read(_CHUNK):
+async def _pump(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flowing: asyncio.Event
+) -> None:
+    while True:
+        chunk = await reader.read(_CHUNK)
+        await flowing.wait()
+        if not chunk:
+            return
         writer.write(chunk)
         await writer.drain()
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from hack.chaos.book import Book
 from hack.chaos.churn import Churn
 from hack.chaos.crew import Crew
 from hack.chaos.eye import Eye
-from hack.chaos.faults import LONGEST_SILENCE, SEEN, Faults, Victims
+from hack.chaos.faults import LONGEST_SILENCE, SEEN, Faults, kind_of, ways_of
 from hack.chaos.forms import LIST_STORE
 from hack.chaos.groups import Groups
 from hack.chaos.manager import Writer
@@ -29,10 +29,14 @@ from hack.chaos.scale import Scale
 from hack.chaos.standing import follow
 from hack.chaos.steward import Steward
 from hack.chaos.store import Journal, StoreHand
+from hack.chaos.tenant import TENANT, Tenant
+from hack.chaos.victims import Victims
 from hack.chaos.view import Outcome
+from hack.chaos.wall_clock import WallClock
 from hack.chaos.world import SCHEDULER, SCHEDULER_CONFIG, World
 from hack.controlplane.cluster import ControlPlane, render_scheduler_config
 from hack.promises.check import Rules, judge, read_history
+from hack.promises.history import with_outages
 from hack.promises.record import Recorder
 
 _TICK = 0.2  # seconds
@@ -40,7 +44,7 @@ _TIDY_S = 15.0
 """How long reserver may take to remove what is over, and to see what is not, in seconds."""
 _LEADERLESS_S = 20.0
 """How long nobody may lead after a leader was killed: the lease, and what listing takes."""
-_PROXIED = frozenset({"cut-watch", "bind-faults"})
+_PROXIED = frozenset({"cut-watch", "bind-faults", "freeze"})
 _LOGS = (SCHEDULER, "kube-apiserver", "kwok")
 
 
@@ -50,7 +54,7 @@ class Storm:
 
     Attributes:
         run: its name.
-        faults: names of the faults that strike in it.
+        faults: names of the faults that strike in it, `KIND` or `KIND:WAY`.
         scale: how large it is.
         seed: what is random follows from it, as far as threads let it.
         plane: the control plane, without a scheduler of our name.
@@ -68,6 +72,10 @@ class Storm:
     folder: Path
     show: Callable[[str], object]
 
+    @property
+    def _kinds(self) -> frozenset[str]:
+        return frozenset(map(kind_of, self.faults))
+
     def rage(self) -> Outcome:
         """Lets it storm, waits until it has settled, and judges."""
         began = time.monotonic()
@@ -81,11 +89,16 @@ class Storm:
             groups = Groups()
             book = Book(world.nodes, self._grace(), groups)
             with Recorder(
-                self.plane.kubeconfig, self.folder, configmaps=[LIST_STORE], objects=True
+                self.plane.kubeconfig,
+                self.folder,
+                configmaps=[LIST_STORE],
+                objects=True,
+                not_in=TENANT,
             ):
                 faults, remains, created = self._storm(api, world, book, groups, stop)
             self.show("judging")
-            report = judge(read_history(self.folder), self._rules(faults))
+            history = with_outages(read_history(self.folder), faults.outages)
+            report = judge(history, self._rules(faults))
             (self.folder / "report.txt").write_text(str(report))
             landings = Landings.of(book)
         return Outcome(
@@ -104,14 +117,19 @@ class Storm:
         )
 
     def _rules(self, faults: Faults) -> Rules:
-        away = _LEADERLESS_S if "standby" in self.faults else 0.0
-        rules = Rules(schedulers=frozenset({SCHEDULER}), grace_s=self._grace(), ends=faults.ends)
+        away = _LEADERLESS_S if "standby" in self._kinds else 0.0
+        rules = Rules(
+            schedulers=frozenset({SCHEDULER}),
+            grace_s=self._grace(),
+            ends=faults.ends,
+            pauses=faults.pauses,
+        )
         return replace(rules, patience_s=rules.patience_s + away, past_s=rules.past_s + away)
 
     def _grace(self) -> float:
         """How long a write may take to be seen or carried out; reserver cannot know of more."""
-        late = LATEST_REQUEST if "bind-faults" in self.faults else 0
-        return SEEN + late + (LONGEST_SILENCE if "cut-watch" in self.faults else 0)
+        late = LATEST_REQUEST if "bind-faults" in self._kinds else 0
+        return SEEN + late + (LONGEST_SILENCE if "cut-watch" in self._kinds else 0)
 
     def _storm(
         self, api: Api, world: World, book: Book, groups: Groups, stop: threading.Event
@@ -138,10 +156,17 @@ class Storm:
             book.bound = 0  # the storm's pods only
             tasks = (churn.blow, steward.write, *(each.write for each in writers))
             works = [crew.add(task, crew.calm) for task in tasks]
-            self._strike(crew, faults, churn)
+            with self._tenant(api, victims):
+                self._strike(crew, faults, churn)
             look = partial(Remains.of, api, book, groups, world.name, victims.reserver)
             remains = self._settle(crew, works, book, look)
         return faults, remains, churn.created
+
+    def _tenant(self, api: Api, victims: Victims) -> AbstractContextManager[None]:
+        if "hostile" not in self._kinds:
+            return nullcontext()
+        tenant = Tenant(victims.reserver.grpc_address, self.seed, ways_of("hostile", self.faults))
+        return tenant.at_work(self.plane.kubeconfig, api, self.folder)
 
     def _strike(self, crew: Crew, faults: Faults, churn: Churn) -> None:
         """Goes on until time is up, all faults have struck and all pods were created."""
@@ -181,12 +206,21 @@ class Storm:
         """Reserver and kube-scheduler, and a proxy where a fault needs one."""
         with ExitStack() as stack:
             mishaps, proxy, kubeconfig = Mishaps(self.seed), None, self.reserver_kubeconfig
-            if self.faults & _PROXIED:
+            if self._kinds & _PROXIED:
                 proxy = stack.enter_context(Proxy(kubeconfig, mishaps))
                 kubeconfig = self.plane.folder / "proxied-kubeconfig"
                 proxy.write_kubeconfig(kubeconfig)
-            count = 2 if "standby" in self.faults else 1
-            reserver = stack.enter_context(Replicas(kubeconfig, self.folder, count))
+            clock = WallClock(self.folder / "clock") if "wrong-clock" in self._kinds else None
+            reserver = stack.enter_context(
+                Replicas(
+                    kubeconfig,
+                    self.folder,
+                    count=2 if "standby" in self._kinds else 1,
+                    flags=("--grpc-address", "127.0.0.1:0") if "hostile" in self._kinds else (),
+                    is_parted="partition" in self._kinds,
+                    prepare=clock.code if clock else "",
+                )
+            )
             config = self.plane.folder / f"{SCHEDULER}.yaml"
             config.write_text(
                 render_scheduler_config(
@@ -204,6 +238,7 @@ class Storm:
                 reserver=reserver,
                 proxy=proxy,
                 mishaps=mishaps,
+                clock=clock,
                 scheduler=SCHEDULER,
                 scheduler_config=config,
             )

@@ -34,18 +34,23 @@ _CONNECTIONS = 8
 _WELCOME_SECONDS = 30.0
 
 
-def install(kubeconfig: Path, folder: Path) -> Path:
+def install(kubeconfig: Path, folder: Path, *namespaces: str) -> Path:
     """Creates the stores and reserver's service account; returns a kubeconfig of the latter.
 
-    Its rights are those that we ship, and for the store elsewhere those that the docs say.
+    Its rights are those that we ship, and for stores elsewhere those that the docs say: in the
+    namespace of the storms' lists, and in those that are given.
     """
     shipped = list(yaml.safe_load_all(RBAC.read_text()))
     elsewhere = [
-        {**document, "metadata": {**document["metadata"], "namespace": LIST_STORE[0]}}
+        {**document, "metadata": {**document["metadata"], "namespace": namespace}}
         for document in shipped
+        for namespace in (LIST_STORE[0], *namespaces)
         if document["kind"] in {"Role", "RoleBinding"}
     ]
-    items = [*_stores(), *shipped, *elsewhere]
+    theirs = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": n}} for n in namespaces
+    ]
+    items = [*_stores(), *theirs, *shipped, *elsewhere]
     manifest = folder / "install.json"
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     kubectl(kubeconfig, "apply", "-f", str(manifest))

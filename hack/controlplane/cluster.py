@@ -172,6 +172,10 @@ class ControlPlane:
         process.signal(signal.SIGKILL)
         process.wait(5)
 
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Sends a signal to what was started under that name: SIGSTOP has it stand still."""
+        self._running[name].signal(number)
+
     def restart_apiserver(self) -> None:
         """Ends kube-apiserver and starts it again: same port, same data, same credentials."""
         self.stop_apiserver()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -74,7 +74,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Outage:
-    """A time in which the recorder could not reach the API server, unix seconds."""
+    """A time in which the API server did not answer, or Reserver was stopped; unix seconds."""
 
     since: float
     until: float
@@ -131,6 +131,11 @@ class History:
         # Watches are not in step: a later revision may arrive a little earlier.
         moments = [line.moment for line in self.lines]
         return list(accumulate((m.at for m in moments), max)), [m.revision for m in moments]
+
+
+def with_outages(history: History, outages: Iterable[Outage]) -> History:
+    """Return a history with outages that only others have noticed."""
+    return replace(history, outages=_merged((*history.outages, *outages)))
 
 
 def name_of(item: Mapping[str, Any]) -> str:

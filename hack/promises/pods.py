@@ -40,6 +40,8 @@ class Binding:
         node: where to.
         created: the pod was created with its node: no scheduler decided.
         late: the write itself was missed.
+        wanted: not before this was it decided: the pod was created then, by the API server's clock
+            in whole seconds; unix seconds.
     """
 
     moment: Moment
@@ -47,6 +49,7 @@ class Binding:
     node: str
     created: bool = False
     late: bool = False
+    wanted: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

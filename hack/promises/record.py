@@ -42,6 +42,7 @@ class Recorder:
         configmaps: (namespace, name) of stores without the label.
         label_namespace: where ConfigMaps labelled as stores are recorded.
         objects: record Reservations, too; the API server has to know them.
+        not_in: a namespace of which neither pods nor Reservations are recorded.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Recorder:
         label_namespace: str = "reserver-system",
         *,
         objects: bool = False,
+        not_in: str = "",
     ) -> None:
         self._folder = folder
         self._command = [sys.executable, "-m", "hack.promises.record", str(folder)]
@@ -60,6 +62,8 @@ class Recorder:
             self._command += ["--configmap", f"{namespace}/{name}"]
         if objects:
             self._command.append("--objects")
+        if not_in:
+            self._command += ["--not-in", not_in]
 
     def __enter__(self) -> Self:
         """Return once all is listed and watched.
@@ -123,13 +127,15 @@ def record(
     label_namespace: str,
     *,
     objects: bool,
+    not_in: str,
 ) -> None:
     """Record until standard input ends; print a line once all is listed."""
     stopping = threading.Event()
     journal = Journal(folder / HISTORY)
     labelled = partial(core.list_namespaced_config_map, label_namespace, label_selector=_LABEL)
+    elsewhere = {"field_selector": f"metadata.namespace!={not_in}"} if not_in else {}
     requests = [
-        ("pods", core.list_pod_for_all_namespaces),
+        ("pods", partial(core.list_pod_for_all_namespaces, **elsewhere)),
         ("nodes", core.list_node),
         ("configmaps", labelled),
     ]
@@ -140,7 +146,7 @@ def record(
         requests.append(("configmaps", named))
     if objects:
         custom: Any = client.CustomObjectsApi(core.api_client)
-        listing = partial(custom.list_cluster_custom_object, *_OBJECTS)
+        listing = partial(custom.list_cluster_custom_object, *_OBJECTS, **elsewhere)
         requests.append(("reservations", listing))
     watches = [Watch(name, request, journal.write, stopping) for name, request in requests]
     for watch in watches:
@@ -163,11 +169,12 @@ def main() -> None:
     parser.add_argument("--configmap", action="append", default=[], metavar="NAMESPACE/NAME")
     parser.add_argument("--label-namespace", default="reserver-system")
     parser.add_argument("--objects", action="store_true", help="record Reservations, too")
+    parser.add_argument("--not-in", default="", metavar="NAMESPACE", help="record nothing of it")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     core = client.CoreV1Api(config.new_client_from_config(str(options.kubeconfig)))
     arguments = (core, options.folder, options.configmap, options.label_namespace)
-    record(*arguments, objects=options.objects)
+    record(*arguments, objects=options.objects, not_in=options.not_in)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -120,8 +121,15 @@ def _binding(lines: list[Line], gaps: tuple[Gap, ...]) -> Binding | None:
             node,
             created=before is None,
             late=line.kind == "LISTED",
+            wanted=_created(line.item),
         )
     return None
+
+
+def _created(item: Mapping[str, Any]) -> float:
+    """Return when a pod was created, unix seconds; 0 if it does not say."""
+    text = item["metadata"].get("creationTimestamp")
+    return datetime.fromisoformat(text).timestamp() if text else 0.0
 
 
 def _claims(item: Mapping[str, Any]) -> frozenset[str]:

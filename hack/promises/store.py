@@ -71,12 +71,14 @@ def _may_be_claimed_unseen(case: Case, life: Life) -> bool:
 def _explains(case: Case, write: Write, life: Life) -> bool:
     """Return whether the manager did something to an entry about when it went."""
     assert life.gone is not None  # noqa: S101 - for mypy
-    slack = case.rules.manager_s
+    timing = case.timing
+    earliest = timing.earliest(life.gone.at) + case.rules.grace_s - case.rules.manager_s
+    latest = timing.latest(life.gone.at) + case.rules.manager_s
     return (
         (write.configmap, write.key) == life.place[:2]
         and write.item in {"", life.place.item}
-        and life.gone.at - slack <= write.at <= case.timing.latest(life.gone.at) + slack
-        and write.at >= life.written.at - slack
+        and earliest <= write.at <= latest
+        and write.at >= life.written.at - case.rules.manager_s
         and not (write.op == "put" and _entries(write).get(life.place) in {life.entry, life.put})
     )
 

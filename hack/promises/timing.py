@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hack.promises.history import History
+from hack.promises.history import History, Outage
 from hack.promises.pods import Binding
 
 
@@ -26,6 +26,8 @@ class Rules:
         past_s: so long after that Reserver may not know of claims whose pods are gone.
         lost_s: how long what is claimed may stand there before the claim counts as lost.
         manager_s: how far the manager's account may be from when its write is received.
+        pauses: times in which no pod could be expected to be bound, though Reserver decided all the
+            time: whoever calls it was away.
         exempt_priority: from here on pods take held capacity, in these namespaces:
         exempt_namespaces: kube-system, and those that Reserver was told.
     """
@@ -40,6 +42,7 @@ class Rules:
     past_s: float = 30.0
     lost_s: float = 60.0
     manager_s: float = 10.0
+    pauses: tuple[Outage, ...] = ()
     exempt_priority: int = 2_000_000_000
     exempt_namespaces: frozenset[str] = frozenset({"kube-system"})
 
@@ -88,4 +91,6 @@ class Timing:
         since = self.earliest(moment.at)
         if binding.late:
             since = min(since, binding.after.at - self.rules.grace_s)
+        # However long all stood still, nobody decides on a pod before there is one.
+        since = max(since, min(moment.at, binding.wanted) - self.rules.grace_s)
         return Span(since, moment.revision, self.latest(moment.at))

@@ -84,8 +84,9 @@ def _waited_too_long(case: Case, wait: Wait) -> Iterator[Violation]:
     lives = [x for x in case.world.lives_at.get(wait.place, ()) if x.written.at <= wait.end]
     if not lives or not wait.said or not wait.pod.only_capacity:
         return
-    outages = [o.until for o in case.world.history.outages if o.since <= wait.end]
-    start = max([wait.said[0].at, *outages, *(ended(case, life, wait.end) for life in lives)])
+    away = (*case.world.history.outages, *case.rules.pauses)
+    back = [each.until for each in away if each.since <= wait.end]
+    start = max([wait.said[0].at, *back, *(ended(case, life, wait.end) for life in lives)])
     node = lives[-1].node
     if wait.end - start > case.rules.patience_s and _fits(case, wait.pod, node, start, wait.end):
         waited = {"seconds": round(wait.end - start, 1)}

@@ -1,0 +1,122 @@
+"""What stands still for a while, or is told a wrong time, and goes on as if nothing had been."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import cycle
+
+from hack.chaos.victims import Victims
+from hack.promises.history import Outage
+
+SHORTEST, USUAL, LONGEST = 5.0, 8.0, 40.0
+"""How long something stands still, in seconds; mostly it is nearer to the usual."""
+
+_BEHIND = 1.5
+"""How long watches say nothing after Reserver goes on, in seconds."""
+
+_LEASE = (18.0, 25.0)
+"""How long a leader stands still so that another one leads meanwhile, in seconds."""
+
+_WRONG = (1.5, 90.0, 3_600.0, 30 * 86_400.0)
+"""By how much the clock is wrong, in seconds: less than what is believed at once, and more."""
+
+_WRONG_FOR = (3.0, 20.0)
+"""For how long, in seconds: less than it takes until a jump is believed (ADR 5)."""
+
+
+class Standstill:
+    """Has one thing after the other stand still.
+
+    Attributes:
+        outages: when Reserver, or what it depends on, stood still.
+        pauses: when nobody could call it.
+    """
+
+    def __init__(self, rng: random.Random, victims: Victims) -> None:
+        self._rng = rng
+        self._victims = victims
+        self._pause = threading.Event()
+        self.outages: list[Outage] = []
+        self.pauses: list[Outage] = []
+        frozen = ["reserver", "kube-apiserver", "etcd", victims.scheduler]
+        rng.shuffle(frozen)
+        self._frozen = cycle(frozen)
+        self._parted = cycle((("calls",), ("answers",), ("calls", "answers")))
+
+    def freeze(self, name: str) -> str:
+        """Stops a process, the next one if none is named, for 5 to 40 seconds.
+
+        What the API server sent to Reserver meanwhile comes a second after it goes on, as from a
+        network that has stood still as well.
+        """
+        name = name or next(self._frozen)
+        is_calling = name == self._victims.scheduler
+        with ExitStack() as stack:
+            stack.enter_context(_noted(self.pauses if is_calling else self.outages))
+            if name == "reserver":
+                stack.enter_context(self._silence())
+            self._signal(name, signal.SIGSTOP)
+            stack.callback(self._signal, name, signal.SIGCONT)
+            self._pause.wait(self._rng.triangular(SHORTEST, LONGEST, USUAL))
+        return f"{name} frozen"
+
+    @contextmanager
+    def _silence(self) -> Iterator[None]:
+        proxy = self._victims.proxy
+        assert proxy is not None  # noqa: S101 (for mypy)
+        proxy.hush(silent=True)
+        try:
+            yield
+            self._pause.wait(_BEHIND)
+        finally:
+            proxy.hush(silent=False)
+
+    def freeze_leader(self) -> str:
+        """Stops a leader until another one leads."""
+        with _noted(self.outages), self._victims.reserver.leader_stopped():
+            self._pause.wait(self._rng.uniform(*_LEASE))
+        return "leader frozen"
+
+    def part(self, way: str = "") -> str:
+        """Parts kube-scheduler from Reserver, one way or both, and lets go or breaks off."""
+        ways = (way,) if way else next(self._parted)
+        service = self._victims.reserver.service
+        assert service is not None  # noqa: S101 (for mypy)
+        with _noted(self.pauses):
+            service.part(calls="calls" in ways, answers="answers" in ways)
+            try:
+                self._pause.wait(self._rng.triangular(SHORTEST, LONGEST, USUAL))
+            finally:
+                service.heal(drop=self._rng.random() < 0.5)  # noqa: PLR2004 (a coin)
+        return f"parted: no {' and no '.join(ways)}"
+
+    def set_clock_wrong(self, _: str = "") -> str:
+        """Has Reserver's wall clock jump, and jump back before that is believed."""
+        clock = self._victims.clock
+        assert clock is not None  # noqa: S101 (for mypy)
+        clock.set_wrong(self._rng.choice(_WRONG) * self._rng.choice((-1, 1)))
+        try:
+            self._pause.wait(self._rng.uniform(*_WRONG_FOR))
+        finally:
+            clock.set_wrong(0.0)
+        return "clock wrong"
+
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        if name == "reserver":
+            self._victims.reserver.signal(number)
+        else:
+            self._victims.plane.signal(name, number)
+
+
+@contextmanager
+def _noted(spans: list[Outage]) -> Iterator[None]:
+    since = time.time()
+    try:
+        yield
+    finally:
+        spans.append(Outage(since, time.time()))
