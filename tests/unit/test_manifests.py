@@ -137,6 +137,15 @@ def test_each_port_that_is_reached_from_elsewhere_says_from_where(
 
 
 @pytest.mark.parametrize("name", ["base", "standby"])
+def test_no_hold_keeps_reserver_from_a_node(name: str) -> None:
+    (deployment,) = documents(f"{name}/deployment.yaml")
+    spec = deployment["spec"]["template"]["spec"]
+    assert spec["priorityClassName"] == "system-cluster-critical"
+    exempt = flags(reserver_of(name))["exempt_namespace"]
+    assert deployment["metadata"]["namespace"] in exempt
+
+
+@pytest.mark.parametrize("name", ["base", "standby"])
 def test_no_container_may_more_than_it_needs(name: str) -> None:
     (deployment,) = documents(f"{name}/deployment.yaml")
     spec = deployment["spec"]["template"]["spec"]
