@@ -8,11 +8,12 @@ from dataclasses import asdict
 from http import HTTPStatus
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, NotReady
 from reserver.server.connection import Limits
+from reserver.server.exposition import Exposition
 from reserver.server.extender import Extender
 from reserver.server.metrics import Metrics
 from reserver.wire.extender import (
@@ -53,6 +54,7 @@ class Routes:
         """Answer for an extender; `obstacles` says what keeps it from deciding."""
         self._extender = extender
         self._metrics = metrics
+        self._exposition = Exposition(metrics.registry)
         self._obstacles = obstacles
 
     def application(self) -> web.Application:
@@ -142,8 +144,9 @@ class Routes:
 
     async def metrics(self, _: web.Request) -> web.Response:
         """Expose the metrics to Prometheus."""
-        body = generate_latest(self._metrics.registry)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return web.Response(
+            body=self._exposition.text(), headers={"Content-Type": CONTENT_TYPE_LATEST}
+        )
 
     async def explain(self, request: web.Request) -> web.Response:
         """Say in numbers what the holds mean for a pod."""

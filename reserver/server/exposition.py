@@ -1,0 +1,33 @@
+"""What Prometheus reads, made no more often than it may cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+_SHARE = 0.1
+"""So much of the time may go into it: anybody may ask, as often as they like."""
+
+
+class Exposition:
+    """The text of the metrics, which is given again until it has cost a tenth of the time."""
+
+    def __init__(
+        self, registry: CollectorRegistry, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """Expose a registry; `clock` tells seconds."""
+        self._registry = registry
+        self._clock = clock
+        self._text = b""
+        self._until = float("-inf")
+
+    def text(self) -> bytes:
+        """Return the metrics as they are, or were a moment ago."""
+        began = self._clock()
+        if began >= self._until:
+            self._text = generate_latest(self._registry)
+            took_s = self._clock() - began
+            self._until = began + took_s / _SHARE
+        return self._text
