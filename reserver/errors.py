@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 
+_NOT_APPLIED = "the server rejected our request due to an error in our request"
+
 
 class ReserverError(Exception):
     """Base of every error that Reserver raises on purpose."""
@@ -90,6 +92,16 @@ class ApiError(ReserverError):
     def __str__(self) -> str:
         """Return one line for a person."""
         return f"{self.status} {self.reason}: {self.message}" if self.status else self.message
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether the ``test`` of a JSON patch failed: somebody else has written in between.
+
+        What an admission policy, a validation or an immutable object says is 422 as well, in other
+        words (NewGenericServerResponse in apimachinery/pkg/api/errors).
+        """
+        is_generic = self.message.startswith(_NOT_APPLIED)
+        return self.status == HTTPStatus.UNPROCESSABLE_ENTITY and is_generic
 
     @property
     def is_definite(self) -> bool:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from reserver.clock import SteadyClock
+from reserver.cluster.quantity import shorten
 from reserver.config import Settings
+from reserver.errors import ApiError
 from reserver.kube.apply import Apply
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
-from reserver.kube.events import Recorder
+from reserver.kube.events import CONFIG_MAP, Recorder
 from reserver.kube.history import History
 from reserver.kube.lease import Lease
 from reserver.kube.object_status import ObjectStatusWriter
@@ -29,6 +31,9 @@ from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.wire.edits import Deletion, Edit
 from reserver.wire.reservation import KIND
+
+_MOST_TOLD = 300
+"""So many characters of what the API server says are told."""
 
 
 def wire(
@@ -79,7 +84,17 @@ def wire(
         Store(state.ledger, clock, recorder.report, touched),
         ObjectStore(state.ledger, clock, report, touched, settings.namespace),
     )
-    cleaner = Cleaner(apply, clock, partial(_tell_over, recorder), placer.refused)
+
+    def refused(ref: Ref, error: ApiError) -> None:
+        placer.refused(ref, error)
+        _tell_unwritten(recorder, state, stores, ref, error)
+
+    def done(edit: Edit | Deletion) -> None:
+        for reservation in stores.reservations(edit.ref):
+            state.ledger.note_unwritten(reservation.ref, "")
+        _tell_over(recorder, edit)
+
+    cleaner = Cleaner(apply, clock, done, refused)
     pods, written, reflectors = _reflectors(settings, client, state, stores)
     history = History(client, state.ledger.past, pods, written, settings.namespace)
     writers = (statuses, object_statuses)
@@ -100,6 +115,21 @@ def _reflectors(
     )
     pods = next(reflector for reflector in cluster if reflector.path == PODS)
     return pods, written, (*cluster, *written)
+
+
+def _tell_unwritten(
+    recorder: Recorder, state: State, stores: Stores, ref: Ref, error: ApiError
+) -> None:
+    """Say where a reservation is written that what became of it cannot be written there."""
+    why = shorten(str(error), _MOST_TOLD)
+    for reservation in stores.reservations(ref):
+        state.ledger.note_unwritten(reservation.ref, why)
+    metadata = stores.metadata(ref)
+    if metadata is None:
+        return
+    name = f"{ref.key}: " if ref.configmap else ""
+    message = f"{name}what became of it cannot be written, it is tried again: {why}"
+    recorder.warn_once(metadata, "NotWritten", message, CONFIG_MAP if ref.configmap else KIND)
 
 
 def _tell_over(recorder: Recorder, edit: Edit | Deletion) -> None:

@@ -27,10 +27,6 @@ _MOST_FAILURES = 4
 """How often a binding may fail inside the API server before we look what became of the pod."""
 
 
-_TOO_LARGE = "Too long:"
-"""How it says so (field.TooLong in apimachinery)."""
-
-
 class Apply:
     """The writes that decisions want."""
 
@@ -164,11 +160,7 @@ class Apply:
         try:
             answer = await self._client.patch(path, patch, JSON_PATCH)
         except ApiError as exc:
-            # 422 is how the API server says that a JSON patch's test failed, and that the whole
-            # becomes too large.
-            if _TOO_LARGE in exc.message:
-                raise
-            if exc.status in {HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.NOT_FOUND}:
+            if exc.is_overtaken or exc.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
         return decode(PartialObject, answer).metadata.revision

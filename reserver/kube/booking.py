@@ -208,11 +208,8 @@ class Booking:
             try:
                 return await self._send(name, current, texts)
             except ApiError as exc:
-                conflict = exc.status in {
-                    HTTPStatus.UNPROCESSABLE_ENTITY,
-                    HTTPStatus.NOT_FOUND,
-                    HTTPStatus.CONFLICT,
-                }
+                is_gone = exc.status in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}
+                conflict = exc.is_overtaken or is_gone
                 tries += exc.is_definite
                 if tries > _TRIES or (exc.is_definite and not conflict):
                     raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -17,6 +18,19 @@ log = structlog.get_logger(__name__)
 
 _RETRY_S = 5.0
 _AT_ONCE = 50
+
+_FIRST_REST_S = 5.0
+_LAST_REST_S = 300.0
+"""How long an edit rests that the API server has refused, in seconds: doubled each time."""
+
+
+@dataclass(slots=True, eq=False)
+class _Refusal:
+    """An edit that the API server has refused, and that rests."""
+
+    edit: Edit | Deletion
+    rest_s: float
+    is_resting: bool = True
 
 
 class Tidied(Protocol):
@@ -57,6 +71,7 @@ class Cleaner:
         self._clock = clock
         self._done = done
         self._touched: dict[Ref, None] = {}
+        self._refusals: dict[Ref, _Refusal] = {}
         self._something_touched = asyncio.Event()
         self.edits = 0
         self.lost = 0
@@ -90,11 +105,12 @@ class Cleaner:
                 except ApiError as exc:
                     where = str(batch[0].ref)
                     log.warning("store cannot be tidied, retrying", key=where, why=str(exc))
-                    failed |= dict.fromkeys(edit.ref for edit in batch)
-                    if exc.is_definite:
+                    if exc.is_definite:  # Other places may be allowed.
                         for edit in batch:
+                            self._let_rest(edit)
                             self._refused(edit.ref, exc)
-                    if not exc.is_definite:  # Else other places may be allowed.
+                    else:
+                        failed |= dict.fromkeys(edit.ref for edit in batch)
                         left = (edit.ref for later in batches for edit in later)
                         self._touched |= failed | dict.fromkeys(left)
                         return False
@@ -108,9 +124,28 @@ class Cleaner:
             ref = next(iter(self._touched))
             del self._touched[ref]
             edit = store.due_edit(ref, self._clock())
-            if edit is not None:
+            if edit is None:
+                self._refusals.pop(ref, None)
+            elif not self._is_resting(edit):
                 due.append(edit)
         return due
+
+    def _is_resting(self, edit: Edit | Deletion) -> bool:
+        refusal = self._refusals.get(edit.ref)
+        return refusal is not None and refusal.is_resting and refusal.edit == edit
+
+    def _let_rest(self, edit: Edit | Deletion) -> None:
+        """Do not make an edit again at once, unless it becomes another one."""
+        before = self._refusals.get(edit.ref)
+        is_again = before is not None and before.edit == edit
+        rest_s = min(2 * before.rest_s, _LAST_REST_S) if before and is_again else _FIRST_REST_S
+        refusal = self._refusals[edit.ref] = _Refusal(edit, rest_s)
+        asyncio.get_running_loop().call_later(rest_s, self._wake, refusal)
+
+    def _wake(self, refusal: _Refusal) -> None:
+        refusal.is_resting = False
+        if self._refusals.get(refusal.edit.ref) is refusal:
+            self.touched(refusal.edit.ref)
 
     async def _make(self, batch: list[Edit | Deletion]) -> None:
         """Make edits in one request where that can be, and otherwise each by itself.
@@ -127,6 +162,7 @@ class Cleaner:
 
     def _count(self, batch: Iterable[Edit | Deletion], *, done: bool) -> None:
         for edit in batch:
+            self._refusals.pop(edit.ref, None)
             if done:
                 self._done(edit)
             self.edits += done

@@ -26,9 +26,9 @@ log = structlog.get_logger(__name__)
 REREAD_EVERY_S = 60.0
 """After so long a companion is read again: somebody may have edited or deleted it, in seconds."""
 
-_TOO_LARGE = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
-_TOO_LARGE_WORDS = ("request is too large", "larger than max")
-"""How etcd and its client say that an object is too large; the API server makes a 500 of it."""
+_TOO_LARGE_WORDS = ("request is too large", "larger than max", "Too long:")
+"""How etcd and its client say that an object is too large, of which the API server makes a 500, and
+how validation does (field.TooLong in apimachinery)."""
 
 _FIRST_PAUSE_S = 1.0
 _LAST_PAUSE_S = 30.0
@@ -158,21 +158,26 @@ class Companion:
         self._fault = ""
         self._pause_s = _FIRST_PAUSE_S
 
-    def failed(self, error: ReserverError, now: float) -> None:
-        """Take note of why it could not be written; it is tried again, later and later."""
+    def failed(self, error: ReserverError, now: float) -> str:
+        """Take note of why it could not be written; it is tried again, later and later.
+
+        Returns what is news of that, empty if nothing is.
+        """
         self._contents = None  # Whatever became of the write.
         status = error.status if isinstance(error, ApiError) else 0
         if status in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
-            return  # Somebody else wrote or deleted it in between.
-        if status in _TOO_LARGE or any(words in str(error) for words in _TOO_LARGE_WORDS):
+            return ""  # Somebody else wrote or deleted it in between.
+        is_large = any(words in str(error) for words in _TOO_LARGE_WORDS)
+        if is_large or status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             self._limit = self._limit * 3 // 4
         fault = advice(error) if isinstance(error, ApiError) else str(error)
         if fault != self._fault:  # One line for one fault, however often it is retried.
             name = "/".join(self.store)
             log.warning("status cannot be written, retrying", configmap=name, why=fault)
-        self._fault = fault
+        is_news, self._fault = fault != self._fault, fault
         self._retry_at = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)
+        return fault if is_news else ""
 
     def _has_to_be_read(self, now: float) -> bool:
         return self._contents is None or now >= self._read_at + REREAD_EVERY_S

@@ -125,6 +125,12 @@ class Recorder:
         )
         self.warn(store, "InvalidReservation", message, kind)
 
+    def warn_once(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
+        """Have an event written on a store, unless it says what one before it said."""
+        if (store.uid, message) not in self._seen:
+            self._seen[store.uid, message] = True
+            self.warn(store, reason, message, kind)
+
     def warn(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
         """Have an event written on a store, unless there are too many; returns at once."""
         count = self._counts.get((store.uid, reason), 0) + 1

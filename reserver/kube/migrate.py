@@ -162,7 +162,7 @@ class Migration:
             try:
                 await self.client.patch(where, patch, JSON_PATCH)
             except ApiError as exc:
-                if exc.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+                if not exc.is_overtaken:
                     raise
             else:
                 return

@@ -270,12 +270,8 @@ async def _rest(pause: float) -> float:
 
 
 def _is_late(error: ApiError) -> bool:
-    """Return whether somebody else was faster; 422 is how a JSON patch's failed test is told."""
-    return error.status in {
-        HTTPStatus.CONFLICT,
-        HTTPStatus.NOT_FOUND,
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-    }
+    """Return whether somebody else was faster."""
+    return error.is_overtaken or error.status in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}
 
 
 def _invalid(error: ApiError) -> InvalidInput | None:

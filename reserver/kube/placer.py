@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import structlog
+from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod
 from reserver.errors import ApiError
@@ -41,6 +42,11 @@ _AT_ONCE_S = 0.003
 
 _RETRY_S = 5.0
 """So long after its place could not be written a reservation is placed again, in seconds."""
+
+_LAST_RETRY_S = 300.0
+"""The longest that this may become, in seconds: it is doubled each time."""
+
+_REMEMBERED = 10_000
 
 _SAY_AGAIN_S = 10.0
 """So long it is not said anew why one has no place, if the reason is another now, in seconds."""
@@ -146,6 +152,7 @@ class Placer:
         self._something = asyncio.Event()
         self._wishes: dict[Ref, _Wish] = {}
         self._unwritten: dict[Ref, ApiError] = {}
+        self._rests: LRUCache[Ref, tuple[str, float]] = LRUCache(_REMEMBERED)
         self._is_deciding = False
         self.placed = 0
 
@@ -283,7 +290,15 @@ class Placer:
         self._consider(ref, state)
         if ref in self._wishes:
             self._wishes[ref].is_new = False
-            self._wishes[ref].not_before = self._clock() + _RETRY_S
+            self._wishes[ref].not_before = self._clock() + self._rest(reservation)
+
+    def _rest(self, reservation: Reservation) -> float:
+        """Return for how long one is not placed again whose place could not be written."""
+        digest, rest_s = self._rests.get(reservation.ref, ("", 0.0))
+        is_again = digest == reservation.digest
+        rest_s = min(2 * rest_s, _LAST_RETRY_S) if is_again else _RETRY_S
+        self._rests[reservation.ref] = (reservation.digest, rest_s)
+        return rest_s
 
     @contextmanager
     def _deciding(self) -> Iterator[None]:

@@ -105,7 +105,10 @@ class StatusWriter:
         try:
             await self._update(companion, state, store)
         except (ApiError, InvalidInput) as exc:
-            companion.failed(exc, self._clock())
+            news = companion.failed(exc, self._clock())
+            metadata = store.metadata(companion.store)
+            if news and metadata is not None and isinstance(exc, ApiError) and exc.is_definite:
+                self._warn(metadata, "StatusNotWritten", f"its status cannot be written: {news}")
         except NotOurs as exc:
             companion.failed(exc, self._clock())
             if store.metadata(companion.store) is None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from reserver.kube.objects import ObjectStore
 from reserver.kube.store import Name, Store
-from reserver.reservations.reservation import Ref
+from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire.edits import Deletion, Edit
 from reserver.wire.objects import Metadata
 from reserver.wire.store import Entries, Problem
@@ -48,6 +48,14 @@ class Stores:
             return self.configmaps.metadata((ref.namespace, ref.configmap))
         known = self.objects.known(ref)
         return known.metadata if known else None
+
+    def reservations(self, ref: Ref) -> tuple[Reservation, ...]:
+        """Return what is written at a place, `item` empty: the items of a list, or one."""
+        if ref.configmap:
+            entries = self.configmaps.entries(ref)
+            return entries.reservations if entries else ()
+        known = self.objects.known(ref)
+        return known.entries.reservations if known else ()
 
     def problems(self) -> Iterator[Problem]:
         """Yield why entries are not enforced."""

@@ -46,6 +46,7 @@ class Entry:
         holds: what it holds, by node.
         recorded: what is written of where it is placed.
         is_edited: where it is placed was decided for what stood there before.
+        unwritten: why what became of it cannot be written into it; empty where it can, or need not.
         obstacle: why it has no place, or why that cannot be written; empty while nothing is known.
     """
 
@@ -59,6 +60,7 @@ class Entry:
     recorded: Parts = ()
     is_edited: bool = False
     obstacle: str = ""
+    unwritten: str = ""
 
     @property
     def is_holding(self) -> bool:

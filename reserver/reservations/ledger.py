@@ -149,6 +149,13 @@ class Ledger(LedgerView):
                 entry.obstacle = why
                 self._settled(entry.reservation.ref)
 
+    def note_unwritten(self, ref: Ref, why: str) -> None:
+        """Take note of why what became of a reservation cannot be written; empty: it was."""
+        entry = self._register.get(ref)
+        if entry is not None and entry.unwritten != why:
+            entry.unwritten = why
+            self._settled(ref)
+
     def keep(self, ref: Ref) -> None:
         """Take note that an edited reservation stays where it is."""
         self._register[ref].is_edited = False

@@ -27,7 +27,7 @@ class Status(NamedTuple):
     Attributes:
         phase: how far it has come.
         is_backed: it holds, and its node has the room.
-        message: why it is not backed; empty when it is.
+        message: why it is not backed, and what cannot be written of it; empty if nothing.
         claims: who took slots of it for good (`Ledger.recorded`).
         landed: where, of what holds on several nodes (`Ledger.landed`).
         is_homeless: it is Pending for want of a place.
@@ -87,7 +87,11 @@ class Shortages:
             verdict = Status(phase, is_backed=False, message=excess, exceeds_quota=True)
         else:
             verdict = self._judge(phase, reservation, ledger)
-        return verdict._replace(claims=ledger.recorded(ref), landed=ledger.landed(ref))
+        message, unwritten = verdict.message, ledger.unwritten(ref)
+        if unwritten and unwritten not in message:
+            message = f"{message}{'; ' if message else ''}it cannot be written: {unwritten}"
+        claims, landed = ledger.recorded(ref), ledger.landed(ref)
+        return verdict._replace(message=message, claims=claims, landed=landed)
 
     def _judge(self, phase: Phase, reservation: Reservation, ledger: LedgerView) -> Status:
         """Return the status of a reservation, claims aside."""

@@ -50,6 +50,11 @@ class LedgerView:
         entry = self._register.get(ref)
         return self._phase(entry) if entry else None
 
+    def unwritten(self, ref: Ref) -> str:
+        """Return why what became of a reservation cannot be written into it; empty if it can."""
+        entry = self._register.get(ref)
+        return entry.unwritten if entry else ""
+
     def obstacle(self, ref: Ref) -> str:
         """Return why a reservation has no place; empty while that is not known."""
         entry = self._register.get(ref)

@@ -15,6 +15,12 @@ def refused(status: int, reason: str = "") -> ApiError:
     return ApiError(status, reason, f"the API server said {status}")
 
 
+OVERTAKEN = ApiError(
+    422, "Invalid", "the server rejected our request due to an error in our request"
+)
+"""What the API server says when the test of a JSON patch fails."""
+
+
 class Request(NamedTuple):
     verb: str
     path: str

@@ -9,7 +9,7 @@ from reserver.kube.apply import Apply
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.wire.edits import Edit
 from tests.builders import pod, ref, reservation
-from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
+from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, Request, ScriptedClient, refused
 
 WEB = pod("web-0", cpu="1")
 SEAT = reservation("r", owners=("web-0",), cpu="1")
@@ -205,7 +205,7 @@ EDIT = Edit(ref("web"), "old", "new", "")
 
 
 @pytest.mark.parametrize(
-    ("answer", "done"), [({}, True), (refused(422), False), (refused(404), False)]
+    ("answer", "done"), [({}, True), (OVERTAKEN, False), (refused(404), False)]
 )
 async def test_an_edit_is_made_only_if_nobody_was_faster(answer: Any, *, done: bool) -> None:
     client = ScriptedClient(answer)
@@ -220,7 +220,7 @@ async def test_an_edit_is_made_only_if_nobody_was_faster(answer: Any, *, done: b
     ]
 
 
-@pytest.mark.parametrize("status", [0, 403, 409, 500])
+@pytest.mark.parametrize("status", [0, 403, 409, 413, 422, 500])
 async def test_an_edit_that_fails_otherwise_says_so(status: int) -> None:
     with pytest.raises(ApiError):
         await Apply(ScriptedClient(refused(status)), lambda: 0.0).edit(EDIT)

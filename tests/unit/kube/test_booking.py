@@ -16,7 +16,7 @@ from reserver.wire.edits import Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
 from reserver.wire.store import read_key
 from tests.builders import NOW, held, node, pod, state_of
-from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 
 NAMESPACE = "reserver-system"
 TEXT = (
@@ -87,7 +87,7 @@ async def test_what_is_booked_holds_before_it_is_written(desk: Make) -> None:
 
 
 async def test_nothing_that_is_there_is_overwritten(desk: Make) -> None:
-    made = desk(refused(422), configmap(8, {"x": "", "a": "theirs"}))
+    made = desk(OVERTAKEN, configmap(8, {"x": "", "a": "theirs"}))
     made.show(3, {"x": ""})
     outcome = await made.insert("a", "b")
     assert isinstance(outcome, Taken)
@@ -96,7 +96,7 @@ async def test_nothing_that_is_there_is_overwritten(desk: Make) -> None:
 
 
 async def test_what_somebody_writes_under_the_same_name_meanwhile_is_theirs(desk: Make) -> None:
-    made = desk(refused(422), configmap(8, {"a": "theirs"}))
+    made = desk(OVERTAKEN, configmap(8, {"a": "theirs"}))
     made.show(3, {})
     task = made.insert("a")
     made.show(8, {"a": TEXT.replace('"cpu":2', '"cpu":1')})
@@ -114,14 +114,14 @@ async def test_a_missing_configmap_is_made_with_its_label(desk: Make) -> None:
 
 
 async def test_a_configmap_that_lost_its_data_is_filled_again(desk: Make) -> None:
-    made = desk(refused(422), configmap(8), configmap(9, {"a": TEXT}))
+    made = desk(OVERTAKEN, configmap(8), configmap(9, {"a": TEXT}))
     made.show(3, {"gone": "x"})
     assert await made.insert("a") is None
     assert made.client.requests[2].body[1]["path"] == "/data"
 
 
 async def test_a_write_without_an_answer_is_sent_again_and_recognised(desk: Make) -> None:
-    made = desk(NO_ANSWER, refused(422), configmap(8, {"a": TEXT}))
+    made = desk(NO_ANSWER, OVERTAKEN, configmap(8, {"a": TEXT}))
     made.show(3, {})
     assert await made.insert("a") is None
     assert held(made.state, "worker-1") == 2000
@@ -176,7 +176,7 @@ async def test_a_full_configmap_is_followed_by_the_next(desk: Make) -> None:
 
 
 async def test_an_edit_returns_once_it_is_in_force(desk: Make) -> None:
-    made = desk(configmap(8), refused(422))
+    made = desk(configmap(8), OVERTAKEN)
     made.show(3, {"a": TEXT})
     edit = Edit(Ref(NAMESPACE, "reservations", "a"), TEXT, None, "released")
     task = asyncio.create_task(made.booking.edit(edit))
@@ -214,7 +214,7 @@ async def test_what_queues_up_is_written_in_one_request(desk: Make) -> None:
 
 async def test_of_what_queues_up_one_that_is_taken_costs_no_other(desk: Make) -> None:
     there = {"x": "", "b": "theirs"}
-    taken = (refused(422), configmap(8, there))
+    taken = (OVERTAKEN, configmap(8, there))
     made = desk(*taken, configmap(9), *taken, configmap(11))
     made.show(3, {"x": ""})
     first, second, third = [await task for task in await queued(made, "a", "b", "c")]
@@ -227,7 +227,7 @@ async def test_of_what_queues_up_without_an_answer_what_was_written_is_recognise
     desk: Make,
 ) -> None:
     here = {"a": TEXT, "c": TEXT}  # The one in between was claimed and removed since.
-    seen = (refused(422), configmap(8, here))
+    seen = (OVERTAKEN, configmap(8, here))
     made = desk(NO_ANSWER, *seen, *seen, configmap(9, here | {"b": TEXT}), *seen)
     made.show(3, {"x": ""})
     assert [await task for task in await queued(made, "a", "b", "c")] == [None, None, None]

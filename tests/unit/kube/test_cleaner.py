@@ -1,8 +1,10 @@
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
+from reserver.errors import ApiError
 from reserver.kube.apply import Apply
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.store import Store
@@ -11,7 +13,7 @@ from reserver.reservations.reservation import Ref
 from reserver.wire.edits import Deletion, Edit
 from reserver.wire.objects import ConfigMapObject, Metadata
 from tests.builders import NOW, node, ref, state_of
-from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 
 OVER = {
     "owners": [{"pod": {"name": "a"}}],
@@ -25,7 +27,12 @@ class Tidying:
     """A store, and the cleaner that tidies it."""
 
     def __init__(self, client: ScriptedClient, **data: object) -> None:
-        self.cleaner = Cleaner(Apply(client, lambda: NOW), lambda: NOW)
+        self.refused: list[tuple[Ref, ApiError]] = []
+        self.cleaner = Cleaner(
+            Apply(client, lambda: NOW),
+            lambda: NOW,
+            refused=lambda ref, error: self.refused.append((ref, error)),
+        )
         state = state_of(node("worker-1", cpu="4"), now=0.0)
         self.store = Store(state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.touched)
         self.put("store", **data)
@@ -65,7 +72,7 @@ async def test_what_nothing_has_touched_is_not_looked_at_again() -> None:
 
 
 async def test_an_edit_that_somebody_forestalled_is_made_anew_when_the_watch_shows_theirs() -> None:
-    client = ScriptedClient(refused(422), refused(422), {}, {})
+    client = ScriptedClient(OVERTAKEN, OVERTAKEN, {}, {})
     tidying = Tidying(client, a=OVER, b=OVER)
     assert await tidying.tidy() == (True, 1, 1)
     tidying.put("store", a=OVER | {"resources": {"cpu": "2"}}, b=OVER)
@@ -95,7 +102,7 @@ async def test_a_key_that_is_written_while_it_is_edited_is_looked_at_again() -> 
 
 @pytest.mark.parametrize(
     ("error", "tried"),
-    [(NO_ANSWER, ["a+b"]), (refused(500), ["a+b"]), (refused(403), ["a+b", "c"])],
+    [(NO_ANSWER, ["a+b"]), (refused(500), ["a+b"]), (refused(429), ["a+b"])],
 )
 async def test_what_fails_is_tried_again_later_and_keeps_no_other_store_waiting(
     error: Any, tried: list[str]
@@ -106,6 +113,54 @@ async def test_what_fails_is_tried_again_later_and_keeps_no_other_store_waiting(
     assert not (await tidying.tidy())[0]
     assert patched(client) == tried
     assert await tidying.tidy() == (True, 3, 0)
+
+
+IMMUTABLE = ApiError(
+    422,
+    "Invalid",
+    'ConfigMap "store" is invalid: data: Forbidden: field is immutable when `immutable` is set',
+)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(IMMUTABLE, id="an immutable ConfigMap"),
+        pytest.param(
+            ApiError(422, "Invalid", 'configmaps "store" is forbidden: denied by a policy'),
+            id="an admission policy",
+        ),
+        pytest.param(refused(403), id="no right"),
+        pytest.param(refused(413), id="too large"),
+        pytest.param(refused(400), id="a webhook that answers nonsense"),
+    ],
+)
+async def test_what_is_refused_rests_ever_longer_is_told_and_keeps_nobody_waiting(
+    error: ApiError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers: list[Any] = []
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "call_later", lambda *timer: timers.append(timer))
+    client = ScriptedClient(error, {}, *[error] * 9, {})
+    tidying = Tidying(client, a=OVER, b=OVER)
+    tidying.put("other", c=OVER)
+    assert await tidying.tidy() == (True, 1, 0)
+    assert patched(client) == ["a+b", "c"]
+    assert tidying.refused == [(ref("a"), error), (ref("b"), error)]
+    tidying.cleaner.touched(ref("a"))  # As telling of it does.
+    assert await tidying.tidy() == (True, 1, 0)
+    assert len(client.requests) == 2
+    rests = []
+    for _ in range(9):
+        due, timers = timers, []
+        rests.append({seconds for seconds, *_ in due})
+        for _, wake, refusal in due:
+            wake(refusal)
+        await tidying.tidy()
+    assert rests == [{5.0}, {10.0}, {20.0}, {40.0}, {80.0}, {160.0}, {300.0}, {300.0}, {300.0}]
+    # What is written anew is tried at once.
+    tidying.put("store", a=OVER | {"resources": {"cpu": "2"}})
+    assert await tidying.tidy() == (True, 2, 0)
 
 
 def test_an_item_of_a_list_stands_for_its_key() -> None:

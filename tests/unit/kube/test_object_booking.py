@@ -20,7 +20,7 @@ from reserver.wire.objects import decode
 from reserver.wire.reservation import ReservationObject
 from reserver.wire.store import Entries
 from tests.builders import NOW, held, node, pod, state_of
-from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 
 HOME = "reserver-system"
 COLLECTION = f"/apis/reserver.io/v1alpha1/namespaces/{HOME}/reservations"
@@ -359,7 +359,7 @@ async def test_what_no_watch_has_shown_yet_is_changed_once_one_does(desk: Make) 
     assert await release
 
 
-@pytest.mark.parametrize("answer", [refused(422), refused(404)])
+@pytest.mark.parametrize("answer", [OVERTAKEN, refused(404)])
 async def test_a_change_of_what_somebody_else_changed_is_not_made(
     desk: Make, answer: ApiError
 ) -> None:

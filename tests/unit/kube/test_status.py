@@ -323,7 +323,7 @@ class _ByName(ScriptedClient):
 
 TOO_LARGE = (
     refused(413),
-    refused(422),
+    type(NO_ANSWER)(422, "Invalid", "data: Too long: may not be more than 1048576 bytes"),
     type(NO_ANSWER)(500, "", "etcdserver: request is too large"),
     type(NO_ANSWER)(500, "", "trying to send message larger than max (2639209 vs. 2097152)"),
 )
