@@ -26,15 +26,61 @@ class Claims:
         self._register = register
         self._pods: dict[str, dict[str, Pod]] = {}
         self._identities: dict[str, set[str]] = {}
+        self._known: dict[str, set[str]] = {}
+        self._since: dict[str, int] = {}
         self._unwritten: set[str] = set()
         self._bindings: LRUCache[PodName, tuple[str, int]] = LRUCache(_REMEMBERED)
 
     def add(self, identity: str, pod: Pod, *, written: bool) -> None:
         """Record that a pod took a slot; one that is not written yet may be taken back."""
-        if not written:
+        if written:
+            self._since.setdefault(pod.uid, pod.revision)
+        else:
             self._unwritten.add(pod.uid)
+        self._known.setdefault(identity.rpartition("@")[0], set()).add(identity)
         self._pods.setdefault(identity, {})[pod.uid] = pod
         self._identities.setdefault(pod.uid, set()).add(identity)
+
+    def meaning(self, identity: str, pod: Pod) -> str:
+        """Return the identity by which a claim is known here (`Register.meant`).
+
+        What was written after the pod is known to have claimed something is another one.
+        """
+        entry = next(iter(self._register.meant(identity)), None)
+        if entry is None or entry.written.first > self._since.get(pod.uid, pod.revision):
+            return identity
+        return entry.reservation.identity
+
+    def adopt(self, entry: Entry) -> None:
+        """Record claims as of an entry that were written before it was known, by another name."""
+        reservation = entry.reservation
+        for other in tuple(self._known.get(reservation.record, ()) if reservation.drift else ()):
+            if other != reservation.identity and reservation.is_called(other.rpartition("@")[2]):
+                for uid in tuple(self._pods[other]):
+                    if self._since.get(uid, 0) >= entry.written.first:
+                        self._rename(uid, other, reservation.identity)
+
+    def rename(self, before: str, after: str) -> None:
+        """Record all claims of one identity as those of another one: it is the same reservation."""
+        for uid in tuple(self._pods.get(before, ())):
+            self._rename(uid, before, after)
+
+    def _rename(self, uid: str, before: str, after: str) -> None:
+        self._known.setdefault(after.rpartition("@")[0], set()).add(after)
+        self._pods.setdefault(after, {})[uid] = self._pods[before][uid]
+        self._identities[uid].add(after)
+        self._identities[uid].discard(before)
+        self._drop(uid, before)
+
+    def _drop(self, uid: str, identity: str) -> None:
+        pods = self._pods[identity]
+        del pods[uid]
+        if not pods:
+            del self._pods[identity]
+            record = identity.rpartition("@")[0]
+            self._known[record].discard(identity)
+            if not self._known[record]:
+                del self._known[record]
 
     def of(self, identity: str) -> Mapping[str, Pod]:
         """Return the pods that took a slot of a reservation, by UID."""
@@ -95,12 +141,10 @@ class Claims:
     def forget(self, pod_uid: str) -> frozenset[str]:
         """Drop the evidence that a pod gives; return what it took."""
         self._unwritten.discard(pod_uid)
+        self._since.pop(pod_uid, None)
         identities = self._identities.pop(pod_uid, set())
         for identity in identities:
-            pods = self._pods[identity]
-            del pods[pod_uid]
-            if not pods:
-                del self._pods[identity]
+            self._drop(pod_uid, identity)
         return frozenset(identities)
 
     def bound(self, pod: Pod) -> None:

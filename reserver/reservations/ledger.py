@@ -79,13 +79,22 @@ class Ledger(LedgerView):
         if before is not None and before.reservation.identity == reservation.identity:
             self._put_again(before, reservation, written)
             return
+        is_same = before is not None and reservation.continues(before.reservation)
+        if before is not None and is_same:  # Another Reserver has worked out its ttl.
+            reservation = replace(reservation, drift=before.reservation.drift)
+            written = written if before.written is NOT_YET else before.written
+            self._claims.rename(before.reservation.identity, reservation.identity)
         entry = Entry(reservation, written, next(self._sequence), recorded=reservation.placed)
         kept: Mapping[str, Written] = {}
         if before is not None:
             inherited(entry, before)
-            kept = kept_turns(entry, before)
+            kept = turns(before) if is_same else kept_turns(entry, before)
+            if is_same:
+                entry.claimants, entry.landed = before.claimants, before.landed
+                entry.is_edited = before.is_edited
             self.quotas.replace(before.reservation, reservation, self._now)
             self.drop(reservation.ref)
+        self._claims.adopt(entry)
         self._claims.give_slots(entry)
         first = self._register.first(reservation.identity)
         if first is not None:
@@ -184,6 +193,7 @@ class Ledger(LedgerView):
         What a pod says it claimed counts as `Claims.takes_slot` has it. One that is not written yet
         may be taken back, and ends nothing that is held elsewhere.
         """
+        identity = self._claims.meaning(identity, pod)
         self._claims.add(identity, pod, written=written)
         is_news = False
         for entry in self._register.same(identity):

@@ -48,7 +48,7 @@ class Past:
             seen: a resourceVersion at which all of them were known to be of what stood there.
         """
         entry = self._register.get(ref)
-        if entry is None or entry.reservation.digest != digest or entry.reservation.reusable:
+        if entry is None or entry.reservation.reusable or not entry.reservation.is_called(digest):
             return
         for uid, at in claims.items():
             entry.unsure[uid] = Recorded(at, max(at, seen), landed.get(uid, ""))
@@ -69,7 +69,7 @@ class Past:
             exact: its resourceVersion is that of the binding, not that of a later change.
         """
         named = self._register.naming(pod.name) if exact else ()
-        claimed = (entry for identity in pod.claims for entry in self._register.same(identity))
+        claimed = (entry for identity in pod.claims for entry in self._register.meant(identity))
         is_sure = True
         for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
             reservation = entry.reservation

@@ -43,6 +43,7 @@ class Register:
         self._entries: dict[Ref, Entry] = {}
         self._by_owner: dict[owner.Key, dict[Ref, _Claimable]] = {}
         self._same: dict[str, dict[Ref, Entry]] = {}
+        self._recorded: dict[str, dict[Ref, Entry]] = {}
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield all, in the order in which they became known."""
@@ -65,6 +66,7 @@ class Register:
         reservation = entry.reservation
         self._entries[reservation.ref] = entry
         self._same.setdefault(reservation.identity, {})[reservation.ref] = entry
+        self._recorded.setdefault(reservation.record, {})[reservation.ref] = entry
         for key, rules in _rules_by_key(reservation).items():
             self._by_owner.setdefault(key, {})[reservation.ref] = _Claimable(entry, tuple(rules))
 
@@ -73,12 +75,22 @@ class Register:
         reservation = entry.reservation
         del self._entries[reservation.ref]
         _discard(self._same, reservation.identity, reservation.ref)
+        _discard(self._recorded, reservation.record, reservation.ref)
         for key in _rules_by_key(reservation):
             _discard(self._by_owner, key, reservation.ref)
 
     def same(self, identity: str) -> Iterable[Entry]:
         """Return the entries of one identity, the one that holds for all of them first."""
         return self._same.get(identity, {}).values()
+
+    def meant(self, identity: str) -> Iterable[Entry]:
+        """Return the entries that a claim is of: whoever wrote it may have worked out their ttl."""
+        same = self.same(identity)
+        if same:
+            return same
+        record, _, digest = identity.rpartition("@")
+        entries = self._recorded.get(record, {}).values()
+        return [entry for entry in entries if entry.reservation.is_called(digest)]
 
     def first(self, identity: str) -> Entry | None:
         """Return the entry that holds for all of one identity."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from reserver.cluster.pod import Pod, PodName
+from reserver.reservations.identity import near_digests
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
 
@@ -104,6 +105,8 @@ class Reservation:
             there before it was moved here, or the place alone does not tell it from another one.
         created_at: when its object was created, unix seconds; 0 where nothing tells, as of a key of
             a ConfigMap. Not part of what it says.
+        drift: by how many seconds its expiry may differ where somebody else has worked it out from
+            the same ``ttl``; 0 where it is written as a moment. Not part of what it says.
     """
 
     ref: Ref
@@ -122,6 +125,7 @@ class Reservation:
     placed: Parts = ()
     origin: str = ""
     created_at: float = 0.0
+    drift: int = field(default=0, compare=False)
 
     @property
     def parts(self) -> Parts:
@@ -137,7 +141,22 @@ class Reservation:
     @property
     def identity(self) -> str:
         """What a claim is recorded under: an edited reservation is another one."""
-        return f"{self.origin or self.ref}@{self.digest}"
+        return f"{self.record}@{self.digest}"
+
+    @property
+    def record(self) -> str:
+        """The place under which claims are recorded."""
+        return self.origin or str(self.ref)
+
+    def is_called(self, digest: str) -> bool:
+        """Return whether this is its digest, or that which another Reserver has worked out."""
+        return digest == self.digest or (self.drift > 0 and digest in near_digests(self))
+
+    def continues(self, other: Reservation) -> bool:
+        """Return whether it is what another one is, but for when a ``ttl`` was worked out."""
+        if self.record != other.record:
+            return False
+        return other.is_called(self.digest) or self.is_called(other.digest)
 
     def is_owned_by(self, pod: Pod) -> bool:
         """Return whether a pod may claim it; mirror pods may not, whose names kubelets choose."""

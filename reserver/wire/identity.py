@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from reserver.cluster.pod import PodName
+from reserver.reservations import identity
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Parts, Placement
 from reserver.reservations.reservation import Policy, Ref, Reservation
@@ -28,6 +28,7 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     placement: Placement = ANYWHERE,
     placed: Parts = (),
     origin: str = "",
+    drift: int = 0,
 ) -> Reservation:
     """Return a reservation whose digest follows from what it says, not from how it is written.
 
@@ -38,26 +39,9 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     claims on it, and writing another one in its place, if only with a later expiry, does not
     inherit them.
     """
-    said: list[object] = [
-        node,
-        sorted(owners),
-        sorted(resources.items()),
-        slots,
-        starts_at,
-        expires_at,
-        policy,
-    ]
-    # Without these the digest is what it was before there were these.
-    if yields_above is not None:
-        said.append(yields_above)
-    if rules or reusable:
-        said.append([sorted(map(_said, rules)), reusable])
-    if placement.text:
-        said.append({"placement": placement.text})
-    digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
-    return Reservation(
+    reservation = Reservation(
         ref=ref,
-        digest=digest,
+        digest="",
         node=node,
         owners=owners,
         resources=resources,
@@ -71,9 +55,6 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
         placement=placement,
         placed=placed,
         origin=origin,
+        drift=drift,
     )
-
-
-def _said(rule: OwnerRule) -> list[object]:
-    terms = [(t.key, t.operator, sorted(t.values)) for t in rule.selector.requirements]
-    return [rule.namespace, rule.pod, *rule.controller, sorted(terms)]
+    return replace(reservation, digest=identity.digest(reservation))

@@ -32,6 +32,9 @@ from reserver.wire.times import parse_duration, parse_moment
 DEFAULT_TTL_S = 24 * 3600.0
 """How long a reservation lives that says nothing about it, in seconds."""
 
+MOST_DRIFT_S = 30
+"""For whom a ttl is worked out within so many seconds, it is one reservation (docs/adr/0001)."""
+
 MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
 LEAST_PRIORITY = -(2**31)
 MOST_PRIORITY = 1_000_000_000
@@ -121,6 +124,7 @@ def read(
         placement=_placement(spec, owners, limits),
         placed=_placed(spec),
         origin=_origin(spec.origin),
+        drift=_drift(spec) if ref.configmap else 0,
     )
     _check_neighbours(reservation)
     return reservation
@@ -243,6 +247,20 @@ def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
         remedy = "check the unit; all slots together hold 2^53 bytes or millicores (8Pi) at most"
         raise InvalidInput(path, problem, remedy)
     return amount
+
+
+def _drift(spec: Spec) -> int:
+    """Return by how many seconds others may work out another expiry of an entry.
+
+    They may see it a moment later, or start after its first Reserver has ended.
+    """
+    if spec.ttl is None:
+        return 0 if spec.expires_at is not None else MOST_DRIFT_S
+    try:
+        ttl = parse_duration(str(spec.ttl))
+    except InvalidInput:
+        return 0  # It has a moment beside it, which counts.
+    return min(MOST_DRIFT_S, max(1, int(ttl / 2))) if ttl else 0
 
 
 def _moment(text: str | None, path: str) -> float | None:
