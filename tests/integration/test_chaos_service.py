@@ -76,3 +76,36 @@ def test_nobody_answers_while_none_is_ready() -> None:
         with pytest.raises((ConnectionError, http.client.HTTPException)):
             _answer(connection)
         connection.close()
+
+
+@pytest.mark.parametrize("way", ["calls", "answers"])
+def test_what_is_held_up_by_a_partition_comes_late(way: str) -> None:
+    with _replica("a") as a, Service((a.server_port,)) as service:
+        a.is_ready = True
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+        assert _answer(connection) == "a"
+        service.part(calls=way == "calls", answers=way == "answers")
+        connection.request("GET", "/")
+        assert connection.sock is not None
+        connection.sock.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            connection.sock.recv(1)
+        service.heal(drop=False)
+        connection.sock.settimeout(10)
+        assert connection.getresponse().read() == b"a"
+        connection.close()
+
+
+def test_connections_that_a_partition_broke_are_closed_and_new_ones_go_through() -> None:
+    with _replica("a") as a, Service((a.server_port,)) as service:
+        a.is_ready = True
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+        assert _answer(connection) == "a"
+        service.part(calls=True, answers=True)
+        connection.request("GET", "/")
+        service.heal(drop=True)
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            connection.getresponse()
+        connection.close()
+        assert _answer(connection) == "a"
+        connection.close()

@@ -71,6 +71,7 @@ class Tape:
         requests = {"requests": {"cpu": cpu}}
         metadata: dict[str, Any] = {"name": name, "namespace": "shop"}
         metadata["uid"] = f"{name}-{self.revision}"
+        metadata["creationTimestamp"] = rfc3339(self.now)
         if maker:
             other = {"kind": "ReplicaSet", "name": "other"}
             reference = {"kind": "ReplicaSet", "name": maker, "controller": True}

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hack.promises.check import Kind
+from hack.promises.check import Kind, judge
+from hack.promises.history import Outage, with_outages
 from tests.unit.promises.tape import LIST_STORE, STORE, Tape, rfc3339
 
 GIVEN_AWAY = [Kind.GIVEN_AWAY]
@@ -312,3 +313,23 @@ def test_an_owner_does_not_take_what_was_held_before_its_seat_was_written(tape: 
     seat = tape.reserve("owner")
     tape.land("owner", "n", seat)
     assert tape.kinds() == GIVEN_AWAY
+
+
+@pytest.mark.parametrize(("created", "kinds"), [("before", []), ("meanwhile", [Kind.GIVEN_AWAY])])
+def test_a_binding_after_a_standstill_may_have_been_decided_before_it_if_there_was_a_pod(
+    created: str, kinds: list[Kind], tape: Tape
+) -> None:
+    if created == "before":
+        tape.pod("stranger", cpu="2")
+        tape.wait(5)
+    stopped = tape.now
+    tape.wait(1)
+    tape.reserve("owner", cpu="4")
+    tape.wait(10)
+    if created == "meanwhile":
+        tape.pod("stranger", cpu="2")
+    tape.wait(5)
+    standstill = Outage(stopped, tape.now)
+    tape.bind("stranger", "n")
+    history = with_outages(tape.history(), [standstill])
+    assert [each.kind for each in judge(history, tape.rules()).violations] == kinds

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hack.promises.check import Kind
+from hack.promises.history import Outage
 from tests.unit.promises.tape import Tape
 
 STALE = [Kind.STALE_REFUSAL]
@@ -148,3 +149,11 @@ def test_a_refusal_that_names_what_nobody_recorded_is_not_judged(tape: Tape) -> 
     tape.refuse("stranger", "elsewhere/holds/unknown")
     tape.wait(60)
     assert tape.kinds() == []
+
+
+def test_nobody_is_bound_while_kube_scheduler_cannot_call(tape: Tape) -> None:
+    keep_waiting(tape, 30)
+    tape.bind("stranger", "n")
+    assert tape.kinds() == STALE
+    parted = Outage(tape.now - 25, tape.now - 3)
+    assert tape.kinds(pauses=(parted,)) == []
