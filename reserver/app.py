@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -28,6 +28,7 @@ from reserver.kube.reviewer import Reviewer
 from reserver.kube.status import StatusWriter
 from reserver.kube.stores import Stores
 from reserver.kube.watched import Watched
+from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.door import Door
@@ -236,8 +237,15 @@ async def _complete(watched: Watched, history: History) -> None:
     """Tidy and acknowledge once all is listed, and decide once the history is read, too."""
     for reflector in watched.reflectors:
         await reflector.synced.wait()
+    statuses, object_statuses = watched.statuses
+    quotas, quota_writer = watched.quotas
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_HISTORY_PATIENCE_S):
+            await statuses.recall(watched.store.configmaps, watched.state.ledger)
+    await Pacer().run(watched.state.ledger.open())
     async with asyncio.TaskGroup() as tasks:
-        statuses, object_statuses = watched.statuses
+        tasks.create_task(quota_writer.admit(watched.state.ledger))
+        tasks.create_task(quota_writer.run(quotas))
         tasks.create_task(watched.cleaner.run(watched.store))
         tasks.create_task(statuses.run(watched.state, watched.store.configmaps))
         tasks.create_task(object_statuses.run(watched.state, watched.store.objects))

@@ -14,6 +14,12 @@ from reserver.wire import names
 
 _LAST_PORT = 65535
 
+DEFAULT_QUOTA = (
+    "reservations=100,held.cpu=8,held.memory=32Gi,held.pods=100,held.ephemeral-storage=100Gi,"
+    "held.*=0,maxTTL=168h"
+)
+"""The quota of namespaces without one: a worker's worth, for a week at most (docs/adr/0018)."""
+
 
 class ReservationStore(StrEnum):
     """Where reservations are written that clients create."""
@@ -55,6 +61,8 @@ class Settings:
         exempt_namespaces: where holds do not apply to pods of the system's priorities (from
             2,000,000,000 on).
         configmaps: further store ConfigMaps, namespace and name, label or not.
+        default_quota: of namespaces without a ReservationQuota, other than `namespace` and those of
+            `configmaps`, as ``NAME=LIMIT,…``; ``none`` for none.
     """
 
     kubeconfig: Path | None = None
@@ -75,6 +83,7 @@ class Settings:
     reservation_store: ReservationStore = ReservationStore.CONFIGMAP
     exempt_namespaces: tuple[str, ...] = ("kube-system",)
     configmaps: tuple[tuple[str, str], ...] = ()
+    default_quota: str = DEFAULT_QUOTA
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.

@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
+import structlog
+
 from reserver.clock import SteadyClock
 from reserver.cluster.quantity import shorten
 from reserver.config import Settings
-from reserver.errors import ApiError
+from reserver.errors import ApiError, ConfigurationError, InvalidInput
 from reserver.kube.apply import Apply
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
@@ -19,6 +21,7 @@ from reserver.kube.lease import Lease
 from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.objects import ObjectStore
 from reserver.kube.placer import Notice, Placer
+from reserver.kube.quotas import QuotaStore, QuotaWriter
 from reserver.kube.reflector import Reflector
 from reserver.kube.requeue import Requeue
 from reserver.kube.status import StatusWriter
@@ -26,14 +29,26 @@ from reserver.kube.store import Store
 from reserver.kube.stores import Stores
 from reserver.kube.waker import Waker
 from reserver.kube.watched import Watched
-from reserver.kube.watches import PODS, cluster_reflectors, object_reflector, store_reflectors
+from reserver.kube.watches import (
+    PODS,
+    cluster_reflectors,
+    object_reflector,
+    quota_reflector,
+    store_reflectors,
+)
+from reserver.reservations.quota import Quota
+from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
+from reserver.wire import quotaform
 from reserver.wire.edits import Deletion, Edit
+from reserver.wire.objects import Metadata
 from reserver.wire.reservation import KIND
 
 _MOST_TOLD = 300
 """So many characters of what the API server says are told."""
+
+log = structlog.get_logger(__name__)
 
 
 def wire(
@@ -51,6 +66,9 @@ def wire(
         clock: tells the time that decisions are made at.
         lease: what has to be held to answer; None where nobody else may answer.
         told: are told of each reservation that may have changed; may grow until it runs.
+
+    Raises:
+        ConfigurationError: the default quota cannot be read.
     """
 
     def tell(ref: Ref) -> None:
@@ -77,8 +95,12 @@ def wire(
         waker.freed(node)
         placer.eased(node)
 
-    state = State(freed, touched, placer.eased)
+    quota_writer = QuotaWriter(client, clock)
+    trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
+    quotas = Quotas(_default_quota(settings), trusted, quota_writer.changed, is_open=False)
+    state = State(freed, touched, placer.eased, quotas)
     state.snapshot.exempt_namespaces = frozenset(settings.exempt_namespaces)
+    quota_store = QuotaStore(state.ledger, partial(_tell_unread, recorder))
     report = partial(recorder.report, kind=KIND)
     stores = Stores(
         Store(state.ledger, clock, recorder.report, touched),
@@ -96,10 +118,22 @@ def wire(
 
     cleaner = Cleaner(apply, clock, done, refused)
     pods, written, reflectors = _reflectors(settings, client, state, stores)
+    reflectors = (*reflectors, quota_reflector(client, quota_store))
     history = History(client, state.ledger.past, pods, written, settings.namespace)
     writers = (statuses, object_statuses)
     watched = Watched(
-        state, stores, recorder, cleaner, waker, requeue, placer, writers, reflectors, clock, lease
+        state,
+        stores,
+        recorder,
+        cleaner,
+        waker,
+        requeue,
+        placer,
+        writers,
+        (quota_store, quota_writer),
+        reflectors,
+        clock,
+        lease,
     )
     return watched, apply, history
 
@@ -130,6 +164,20 @@ def _tell_unwritten(
     name = f"{ref.key}: " if ref.configmap else ""
     message = f"{name}what became of it cannot be written, it is tried again: {why}"
     recorder.warn_once(metadata, "NotWritten", message, CONFIG_MAP if ref.configmap else KIND)
+
+
+def _default_quota(settings: Settings) -> Quota | None:
+    try:
+        return quotaform.parse_default(settings.default_quota)
+    except InvalidInput as exc:
+        raise ConfigurationError(f"--default-quota: {exc}") from exc
+
+
+def _tell_unread(recorder: Recorder, metadata: Metadata, error: InvalidInput) -> None:
+    """Leave a log line and an event behind for a quota that cannot be read."""
+    name = f"{metadata.namespace}/{metadata.name}"
+    log.error("quota limits nothing", quota=name, why=str(error))
+    recorder.warn(metadata, "InvalidQuota", f"it limits nothing: {error}", quotaform.KIND)
 
 
 def _tell_over(recorder: Recorder, edit: Edit | Deletion) -> None:

@@ -12,7 +12,13 @@ from typing import Annotated
 import typer
 
 from reserver.cli import logs
-from reserver.config import ReservationStore, Settings, parse_address, parse_configmap, parse_tls
+from reserver.config import (
+    ReservationStore,
+    Settings,
+    parse_address,
+    parse_configmap,
+    parse_tls,
+)
 from reserver.errors import ConfigurationError
 
 _DEFAULTS = Settings()
@@ -175,6 +181,15 @@ def serve(
             "the CRD has to be there.",
         ),
     ] = _DEFAULTS.reservation_store,
+    default_quota: Annotated[
+        str,
+        typer.Option(
+            envvar="RESERVER_DEFAULT_QUOTA",
+            metavar="NAME=LIMIT,…",
+            help="What the reservations of a namespace without a ReservationQuota may hold; none: "
+            "anything. It does not count in --namespace and the namespaces of --configmap.",
+        ),
+    ] = _DEFAULTS.default_quota,
     log_level: Annotated[
         logs.Level, typer.Option(envvar="RESERVER_LOG_LEVEL", help="From this level on.")
     ] = logs.Level.INFO,
@@ -206,6 +221,7 @@ def serve(
             crd=crd,
             reservation_store=reservation_store,
             configmaps=tuple(parse_configmap(name) for name in configmap or ()),
+            default_quota=default_quota,
         )
         uvloop.run(_serve(settings))
     except* ConfigurationError as group:

@@ -12,6 +12,7 @@ from cachetools import LRUCache, TTLCache
 from reserver.errors import ApiError
 from reserver.kube.client import ApiClient
 from reserver.scheduling.telling import Telling
+from reserver.wire import quotaform
 from reserver.wire.edits import Deletion
 from reserver.wire.objects import Metadata
 from reserver.wire.reservation import API_VERSION, KIND
@@ -58,7 +59,7 @@ class _Event:
         """Return it as the API takes it, of a moment in unix seconds."""
         about, now = self.about, show_moment(at)
         involved = {
-            "apiVersion": API_VERSION if about.kind == KIND else "v1",
+            "apiVersion": API_VERSION if about.kind in {KIND, quotaform.KIND} else "v1",
             "kind": about.kind,
             "namespace": about.namespace,
             "name": about.name,

@@ -18,6 +18,7 @@ from reserver.wire.reservation import (
     read_object,
     with_placements,
 )
+from reserver.wire.reservation_status import was_admitted
 from reserver.wire.store import Entries, Problem
 
 
@@ -304,6 +305,8 @@ class ObjectStore:
             claims = {claim.uid: metadata.revision for claim in said.claims}
             landed = {claim.uid: claim.node for claim in said.claims if claim.node}
             self._ledger.past.recall(ref, reservation.digest, claims, landed)
+            if was_admitted(said):
+                self._ledger.was_admitted(ref, reservation.digest)
 
     def _warn_if_past(self, metadata: Metadata, ref: Ref) -> None:
         if self._ledger.phase(ref) is Phase.EXPIRED:

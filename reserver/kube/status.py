@@ -23,7 +23,7 @@ from reserver.reservations.status import Shortages
 from reserver.scheduling.state import State
 from reserver.wire.companion import Changes
 from reserver.wire.objects import Metadata
-from reserver.wire.status import newly_unbacked, recorded_claims, show
+from reserver.wire.status import admitted_items, newly_unbacked, recorded_claims, show
 
 log = structlog.get_logger(__name__)
 
@@ -79,6 +79,20 @@ class StatusWriter:
         while True:
             await self.write(state, store)
             await asyncio.sleep(PASS_EVERY_S)
+
+    async def recall(self, store: Store, ledger: Ledger) -> None:
+        """Let the ledger know what companions say of before; who cannot be read is read later."""
+        for name in store.names():
+            companion = self._companions.setdefault(name, Companion(self._client, name))
+            metadata = store.metadata(name)
+            if metadata is not None:
+                companion.belongs_to(metadata.uid)
+            try:
+                if await companion.read_if_due(self._clock()):
+                    companion.touched |= {*store.keys(name), *companion.said}
+                    _recall(companion, ledger)
+            except (ApiError, InvalidInput, NotOurs) as exc:
+                companion.failed(exc, self._clock())
 
     async def write(self, state: State, store: Store) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
@@ -185,3 +199,6 @@ def _recall(companion: Companion, ledger: Ledger) -> None:
             claims, landed = entry.claims or {}, entry.landed or {}
             ref = Ref(*companion.store, key, item)
             ledger.past.recall(ref, entry.digest, claims, landed, companion.seen)
+        if not ledger.quotas.is_open:
+            for item, digest in admitted_items(text):
+                ledger.was_admitted(Ref(*companion.store, key, item), digest)

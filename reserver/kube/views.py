@@ -14,6 +14,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Claim, Storage, StorageClass, Volume
 from reserver.errors import InvalidInput
 from reserver.kube.objects import ObjectStore
+from reserver.kube.quotas import QuotaStore
 from reserver.kube.store import Name, Store
 from reserver.pacer import Steps
 from reserver.quarantine import quarantined
@@ -21,6 +22,7 @@ from reserver.scheduling.state import State
 from reserver.wire.nodes import NamespaceObject, NodeObject
 from reserver.wire.objects import ConfigMapObject, decode
 from reserver.wire.pods import BoundPod, PodObject
+from reserver.wire.quotaform import QuotaObject
 from reserver.wire.reservation import ReservationObject
 from reserver.wire.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.watch import PartialObject
@@ -249,6 +251,16 @@ def object_view(store: ObjectStore) -> ObjectView[ReservationObject]:
     return ObjectView(
         read=lambda raw: decode(ReservationObject, raw),
         seen=lambda item, listed: store.put(item, listed=listed),
+        gone=store.drop,
+        known=store.names,
+    )
+
+
+def quota_view(store: QuotaStore) -> ObjectView[QuotaObject]:
+    """Return a view that keeps what ReservationQuotas say up to date."""
+    return ObjectView(
+        read=lambda raw: decode(QuotaObject, raw),
+        seen=lambda item, _: store.put(item),
         gone=store.drop,
         known=store.names,
     )

@@ -15,6 +15,7 @@ from reserver.kube.lease import Lease
 from reserver.kube.object_status import ObjectStatusWriter
 from reserver.kube.placer import Placer
 from reserver.kube.pulse import BEAT_S, Pulse
+from reserver.kube.quotas import QuotaStore, QuotaWriter
 from reserver.kube.reflector import STALE_AFTER_S, Reflector
 from reserver.kube.requeue import Requeue
 from reserver.kube.status import StatusWriter
@@ -43,6 +44,7 @@ class Watched:
     requeue: Requeue
     placer: Placer
     statuses: tuple[StatusWriter, ObjectStatusWriter]
+    quotas: tuple[QuotaStore, QuotaWriter]
     reflectors: tuple[Reflector, ...]
     clock: Callable[[], float]
     lease: Lease | None = None
@@ -121,6 +123,7 @@ class Watched:
             "Writes of what became of entries.",
             sum(writer.writes for writer in self.statuses),
         )
+        yield "reserver_quota_status_writes", "Writes of what is used.", self.quotas[1].writes
         yield "reserver_placements", "Reservations placed, or placed anew.", self.placer.placed
         yield "reserver_woken_pods", "Waiting pods sent back to be tried.", self.waker.woken
         yield (

@@ -8,6 +8,7 @@ from operator import eq
 
 from reserver.kube.client import ApiClient
 from reserver.kube.objects import ObjectStore
+from reserver.kube.quotas import QuotaStore
 from reserver.kube.reflector import Reflector
 from reserver.kube.store import LABEL, NO_COMPANION, Name, Store
 from reserver.kube.views import (
@@ -17,10 +18,12 @@ from reserver.kube.views import (
     node_view,
     object_view,
     pod_view,
+    quota_view,
     store_view,
     volume_view,
 )
 from reserver.scheduling.state import State
+from reserver.wire import quotaform
 from reserver.wire.reservation import COLLECTION
 
 PODS = "/api/v1/pods"
@@ -57,3 +60,8 @@ def store_reflectors(
 def object_reflector(client: ApiClient, store: ObjectStore, *, is_optional: bool) -> Reflector:
     """Return the watch for all Reservation objects; `is_optional`: their CRD may be missing."""
     return Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
+
+
+def quota_reflector(client: ApiClient, store: QuotaStore) -> Reflector:
+    """Return the watch for all ReservationQuotas; without their CRD there are none."""
+    return Reflector(client, quotaform.COLLECTION, quota_view(store), is_optional=True)

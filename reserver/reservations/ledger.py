@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -270,7 +270,13 @@ class Ledger(LedgerView):
                     self._stand_last(entry_due)
                 self._settle(entry_due)
 
-    def admit(self, namespace: str) -> Iterator[None]:
+    def was_admitted(self, ref: Ref, digest: str) -> None:
+        """Take note that it is written of a reservation that its quotas let it hold, before."""
+        entry = self._register.get(ref)
+        if entry is not None and entry.reservation.digest == digest:
+            self.quotas.recall(entry.reservation)
+
+    def admit(self, namespace: str) -> Generator[None]:
         """Do all that is left to do about the quotas of a namespace, step by step.
 
         Between the steps all is consistent, and other work may have its turn.
@@ -279,7 +285,7 @@ class Ledger(LedgerView):
             self._let_in(identity)
             yield
 
-    def open(self) -> Iterator[None]:
+    def open(self) -> Generator[None]:
         """Let reservations hold: all of them are known, and who was there before; step by step."""
         for namespace in self.quotas.open():
             for identity in self.quotas.steps(namespace, None):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count, islice
 
 from reserver.reservations.quota import Quota, exceeded, forbidden, usage
@@ -23,7 +23,7 @@ class Quotas:
     def __init__(
         self,
         default: Quota | None = None,
-        home: str = "",
+        trusted: Collection[str] = (),
         changed: Callable[[str], None] = lambda _: None,
         *,
         is_open: bool = True,
@@ -32,13 +32,13 @@ class Quotas:
 
         Args:
             default: of namespaces that have no quota; None for none.
-            home: the namespace to which the default does not apply.
+            trusted: the namespaces to which the default does not apply.
             changed: is told of each namespace whose quotas may be used otherwise than before, or in
                 which there is more to do.
             is_open: reservations are admitted; else from `open` on.
         """
         self._default = default
-        self._home = home
+        self._trusted = frozenset(trusted)
         self._is_open = is_open
         self.changed = changed
         self._accounts: dict[str, Account] = {}
@@ -49,7 +49,7 @@ class Quotas:
     def of(self, namespace: str) -> Sequence[Quota]:
         """Return the quotas of a namespace: its own, or else the default."""
         own = self._limits.get(namespace)
-        if own or self._default is None or namespace == self._home:
+        if own or self._default is None or namespace in self._trusted:
             return own or ()
         return (self._default,)
 
@@ -69,12 +69,15 @@ class Quotas:
             account.limit(self.of(namespace))
         self.changed(namespace)
 
-    def open(self) -> tuple[str, ...]:
-        """Admit reservations from now on; return the namespaces in which there are some."""
+    def open(self) -> Iterator[str]:
+        """Admit reservations from now on: yield each namespace where there is something to do."""
+        while closed := [name for name, each in self._accounts.items() if not each.is_open]:
+            for namespace in closed:
+                account = self._accounts.get(namespace)
+                if account is not None:
+                    account.is_open = True
+                    yield namespace
         self._is_open = True
-        for account in self._accounts.values():
-            account.is_open = True
-        return tuple(self._accounts)
 
     def admits(self, identity: str) -> bool:
         """Return whether a reservation may hold."""
@@ -125,6 +128,11 @@ class Quotas:
         if account is not None and not account.is_open and reservation.identity in account.shares:
             account.put_first(reservation.identity)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether reservations are admitted."""
+        return self._is_open
+
     def steps(self, namespace: str, most: int | None = AT_ONCE) -> Iterator[str]:
         """Do what is left to do in a namespace.
 
@@ -143,8 +151,8 @@ class Quotas:
         for identity in islice(account.steps(), most):
             taken += 1
             yield identity
-        if not account.shares:
-            self._accounts.pop(namespace, None)
+        if not account.shares and self._accounts.get(namespace) is account:
+            del self._accounts[namespace]
         elif taken == most:
             self.changed(namespace)
 

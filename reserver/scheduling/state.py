@@ -16,6 +16,7 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.doubts import Doubts
 from reserver.scheduling.nominations import Nominations
@@ -56,6 +57,7 @@ class State:
         freed: Callable[[str], None] = lambda _: None,
         settled: Callable[[Ref], None] = lambda _: None,
         eased: Callable[[str], None] = lambda _: None,
+        quotas: Quotas | None = None,
     ) -> None:
         """Begin with nothing known.
 
@@ -64,13 +66,14 @@ class State:
             settled: is told of each reservation whose phase may have changed.
             eased: is told of each node that has changed otherwise than that something was held
                 there: what did not fit may fit now.
+            quotas: what reservations of a namespace may hold together; None for anything.
         """
         self._freed = freed
         self._settled = settled
         self._eased = eased
         self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
-        self.ledger = Ledger(self.snapshot, freed, settled)
+        self.ledger = Ledger(self.snapshot, freed, settled, quotas)
         self.doubts = Doubts(self.snapshot, freed)
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}

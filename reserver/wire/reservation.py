@@ -183,6 +183,7 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         return Entries(problems=(Problem(ref, exc.under("spec")),))
     if not reservation.origin:  # Another one of that name, later, is another reservation.
         reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
+    reservation = replace(reservation, created_at=_created(item, 0.0))
     return Entries((with_placements(reservation, item.said()),))
 
 

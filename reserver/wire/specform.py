@@ -215,7 +215,7 @@ def _resources(spec: Spec, limits: Limits) -> dict[str, int]:
     resources = {"pods": 1}  # Each owner takes one of the node's pods, whether or not it is said.
     for name, text in written.items():
         path = f"resources.{quantity.shorten(name)}"
-        if not (_NATIVE.fullmatch(name) or names.is_extended_resource(name)):
+        if not is_resource(name):
             remedy = "write cpu, memory, pods, ephemeral-storage, hugepages-SIZE or DOMAIN/NAME"
             raise InvalidInput(path, "is not a resource that a node can offer", remedy)
         try:
@@ -226,6 +226,11 @@ def _resources(spec: Spec, limits: Limits) -> dict[str, int]:
     if not any(amount for name, amount in resources.items() if name in written):
         raise InvalidInput("resources", "holds nothing", "write what one slot holds, e.g. cpu: 2")
     return {name: amount for name, amount in resources.items() if amount}
+
+
+def is_resource(name: str) -> bool:
+    """Return whether a name is that of something that a node can offer."""
+    return bool(_NATIVE.fullmatch(name)) or names.is_extended_resource(name)
 
 
 def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:

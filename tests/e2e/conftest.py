@@ -29,7 +29,10 @@ HERE = Path(__file__).parent
 JUDGES = frozenset(
     {"test_reserver_asks_for_what_the_manifests_grant", "test_what_the_manifests_grant_is_used"}
 )
-CRD = ROOT / "scheduler-config/core/crd.yaml"
+CRDS = {
+    "reservations.reserver.io": ROOT / "scheduler-config/core/crd.yaml",
+    "reservationquotas.reserver.io": ROOT / "scheduler-config/core/crd-quota.yaml",
+}
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 SCHEDULER = "reserver-scheduler"  # as in the file that we ship
@@ -69,7 +72,8 @@ def configmap_form(request: pytest.FixtureRequest) -> Form:
 def api(kubeconfig: Path) -> Any:
     """The API server, as its administrator."""
     core: Any = client.CoreV1Api(config.new_client_from_config(str(kubeconfig)))
-    _install_crd(core.api_client)
+    for crd, file in CRDS.items():
+        _install_crd(core.api_client, crd, file)
     for store in (STORE, NAMED_STORE):
         labels = {"reserver.io/store": "true"} if store == STORE else {}
         metadata = {"name": store[1], "labels": labels}
@@ -80,14 +84,14 @@ def api(kubeconfig: Path) -> Any:
     return core
 
 
-def _install_crd(api_client: Any) -> None:
-    """Have the API server know Reservations."""
+def _install_crd(api_client: Any, name: str, file: Path) -> None:
+    """Have the API server know Reservations, or their quotas."""
     with suppress(FailToCreateError):  # Somebody's cluster has it already.
-        create_from_dict(api_client, yaml.safe_load(CRD.read_text()))
+        create_from_dict(api_client, yaml.safe_load(file.read_text()))
     crds: Any = client.ApiextensionsV1Api(api_client)
 
     def is_established() -> bool:
-        found = crds.read_custom_resource_definition_status("reservations.reserver.io")
+        found = crds.read_custom_resource_definition_status(name)
         conditions = found.status.conditions or ()
         return any(c.type == "Established" and c.status == "True" for c in conditions)
 

@@ -79,6 +79,8 @@ USERS_RIGHTS = {
     "reserver-view": {
         "reservations": READ,
         "reservations/status": READ,
+        "reservationquotas": READ,
+        "reservationquotas/status": READ,
         "reservations/capacity": {"get", "list"},
     },
     "reserver-scheduler-plugin": {"reservations/scheduler": {"get", "create", "delete"}},

@@ -1,4 +1,4 @@
-"""How Reservations are written: apiextensions-apiserver/pkg/registry/customresource.
+"""How objects of CRDs are written: apiextensions-apiserver/pkg/registry/customresource.
 
 The schema and the rules of the CRD are the real API server's business; only its defaults are here.
 """
@@ -14,17 +14,25 @@ def _fill_in(spec: Json) -> None:
     spec.setdefault("policy", "Prefer")
 
 
-def _prepare(reservation: Json) -> None:
-    reservation.pop("status", None)
-    reservation["metadata"]["generation"] = 1
+def _prepare(custom: Json) -> None:
+    custom.pop("status", None)
+    custom["metadata"]["generation"] = 1
+
+
+def _prepare_reservation(reservation: Json) -> None:
+    _prepare(reservation)
     _fill_in(reservation.setdefault("spec", {}))
 
 
 def _prepare_update(new: Json, old: Json) -> None:
     keep("status", new, old)
-    _fill_in(new.setdefault("spec", {}))
     if new["spec"] != old["spec"]:
         new["metadata"]["generation"] = old["metadata"]["generation"] + 1
+
+
+def _prepare_reservation_update(new: Json, old: Json) -> None:
+    _fill_in(new.setdefault("spec", {}))
+    _prepare_update(new, old)
 
 
 def _prepare_status(new: Json, old: Json) -> None:
@@ -32,8 +40,15 @@ def _prepare_status(new: Json, old: Json) -> None:
     new["metadata"] = dict(old["metadata"])
 
 
-RESERVATION = Strategy(
+CUSTOM = Strategy(
     prepare_create=_prepare,
     prepare_update=_prepare_update,
+    prepare_status=_prepare_status,
+)
+"""How objects of a CRD without defaults are written."""
+
+RESERVATION = Strategy(
+    prepare_create=_prepare_reservation,
+    prepare_update=_prepare_reservation_update,
     prepare_status=_prepare_status,
 )

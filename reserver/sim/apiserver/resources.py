@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from reserver.sim.apiserver.pod_strategy import POD
-from reserver.sim.apiserver.reservation_strategy import RESERVATION
+from reserver.sim.apiserver.reservation_strategy import CUSTOM, RESERVATION
 from reserver.sim.apiserver.selectors import Fields
 from reserver.sim.apiserver.status import Json
 from reserver.sim.apiserver.storage_strategies import CLAIM, STORAGE_CLASS, VOLUME
@@ -207,6 +207,14 @@ RESERVATION_RESOURCE = Resource(
     short_names=("rsv",),
     strategy=RESERVATION,
 )
+QUOTA_RESOURCE = Resource(
+    kind="ReservationQuota",
+    plural="reservationquotas",
+    group="reserver.io",
+    version="v1alpha1",
+    short_names=("rsvquota",),
+    strategy=CUSTOM,
+)
 
 RESOURCES = (
     CLAIM_RESOURCE,
@@ -216,6 +224,7 @@ RESOURCES = (
     NODE_RESOURCE,
     POD_RESOURCE,
     PRIORITY_CLASS_RESOURCE,
+    QUOTA_RESOURCE,
     RESERVATION_RESOURCE,
     STORAGE_CLASS_RESOURCE,
     VOLUME_RESOURCE,

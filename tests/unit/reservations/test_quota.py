@@ -32,7 +32,7 @@ def ledger_of(*quotas: Quota, default: Quota | None = None, is_open: bool = True
     snapshot = Snapshot()
     for worker in ("worker-1", "worker-2"):
         snapshot.set_node(node(worker, cpu="1k", memory="1Ti"))
-    ledger = Ledger(snapshot, quotas=Quotas(default, "reserver-system", is_open=is_open))
+    ledger = Ledger(snapshot, quotas=Quotas(default, ("reserver-system",), is_open=is_open))
     ledger.quotas.limit(NAMESPACE, quotas)
     return ledger
 

@@ -1,0 +1,252 @@
+"""Quotas on a whole Reserver: objects, gRPC calls, ConfigMaps, starts, and namespaces that go."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reserver import app
+from reserver.config import ReservationStore, Settings
+from reserver.kube.watched import Watched
+from tests.integration.world import SYSTEM, World, serving
+
+GROUP = "/apis/reserver.io/v1alpha1"
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with serving(tmp_path, "worker-1", "worker-2", store=ReservationStore.OBJECT) as world:
+        yield world
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0)
+
+
+async def write(world: World, name: str, namespace: str = "shop", **spec: Any) -> None:
+    said = {"owners": [{"pod": {"name": name}}], "node": "worker-1", "ttl": "1h", **spec}
+    said = {field: value for field, value in said.items() if value is not None}
+    body = {
+        "apiVersion": "reserver.io/v1alpha1",
+        "kind": "Reservation",
+        "metadata": {"name": name},
+        "spec": said,
+    }
+    await world.cluster.client.send("POST", f"{GROUP}/namespaces/{namespace}/reservations", body)
+
+
+async def limit(
+    world: World, name: str = "team-quota", namespace: str = "shop", **spec: Any
+) -> None:
+    body = {
+        "apiVersion": "reserver.io/v1alpha1",
+        "kind": "ReservationQuota",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    path = f"{GROUP}/namespaces/{namespace}/reservationquotas"
+    await world.cluster.client.send("POST", path, body)
+
+
+async def change(world: World, path: str, spec: Any) -> None:
+    await world.cluster.client.send("PATCH", f"{GROUP}/{path}", {"spec": spec}, media=MERGE)
+
+
+async def get(world: World, path: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(await world.cluster.client.send("GET", f"{GROUP}/{path}"))
+    return found
+
+
+async def backed(world: World, name: str, namespace: str = "shop") -> dict[str, Any]:
+    """Return phase and condition Backed of a Reservation, once it has them."""
+    async with asyncio.timeout(20):
+        while True:
+            found = await get(world, f"namespaces/{namespace}/reservations/{name}")
+            said = found.get("status", {})
+            for each in said.get("conditions", ()):
+                if each["type"] == "Backed":
+                    return {"phase": said["phase"], **each}
+            await asyncio.sleep(0.05)
+
+
+async def told(world: World, name: str, reason: str) -> dict[str, Any]:
+    async with asyncio.timeout(20):
+        while (said := await backed(world, name))["reason"] != reason:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.05)
+        return said
+
+
+async def used(world: World, wanted: dict[str, str], name: str = "team-quota") -> None:
+    async with asyncio.timeout(20):
+        while True:
+            found = await get(world, f"namespaces/shop/reservationquotas/{name}")
+            if found.get("status", {}).get("used") == wanted:
+                return
+            await asyncio.sleep(0.05)
+
+
+def held(watched: Watched, node: str = "worker-1") -> int:
+    return watched.ledger.held_on(node).get("cpu", 0)
+
+
+ATTACKS: dict[str, list[dict[str, Any]]] = {
+    "the finding": [
+        {"node": f"worker-{number}", "resources": {"cpu": 1000}, "slots": 1000, "ttl": "0"}
+        for number in (1, 2)
+    ],
+    "for ever": [{"resources": {"cpu": 4}, "ttl": "0"}],
+    "many small ones": [{"resources": {"cpu": "100m"}, "slots": 1} for _ in range(110)],
+    "placed by Reserver": [{"node": None, "resources": {"cpu": 4}, "slots": 3}],
+    "a resource that is not named": [{"resources": {"nvidia.com/gpu": 1}}],
+    "all the node's pods": [{"resources": {"pods": 110}}],
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_out_of_the_box_a_team_cannot_hold_the_cluster(world: World, attack: str) -> None:
+    for number, spec in enumerate(ATTACKS[attack]):
+        await write(world, f"greedy-{number}", **spec)
+    last = len(ATTACKS[attack]) - 1
+    said = await backed(world, f"greedy-{last}")
+    assert (said["phase"], said["status"], said["reason"]) == ("Pending", "False", "QuotaExceeded")
+    assert "exceeded quota: default, requested: " in said["message"]
+    for node in ("worker-1", "worker-2"):
+        assert world.running.watched.ledger.held_on(node).get("nvidia.com/gpu", 0) == 0
+        assert held(world.running.watched, node) <= 8000
+        assert world.running.watched.ledger.held_on(node).get("pods", 0) <= 100
+
+
+async def test_who_waits_comes_in_when_the_quota_is_raised_and_the_quota_says_what_is_used(
+    world: World,
+) -> None:
+    await limit(world, hard={"held.cpu": "3", "reservations": 5})
+    await until(
+        lambda: bool(world.running.watched.ledger.quotas.of("shop")[0].name == "team-quota")
+    )
+    await write(world, "a", resources={"cpu": 2})
+    await told(world, "a", "RoomHeld")
+    await write(world, "b", resources={"cpu": "1500m"})
+    said = await told(world, "b", "QuotaExceeded")
+    assert said["message"] == (
+        "exceeded quota: team-quota, requested: held.cpu=1500m, used: held.cpu=2, limited: "
+        "held.cpu=3"
+    )
+    await used(world, {"held.cpu": "2", "reservations": "1"})
+    await change(world, "namespaces/shop/reservationquotas/team-quota", {"hard": {"held.cpu": "4"}})
+    await told(world, "b", "RoomHeld")
+    await used(world, {"held.cpu": "3500m", "reservations": "2"})
+    quota = await get(world, "namespaces/shop/reservationquotas/team-quota")
+    assert quota["status"]["hard"] == {"held.cpu": "4", "reservations": "5"}
+    assert quota["metadata"]["generation"] == 2
+    hard = {"held.cpu": "3", "reservations": None, "held.pods": 7}
+    await change(world, "namespaces/shop/reservationquotas/team-quota", {"hard": hard})
+    await told(world, "b", "QuotaExceeded")
+    await used(world, {"held.cpu": "2", "held.pods": "1"})
+    path = f"{GROUP}/namespaces/shop/reservationquotas/team-quota"
+    await world.cluster.client.send("DELETE", path)
+    await told(world, "b", "RoomHeld")
+
+
+async def test_a_start_lets_the_same_hold_whatever_they_are_called(
+    world: World, tmp_path: Path
+) -> None:
+    await limit(world, hard={"held.cpu": "2"})
+    await until(lambda: world.running.watched.ledger.quotas.of("shop")[0].name == "team-quota")
+    for name in ("z", "y", "a"):
+        await write(world, name, resources={"cpu": 1})
+        await backed(world, name)
+    await told(world, "a", "QuotaExceeded")
+    settings = Settings(kubeconfig=tmp_path / "kubeconfig", http_port=0)
+    async with app.running(settings) as again:
+        await until(lambda: again.watched.is_ready)
+        holding = {r.ref.key for r in again.watched.ledger.holding_on("worker-1")}
+        assert holding == {"z", "y"}
+        path = f"{GROUP}/namespaces/shop/reservations/z"
+        await world.cluster.client.send("DELETE", path)
+        await until(
+            lambda: {r.ref.key for r in again.watched.ledger.holding_on("worker-1")} == {"y", "a"}
+        )
+
+
+async def test_a_namespace_that_is_written_anew_begins_with_nothing_used(world: World) -> None:
+    await write(world, "a", resources={"cpu": 4}, node="worker-1")
+    await write(world, "b", resources={"cpu": 4}, node="worker-2")
+    await told(world, "b", "RoomHeld")
+    await write(world, "c", resources={"cpu": 1})
+    await told(world, "c", "QuotaExceeded")
+    await world.cluster.client.send("DELETE", "/api/v1/namespaces/shop")
+    await until(lambda: len(world.running.watched.ledger) == 0)
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await world.cluster.client.send(
+                    "POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}}
+                )
+                break
+            except Exception:  # noqa: BLE001 - it is still going
+                await asyncio.sleep(0.05)
+    await write(world, "c", resources={"cpu": 8})
+    assert (await backed(world, "c"))["reason"] != "QuotaExceeded"
+
+
+async def test_a_quota_that_cannot_be_read_limits_nothing_and_says_so(world: World) -> None:
+    await limit(world, hard={"cpu": "3"})
+
+    async def events() -> list[str]:
+        raw = await world.cluster.client.send("GET", "/api/v1/namespaces/shop/events")
+        return [each["message"] for each in json.loads(raw)["items"]]
+
+    async with asyncio.timeout(20):
+        while not any("spec.hard.cpu" in message for message in await events()):  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.05)
+    assert world.running.watched.ledger.quotas.of("shop")[0].name == "default"
+
+
+async def test_a_configmap_elsewhere_is_limited_by_a_quota_there_and_by_no_default(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as world:
+        spec = "owners: [{pod: {name: a}}]\nnode: worker-1\nresources: {cpu: 9}\nttl: 1h\n"
+        for configmap in ("first", "second"):
+            body = {"metadata": {"name": configmap}, "data": {f"{configmap}.r": spec}}
+            await world.cluster.client.send("POST", "/api/v1/namespaces/shop/configmaps", body)
+        settings = Settings(
+            kubeconfig=tmp_path / "kubeconfig",
+            http_port=0,
+            configmaps=(("shop", "first"), ("shop", "second")),
+        )
+        async with app.running(settings) as reserver:
+            await until(lambda: reserver.watched.is_ready)
+            assert held(reserver.watched) == 18_000
+            await limit(world, hard={"held.cpu": "10"})
+            await until(lambda: held(reserver.watched) == 9000)
+            path = "/api/v1/namespaces/shop/configmaps/second-status"
+            async with asyncio.timeout(20):
+                while True:
+                    found = json.loads(await world.cluster.client.send("GET", path))
+                    said = json.loads(found["data"]["second.r"])
+                    if said.get("reason") == "QuotaExceeded":
+                        break
+                    await asyncio.sleep(0.05)
+            assert (said["phase"], said["backed"]) == ("Pending", False)
+            assert "exceeded quota: team-quota, requested: held.cpu=9" in said["message"]
+        async with app.running(settings) as reserver:
+            await until(lambda: reserver.watched.is_ready)
+            assert {r.ref.key for r in reserver.watched.ledger.holding_on("worker-1")} == {
+                "first.r"
+            }
+
+
+async def test_home_has_no_quota_unless_one_is_given(world: World) -> None:
+    await write(world, "big", SYSTEM, resources={"cpu": 100}, ttl="0")
+    assert (await backed(world, "big", SYSTEM))["phase"] == "Active"
+    await limit(world, namespace=SYSTEM, hard={"held.cpu": 99})
+    await until(lambda: held(world.running.watched) == 0)
