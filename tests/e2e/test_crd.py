@@ -204,12 +204,13 @@ def _kubectl(corner: Corner, *arguments: str) -> str:
 @pytest.mark.controlplane
 def test_kubectl_shows_what_people_ask_for(corner: Corner) -> None:
     (node,) = corner.add_nodes(1, cpu="4")
-    spec = GOOD | {"node": node, "slots": 2, "expiresAt": "2040-01-01T00:00:00Z"}
+    expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
+    spec = GOOD | {"node": node, "slots": 2, "expiresAt": expires}
     corner.write_object("web", spec)
     _kubectl(corner, "wait", "rsv/web", "--for=condition=Backed", "--timeout=20s")
     header, row = (line.split() for line in _kubectl(corner, "get", "rsv").splitlines())
     assert header == ["NAME", "PHASE", "NODE", "SLOTS", "CLAIMED", "EXPIRES", "AGE"]
-    assert row[:-1] == ["web", "Active", node, "2", "0", "2040-01-01T00:00:00Z"]
+    assert row[:-1] == ["web", "Active", node, "2", "0", expires]
 
 
 @pytest.mark.controlplane
