@@ -128,13 +128,17 @@ class QuotaWriter:
         while True:
             await self._something.wait()
             self._something.clear()
-            pacer = Pacer()
-            while self._unsettled:
-                namespace = next(iter(self._unsettled))
-                del self._unsettled[namespace]
-                ledger.advance(self._clock())
-                await pacer.run(ledger.admit(namespace))
-                await pacer.give_way()
+            await self.settle(ledger)
+
+    async def settle(self, ledger: Ledger) -> None:
+        """Do what quotas leave to do now."""
+        pacer = Pacer()
+        while self._unsettled:
+            namespace = next(iter(self._unsettled))
+            del self._unsettled[namespace]
+            ledger.advance(self._clock())
+            await pacer.run(ledger.admit(namespace))
+            await pacer.give_way()
 
     async def run(self, store: QuotaStore) -> None:
         """Write what is used until cancelled."""

@@ -17,6 +17,9 @@ from typing import NamedTuple
 from reserver.reservations.quota import Quota, exceeded, forbidden, usage
 from reserver.reservations.reservation import Ref, Reservation
 
+_SPARE_ROW = 64
+"""So many that do not wait any more may stand in a row, beside as many as there are shares."""
+
 
 class Turn(NamedTuple):
     """A place in the order of writing.
@@ -288,7 +291,7 @@ class Account:
                 self.used.pop(counted, None)
 
     def _wait(self, share: Share) -> None:
-        if len(self._row) > 2 * len(self.shares) + 64:
+        if len(self._row) > _SPARE_ROW + 2 * len(self.shares):
             self._row = [each for each in self._row if self._is_in_row(*each)]
             heapq.heapify(self._row)
         heapq.heappush(self._row, (share.turn, share.reservation.identity))

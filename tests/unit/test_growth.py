@@ -14,7 +14,7 @@ from reserver.config import Settings
 from reserver.errors import ApiError
 from reserver.kube.client import ApiClient
 from reserver.pacer import outcome
-from reserver.reservations import ledger
+from reserver.reservations import ledger, quota_account
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
 from reserver.wire.extender import ExtenderBindingArgs
@@ -28,9 +28,11 @@ NODES = [f"worker-{number}" for number in range(4)]
 PODS, NODE_PATH = "/api/v1/pods", "/api/v1/nodes"
 STORES = "/api/v1/namespaces/reserver-system/configmaps"
 OBJECTS = "/apis/reserver.io/v1alpha1/reservations"
+QUOTAS = "/apis/reserver.io/v1alpha1/reservationquotas"
 
 SPARE_TURNS = 10
-BOUNDED = {"_turns": SPARE_TURNS + 4 * 10}
+SPARE_ROW = 10
+BOUNDED = {"_turns": SPARE_TURNS + 4 * 10, "_row": SPARE_ROW + 2 * 10 + 1}
 """What is bounded by number, and does not shrink at once: how many there may be, by its name."""
 
 
@@ -103,7 +105,9 @@ class Whole:
         self.now = NOW
         self.client = Willing()
         clock = SteadyClock(lambda: self.now, lambda: self.now)
-        self.watched, self.apply, _ = wire(Settings(crd=True), self.client, clock, None, [])
+        self.watched, self.apply, _ = wire(
+            Settings(crd=True, default_quota="none"), self.client, clock, None, []
+        )
         self.state: State = self.watched.state
         self.extender = Extender(
             self.state,
@@ -115,6 +119,7 @@ class Whole:
             told=self.watched.recorder.tell,
         )
         self.views = {reflector.path: reflector.view for reflector in self.watched.reflectors}
+        outcome(self.state.ledger.open())
         self.state.is_complete = True
         for name in NODES:
             allocatable = {"cpu": "8", "memory": "32Gi", "pods": "110"}
@@ -140,6 +145,9 @@ class Whole:
     async def work(self) -> None:
         """Let all writers do what there is to do."""
         watched = self.watched
+        quotas, quota_writer = watched.quotas
+        await quota_writer.settle(self.state.ledger)
+        await quota_writer.write(quotas)
         await watched.placer.look(self.state)
         await watched.cleaner.tidy(watched.store)
         statuses, object_statuses = watched.statuses
@@ -261,6 +269,19 @@ async def nodes_come_and_go(whole: Whole, number: int) -> None:
     await whole.work()
 
 
+async def quotas_come_and_go(whole: Whole, number: int) -> None:
+    namespace = f"team-{number}"
+    quota = {"hard": {"reservations": 1}}
+    limit = whole.show(QUOTAS, "quota", namespace, spec=quota, metadata={"generation": 1})
+    held = [whole.show(OBJECTS, f"r{n}", namespace, spec=spec(n)) for n in range(3)]
+    await whole.work()
+    assert whole.state.ledger.quotas.used(namespace)["reservations"] == 1
+    for raw in held:
+        whole.end(OBJECTS, raw)
+    whole.end(QUOTAS, limit)
+    await whole.work()
+
+
 @pytest.mark.parametrize(
     "churn",
     [
@@ -271,12 +292,14 @@ async def nodes_come_and_go(whole: Whole, number: int) -> None:
         bindings_fail,
         writes_are_refused,
         nodes_come_and_go,
+        quotas_come_and_go,
     ],
 )
 async def test_every_container_is_back_at_its_size(
     churn: Callable[[Whole, int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger, "_SPARE_TURNS", SPARE_TURNS)
+    monkeypatch.setattr(quota_account, "_SPARE_ROW", SPARE_ROW)
     async with asyncio.TaskGroup() as tasks:
         whole = Whole(tasks)
         sending = tasks.create_task(whole.watched.requeue.run())
