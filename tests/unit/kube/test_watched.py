@@ -44,7 +44,7 @@ def looking(now: Callable[[], float]) -> tuple[Watched, tuple[Reflector, ...]]:
     """What watches two collections, on a clock."""
     reflectors = (Reflector(), Reflector())
     parts: dict[str, Any] = {"reflectors": reflectors, "clock": None, "pulse": Pulse(now)}
-    return Watched(*[cast("Any", None)] * 8, **parts), reflectors
+    return Watched(*[cast("Any", None)] * 9, **parts), reflectors
 
 
 def test_what_decides_first_after_a_standstill_finds_all_in_doubt() -> None:
