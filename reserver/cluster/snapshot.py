@@ -10,6 +10,7 @@ docs/adr/0015).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import NamedTuple
@@ -32,6 +33,7 @@ CELL_MAX = 2**60
 """Clamp for one cell; allocatable − requested − held then stays within int64."""
 
 _NO_ROW = -1
+_LEAST_WIDTH = 8
 _ALLOCATABLE, _REQUESTED, _HELD = range(3)
 
 Totals = Mapping[str, int]
@@ -90,7 +92,8 @@ class Snapshot:
         exists: bool array, rows: the Node object is known.
         in_doubt: bool array, rows: something there cannot be read, so that more may be taken, or
             less offered, than is known.
-        columns: resource name to column.
+        columns: resource name to column, of the resources that some node offers, or did lately.
+        layout: is another number once a resource has another column.
         topology: labels, taints and cordons of nodes, by row.
         residents: the pods on the nodes.
         namespaces: labels of the namespaces.
@@ -101,6 +104,8 @@ class Snapshot:
     def __init__(self) -> None:
         """Begin with nothing known."""
         self.columns: dict[str, int] = {}
+        self.layout = 0
+        self._offers: Counter[str] = Counter()
         self._row_of: dict[str, int] = {}
         self._names: list[str] = []
         self._free_rows: list[int] = []
@@ -170,8 +175,7 @@ class Snapshot:
 
     def set_node(self, node: Node) -> None:
         """Take a node as its Node object describes it."""
-        for resource in node.allocatable:
-            self._ensure_column(resource)
+        self._offer(self._totals[_ALLOCATABLE].get(node.name, {}), node.allocatable)
         row = self._ensure_row(node.name)  # May replace the arrays.
         self.exists[row] = True
         self.topology.put(row, node)
@@ -183,6 +187,7 @@ class Snapshot:
         if row is not None:
             self.exists[row] = False
             self.topology.put(row, None)
+            self._offer(self._totals[_ALLOCATABLE].get(name, {}), {})
             self._write(_ALLOCATABLE, name, {})
 
     def place(self, pod: Pod, node: str) -> None:
@@ -256,17 +261,38 @@ class Snapshot:
                 row[column] = clamped(total)
         return row
 
-    def _ensure_column(self, resource: str) -> None:
-        if resource in self.columns:
-            return
-        column = self.columns[resource] = len(self.columns)
+    def _offer(self, before: Totals, after: Totals) -> None:
+        """Take what a node offers now instead of what it did: each resource has a column."""
+        self._offers.update(after.keys() - before.keys())
+        self._add_columns([name for name in after if name not in self.columns])
+        for name in before.keys() - after.keys():
+            self._offers[name] -= 1
+            if not self._offers[name]:
+                del self._offers[name]
+        if len(self.columns) > _LEAST_WIDTH + 2 * len(self._offers):
+            self._pack_columns()
+
+    def _add_columns(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.columns[name] = len(self.columns)
         width = self._cells.shape[2]
-        if column >= width:
-            self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, width)))
-        for layer, totals_by_node in enumerate(self._totals):
+        if len(self.columns) > width:
+            more = max(len(self.columns), 2 * width) - width
+            self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, more)))
+        for layer, totals_by_node in enumerate(self._totals if names else ()):
             for node, totals in totals_by_node.items():
-                if resource in totals:
-                    self._cells[layer, self._row_of[node], column] = clamped(totals[resource])
+                for name in totals.keys() & names:
+                    cell = clamped(totals[name])
+                    self._cells[layer, self._row_of[node], self.columns[name]] = cell
+
+    def _pack_columns(self) -> None:
+        """Let go of the columns of what no node offers any more."""
+        kept = [name for name in self.columns if name in self._offers]
+        cells = self._cells[:, :, [self.columns[name] for name in kept]]
+        spare = max(_LEAST_WIDTH, 2 * len(kept)) - len(kept)
+        self._cells = np.pad(cells, ((0, 0), (0, 0), (0, spare)))
+        self.columns = {name: column for column, name in enumerate(kept)}
+        self.layout += 1
 
     def _ensure_row(self, name: str) -> int:
         row = self._row_of.get(name)

@@ -39,11 +39,17 @@ class Wake:
         self._state = state
         self._nodes = [name for name in freed if snapshot.has_node(name)]
         self._freed = dict.fromkeys(self._nodes)
+        self._roused = False
+        self._look()
+
+    def _look(self) -> None:
+        """Begin with what is free now."""
+        snapshot = self._state.snapshot
         rows = snapshot.rows(self._nodes)
+        self._layout = snapshot.layout
         self._may_go = _Allowed(snapshot, rows)
         self._free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
         self._too_large: set[object] = set()
-        self._roused = False
 
     def order(self) -> Generator[None, None, list[str]]:
         """Return the UIDs of those who wait: the most important first, then who came first."""
@@ -60,6 +66,8 @@ class Wake:
         waiting = self._state.waiting.get(uid)
         if waiting is None:
             return None
+        if self._layout != self._state.snapshot.layout:
+            self._look()  # A column may be another resource's by now.
         if seat := _seat_among(waiting.pod, self._freed, self._state):
             return _send_back(waiting.pod, seat)
         index = self._take(waiting)

@@ -96,6 +96,9 @@ class PodLimits(NamedTuple):
 
 POD = PodLimits()
 
+MOST_OFFERED = 256
+"""Resources that a node may offer: each costs memory in the row of every node."""
+
 MOST_KEYS = 16_384
 """Data keys of one ConfigMap: no more reservations fit into its 1 MiB."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Taint
 from reserver.cluster.node import Node
+from reserver.wire.limits import MOST_OFFERED
 from reserver.wire.objects import Metadata, WireStruct
 from reserver.wire.requests import Amounts, nano
 
@@ -45,7 +46,7 @@ class NodeObject(WireStruct, frozen=True):
         Raises:
             InvalidInput: a quantity is malformed; the error carries its path.
         """
-        offered = nano(self.status.allocatable, "status.allocatable")
+        offered = nano(_native_first(self.status.allocatable or {}), "status.allocatable")
         return Node(
             name=self.metadata.name,
             allocatable={name: quantity.to_unit(name, value) for name, value in offered.items()},
@@ -57,6 +58,14 @@ class NodeObject(WireStruct, frozen=True):
             ),
             unschedulable=self.spec.unschedulable,
         )
+
+
+def _native_first(amounts: Amounts) -> Amounts:
+    """Return as many amounts as a node may have, first those of Kubernetes' own resources."""
+    if len(amounts) <= MOST_OFFERED:
+        return amounts
+    names = sorted(amounts, key=lambda name: ("/" in name, name))
+    return {name: amounts[name] for name in names[:MOST_OFFERED]}
 
 
 class NamespaceObject(WireStruct, frozen=True):

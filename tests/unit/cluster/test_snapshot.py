@@ -1,9 +1,17 @@
+import json
+
 import numpy as np
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from tests.builders import node
+from reserver.reservations.status import Shortages
+from reserver.scheduling.fit import fits
+from reserver.scheduling.wake import Wake
+from reserver.wire.limits import MOST_OFFERED
+from reserver.wire.nodes import NodeObject
+from reserver.wire.objects import decode
+from tests.builders import NOW, held, node, pod, requested, reservation, state_of
 
 
 def taking(uid: str, requests: dict[str, int]) -> Pod:
@@ -171,3 +179,84 @@ def test_holding_nothing_on_an_unknown_node_leaves_no_trace() -> None:
     snapshot.set_held("ghost", {})
     snapshot.remove_node("ghost")
     assert snapshot.row("ghost") is None
+
+
+# Columns.
+
+
+def offering(name: str, first: int, number: int) -> Node:
+    """Return a node that offers so many resources of its own, beside cpu."""
+    own = {f"example.com/r{each}": 1 for each in range(first, first + number)}
+    return Node(name=name, allocatable={"cpu": 4000, "pods": 110} | own)
+
+
+def test_columns_of_what_nobody_offers_any_more_are_given_up() -> None:
+    snapshot = Snapshot()
+    for number in range(100):
+        snapshot.set_node(offering(f"n{number}", 0, 2))
+    before = snapshot.allocatable.copy()
+    snapshot.set_node(offering("evil", 10, 2000))
+    snapshot.remove_node("evil")
+    assert snapshot.allocatable.shape[1] <= 16
+    for name in ("cpu", "pods", "example.com/r0", "example.com/r1"):
+        column = snapshot.columns[name]
+        assert snapshot.allocatable[0, column] == {"cpu": 4000, "pods": 110}.get(name, 1)
+    assert snapshot.allocatable.sum() == before.sum()
+
+
+def test_a_node_that_offers_others_all_the_time_takes_no_more_columns() -> None:
+    snapshot = Snapshot()
+    snapshot.set_node(offering("n", 0, 5))
+    widths = set()
+    for turn in range(1000):
+        snapshot.set_node(offering("evil", turn * 20, 20))
+        widths.add(snapshot.allocatable.shape[1])
+    assert max(widths) <= 128
+    assert len(snapshot.columns) <= 8 + 2 * (2 + 5 + 20)
+
+
+def test_what_is_taken_and_held_is_there_again_once_a_node_offers_it_again() -> None:
+    state = state_of(
+        node("n1", cpu="4", gpu="2"),
+        node("n2", cpu="4"),
+        pod("p", node="n1", gpu="1"),
+        reservation("r", node="n1", gpu="1"),
+    )
+    snapshot = state.snapshot
+    for _ in range(3):
+        state.node_seen(node("n1", cpu="4"))
+        assert not fits(pod("w", gpu="1"), snapshot).any()
+        state.node_seen(offering("other", 0, 90))
+        state.node_gone("other")  # The column is given up.
+        assert "nvidia.com/gpu" not in snapshot.columns
+        state.node_seen(node("n1", cpu="4", gpu="2"))
+        assert requested(state, "n1", "nvidia.com/gpu") == held(state, "n1", "nvidia.com/gpu") == 1
+
+
+def test_a_row_is_short_of_the_right_resource_whatever_came_and_went_before() -> None:
+    state = state_of(offering("gone", 0, 20), node("n1", cpu="4", memory="1Gi"))
+    state.node_gone("gone")
+    state.node_seen(node("n2", cpu="4", gpu="1"))
+    state.ledger.put(reservation("r", node="n2", gpu="3"))
+    assert Shortages.of(state.snapshot).by_node == {"n2": {"nvidia.com/gpu": 2}}
+
+
+def test_who_is_woken_step_by_step_gets_what_is_free_though_columns_change() -> None:
+    state = state_of(offering("gone", 0, 40), node("n1", cpu="4", gpu="1"))
+    for uid in ("a", "b"):
+        one = pod(uid, cpu="3", gpu="1")
+        state.pod_seen(one)
+        state.judged(one, ["n1"], waits=True)
+    waking = Wake(["n1"], state, NOW)
+    state.node_gone("gone")
+    assert waking.judge("uid-a") is not None
+    assert waking.judge("uid-b") is None
+
+
+def test_a_node_may_offer_so_many_resources_and_its_own_come_first() -> None:
+    names = {f"a.example.com/r{number:05}": "1" for number in range(5000)}
+    native = {"cpu": "4", "memory": "1Gi", "pods": "110", "hugepages-2Mi": "0"}
+    written = {"metadata": {"name": "n"}, "status": {"allocatable": names | native}}
+    offered = decode(NodeObject, json.dumps(written).encode()).value().allocatable
+    assert len(offered) == MOST_OFFERED
+    assert native.keys() <= offered.keys()
