@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -83,6 +84,11 @@ class _Event:
         }
 
 
+def _digest(*parts: str) -> bytes:
+    """Return what stands for texts in a memory: they may be long."""
+    return hashlib.blake2b("\0".join(parts).encode(errors="replace"), digest_size=16).digest()
+
+
 class Recorder:
     """Writes Warning events; of a problem with an entry, one, and of what keeps a pod, one.
 
@@ -94,9 +100,9 @@ class Recorder:
         """Write through a client; `clock` gives unix seconds."""
         self._client = client
         self._clock = clock
-        self._seen: LRUCache[tuple[str, str], bool] = LRUCache(maxsize=16_384)
+        self._seen: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
         self._counts: TTLCache[tuple[str, str], int] = TTLCache(1024, _BURST_WINDOW_S, timer=clock)
-        self._told: LRUCache[tuple[str, str, str], bool] = LRUCache(maxsize=16_384)
+        self._told: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
         self._window = 0.0
         self._told_in_window = 0
         self._queue: asyncio.Queue[_Event] = asyncio.Queue(maxsize=1000)
@@ -111,9 +117,10 @@ class Recorder:
             kind: of which kind that is.
         """
         message = str(problem)
-        if (store.uid, message) in self._seen:
+        seen = _digest(store.uid, message)
+        if seen in self._seen:
             return
-        self._seen[store.uid, message] = True
+        self._seen[seen] = True
         self.reported += 1
         name = f"{store.namespace}/{store.name}"
         log.warning(
@@ -128,8 +135,9 @@ class Recorder:
 
     def warn_once(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
         """Have an event written on a store, unless it says what one before it said."""
-        if (store.uid, message) not in self._seen:
-            self._seen[store.uid, message] = True
+        seen = _digest(store.uid, message)
+        if seen not in self._seen:
+            self._seen[seen] = True
             self.warn(store, reason, message, kind)
 
     def warn(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
@@ -163,7 +171,7 @@ class Recorder:
         While there are too many it is dropped, and told with a later attempt at the pod.
         """
         pod = telling.pod
-        key = (pod.uid, telling.reason, telling.cause)
+        key = _digest(pod.uid, telling.reason, telling.cause)
         if key in self._told or self._queue.full() or not self._has_turn():
             return
         self._told[key] = True

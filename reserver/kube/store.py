@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,6 +18,7 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
 from reserver.wire import companion, edits
 from reserver.wire.edits import Edit
+from reserver.wire.limits import MOST_KEYS
 from reserver.wire.objects import ConfigMapObject, Metadata
 from reserver.wire.store import MOST_PROBLEMS, Entries, Problem, reading_key
 
@@ -109,6 +110,7 @@ class Store:
         name = (metadata.namespace, metadata.name)
         unseen = msgspec.structs.replace(metadata, resource_version="")
         document = self._documents.setdefault(name, _Document(unseen))
+        data = self._within(metadata, document.keys, data)
         for key, text in data.items():
             known = document.keys.get(key)
             if known is None or known.text != text:
@@ -122,6 +124,21 @@ class Store:
             if (ref.namespace, ref.configmap) == name and _is_past(expected, metadata):
                 self._forget(ref)
         self._awaited.check()
+
+    def _within(
+        self, metadata: Metadata, known: Container[str], data: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return as many keys as are read of one ConfigMap, those first that were read before."""
+        if len(data) <= MOST_KEYS:
+            return data
+        kept = sorted(data, key=lambda key: key not in known)
+        remedy = "remove keys that are no reservations, or write several ConfigMaps"
+        error = InvalidInput(
+            "data", f"{len(data)} keys are too many", f"{MOST_KEYS} are read; {remedy}"
+        )
+        ref = Ref(metadata.namespace, metadata.name, kept[MOST_KEYS])
+        self._report(metadata, Problem(ref, error))
+        return {key: data[key] for key in kept[:MOST_KEYS]}
 
     def drop(self, name: Name) -> Steps:
         """Forget a ConfigMap that is gone or is no store any more."""

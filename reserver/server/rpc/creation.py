@@ -25,8 +25,10 @@ from reserver.wire.store import Entries
 
 MOST_REQUEST_ID = 64
 
-_REMEMBERED = 50_000
-"""So many reservations that were created with a request id are remembered."""
+_REMEMBERED_BYTES = 64 * 2**20
+"""What is remembered of reservations that were created with a request id takes so much."""
+
+_LEAST_BYTES = 1024
 
 _REMEMBERED_S = 600.0
 """How long a request id is known after what it created has gone, in seconds."""
@@ -101,6 +103,11 @@ class Begun:
     shown: tuple[pb.Reservation, ...]
     task: Outcome | None
 
+    @property
+    def size(self) -> int:
+        """What it takes about, in bytes."""
+        return sum(_LEAST_BYTES + 2 * one.ByteSize() for one in self.shown)
+
 
 class Creation:
     """Creates reservations."""
@@ -114,7 +121,7 @@ class Creation:
         self._catalogue = catalogue
         self._booking = booking
         self._begun: TTLCache[tuple[str, str], Begun] = TTLCache(
-            _REMEMBERED, _REMEMBERED_S, clock, lambda begun: len(begun.refs)
+            _REMEMBERED_BYTES, _REMEMBERED_S, clock, lambda begun: begun.size
         )
 
     async def one(self, request: pb.CreateRequest) -> pb.Reservation:

@@ -13,6 +13,7 @@ from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
+from reserver.wire.limits import MOST_KEYS
 from reserver.wire.objects import ConfigMapObject, Metadata
 from reserver.wire.store import Entries, Problem
 from tests.builders import NOW, held, node, pod, state_of
@@ -361,3 +362,20 @@ async def test_whoever_waits_for_a_configmap_goes_on_once_there_is_nothing_to_wa
         written.store.withdraw(ref)
     async with asyncio.timeout(5):
         await waiting
+
+
+def test_of_too_many_keys_those_that_hold_go_on_and_one_line_tells_of_the_others() -> None:
+    written = Written()
+    entry = {"owners": [{"pod": {"name": "web"}}], "node": "worker-1", "resources": {"cpu": "2"}}
+    held_before = {"z": json.dumps(entry)}
+    written.put(data=held_before)
+    junk = {f"a{number:06}": "x" for number in range(MOST_KEYS + 5)}
+    written.put(data=junk | held_before)
+    assert written.held == 2
+    about_all = [line for line in written.said if "keys are too many" in line]
+    assert len(about_all) == 1
+    assert f"{MOST_KEYS + 6} keys" in about_all[0]
+    assert len(written.store.keys(("shop", "store"))) == MOST_KEYS
+    written.put(data=held_before)
+    assert written.held == 2
+    assert written.store.keys(("shop", "store")) == ("z",)
