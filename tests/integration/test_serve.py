@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+CERTIFICATE = ("--tls-cert-file", "a", "--tls-private-key-file", "b")
+
 
 def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "reserver", "serve", *arguments]
@@ -19,6 +21,12 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--kubeconfig", "/does/not/exist"], "No such file or directory"),
         (["--configmap", "no-slash"], "'no-slash' is not of the form NAMESPACE/NAME"),
         (["--bind-address", "0.0.0.0"], "0.0.0.0 is not a loopback address"),
+        (
+            ["--bind-address", "0.0.0.0", *CERTIFICATE, "--grpc-client-ca-file", "c"],
+            "--extender-client-ca-file",
+        ),
+        (["--extender-allowed-name", ""], "--extender-allowed-name: is empty"),
+        (["--extender-client-ca-file", "c"], "--tls-cert-file, --tls-private-key-file: missing"),
         (["--bind-address", "here"], "'here' is not an IP address"),
         (["--tls-cert-file", "a.crt"], "--tls-private-key-file: missing"),
         (["--health-address", "9441"], "'9441' is not an address; write ADDRESS:PORT"),
@@ -33,6 +41,9 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         "kubeconfig",
         "configmap",
         "not-loopback",
+        "no-ca-of-the-extender",
+        "no-name",
+        "no-certificate",
         "no-address",
         "tls",
         "health",
@@ -50,3 +61,11 @@ def test_a_setting_that_cannot_work_is_named(arguments: list[str], words: str) -
     (line,) = ended.stderr.splitlines()
     assert line.startswith("reserver: ")
     assert words in line
+
+
+@pytest.mark.parametrize("flag", ["--client-ca-file", "--grpc-client-certificates"])
+def test_the_flags_of_one_ca_for_both_are_refused_and_not_passed_over(flag: str) -> None:
+    ended = _serve(*CERTIFICATE, flag, "c")
+    assert ended.returncode == 2
+    assert "No such option" in ended.stderr
+    assert flag in ended.stderr
