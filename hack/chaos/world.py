@@ -23,6 +23,7 @@ from hack.controlplane.kubeconfig import kubectl
 
 ROOT = Path(__file__).parents[2]
 CRD = ROOT / "scheduler-config/core/crd.yaml"
+QUOTA_CRD = ROOT / "scheduler-config/core/crd-quota.yaml"
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 SCHEDULER = "chaos-scheduler"
@@ -54,8 +55,9 @@ def install(kubeconfig: Path, folder: Path, *namespaces: str) -> Path:
     manifest = folder / "install.json"
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     kubectl(kubeconfig, "apply", "-f", str(manifest))
-    kubectl(kubeconfig, "apply", "-f", str(CRD))
-    kubectl(kubeconfig, "wait", "--for=condition=Established", "crd/reservations.reserver.io")
+    kubectl(kubeconfig, "apply", "-f", str(CRD), "-f", str(QUOTA_CRD))
+    kinds = ("crd/reservations.reserver.io", "crd/reservationquotas.reserver.io")
+    kubectl(kubeconfig, "wait", "--for=condition=Established", *kinds)
     path = folder / "reserver-kubeconfig"
     service_account_kubeconfig(kubeconfig, "reserver-system", "reserver", path)
     return path

@@ -255,6 +255,10 @@ DECODERS = {
     "entry": Decoder(read_entry, _ENTRIES),
     "companion": Decoder(read_companion, _json(shapes.COMPANION)),
     "reservation": Decoder(readers.read_reservation, _json(*shapes.RESERVATIONS)),
+    "quota": Decoder(
+        readers.read_quota,
+        (*_json(shapes.QUOTA), b"reservations=10,held.cpu=8,held.*=0,maxTTL=24h", b"none"),
+    ),
     "review": Decoder(readers.read_review, _json(shapes.REVIEW)),
     "question": Decoder(
         readers.read_question,

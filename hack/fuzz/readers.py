@@ -7,17 +7,19 @@ import json
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
-from hack.fuzz.checks import SEEN, Fault, check_entries
+from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal
+from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Status
 from reserver.v1 import capacity_pb2
-from reserver.wire import document, grpcform, move, reservation_status
+from reserver.wire import document, grpcform, move, quotaform, reservation_status
 from reserver.wire.objects import decode, encode
 from reserver.wire.reservation import Claim, ReservationObject, read_object
 from reserver.wire.reviews import Review, access_review
 from reserver.wire.store import read_key
 
 _HOME = "reserver-system"
+_USED = {"reservations": 3, "held.cpu": 2**53, "held.nvidia.com/gpu": 1, "held.x": 2**70}
 _CLAIM = Claim("shop/web-0", "u", "worker-1", "2030-01-01T00:00:00Z")
 
 
@@ -37,6 +39,20 @@ def read_reservation(raw: bytes) -> object:
             encode(after)
             reservation_status.is_newly_unbacked(before, after)
     return item.metadata.set_id
+
+
+def read_quota(raw: bytes) -> object:
+    """Read a ReservationQuota, as an object and as the setting, and say what is used of it."""
+    try:
+        quota = quotaform.parse_default(raw.decode(errors="replace"))
+    except InvalidInput as exc:
+        check_refusal(exc)
+    else:
+        encode(quotaform.show(quota, _USED) if quota else None)
+    item = decode(quotaform.QuotaObject, raw)
+    said = quotaform.show(quotaform.read_object(item), _USED)
+    encode(quotaform.patch(item.metadata, item.said(), said))
+    return said
 
 
 def read_review(raw: bytes) -> object:

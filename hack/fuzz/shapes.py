@@ -233,3 +233,14 @@ QUESTION: tuple[Document, ...] = (
         },
     },
 )
+
+QUOTA: Document = {
+    "metadata": METADATA,
+    "spec": {
+        "hard": {"reservations": "10", "held.cpu": "8", "held.nvidia.com/gpu": 2, "held.*": "0"},
+        "maxTTL": "168h",
+        "nodeNames": "Forbidden",
+        "firmHolds": "Allowed",
+    },
+    "status": {"hard": {"held.cpu": "8"}, "used": {"held.cpu": "1500m", "reservations": "2"}},
+}

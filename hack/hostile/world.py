@@ -18,6 +18,7 @@ TENANT = "hostile"
 """Namespace and service account of the tenant."""
 
 RESERVATIONS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservations"
+_QUOTAS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservationquotas"
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _CONNECTIONS = 8
 _CPUS = 32
@@ -47,6 +48,7 @@ class World:
         _create(api, "/api/v1/nodes", (_node(index, name) for index, name in enumerate(names)))
         show(f"creating {pods:,} pods")
         _create(api, _PODS, (_pod(index, names[index % nodes]) for index in range(pods)))
+        api.create(_QUOTAS.format(NAMESPACE), _quota())
         held = names[:holds]
         show(f"holding {holds:,} nodes")
         _create(
@@ -95,6 +97,13 @@ def _pod(index: int, node: str) -> dict[str, Any]:
     for container in document["spec"]["containers"]:
         container["image"] = "registry.example/shop/web:2.41.0"
     return {"metadata": metadata, "spec": document["spec"]}
+
+
+def _quota() -> dict[str, Any]:
+    """Whoever holds as much as `shop` needs one: the default is for a worker's worth."""
+    hard = {"reservations": "100000", "held.cpu": "1000000"}
+    kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "ReservationQuota"}
+    return kind | {"metadata": {"name": "shop"}, "spec": {"hard": hard}}
 
 
 def _hold(node: str, cpus: int) -> dict[str, Any]:
