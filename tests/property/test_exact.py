@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
+from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Written
 from reserver.reservations.status import Shortages
 from reserver.scheduling.bind import judge_bind
@@ -107,9 +108,10 @@ huge = st.sampled_from([2**60 - 1, 2**60, 2**60 + 1, 2**61, 2**63 - 1, 2**63, 2*
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, object]:
-    slots = draw(st.sampled_from([1, 1, 2, 3, 128, 1000]))
+    slots = draw(st.sampled_from([1, 1, 2, 3, 128, 1000, 100_000]))
     most = MOST // slots
-    amounts = st.one_of(small, st.sampled_from([most, most - 1, most // 2]))
+    # Some are refused, and then hold nothing; it is the reader who says which.
+    amounts = st.one_of(small, small, st.sampled_from([most, most - 1, most // 2, MOST]))
     resources = {name: draw(amounts) for name in RESOURCES[:3]}
     resources["memory"] = max(1, resources["memory"])
     written: dict[str, object] = {
@@ -127,20 +129,36 @@ def documents(draw: st.DrawFn) -> dict[str, object]:
     return written
 
 
+@st.composite
+def floods(draw: st.DrawFn) -> tuple[dict[str, object], int]:
+    """Return what together is beyond every cell, if it is accepted, and how often it is written."""
+    times, slots = draw(st.sampled_from([(1, 1000), (1, 100_000), (130, 1), (130, 1)]))
+    name, amount = draw(st.sampled_from([("cpu", f"{MOST}m"), ("memory", str(MOST))]))
+    written: dict[str, object] = {
+        "owners": [{"pod": {"name": draw(_names)}}],
+        "resources": {name: amount},
+        "slots": slots,
+        "ttl": 0,
+    }
+    if draw(st.booleans()):
+        written |= {"preemptible": True, "priority": LOWEST}
+    return written, times
+
+
 _names = st.sampled_from(NAMES)
-requests = st.fixed_dictionaries(dict.fromkeys(RESOURCES[:3], small | huge))
+requests = st.fixed_dictionaries(dict.fromkeys(RESOURCES[:3], st.one_of(small, small, small, huge)))
 residents = st.lists(
-    st.fixed_dictionaries(dict.fromkeys(RESOURCES[:3], st.one_of(small, small, huge))), max_size=3
+    st.fixed_dictionaries(dict.fromkeys(RESOURCES[:3], st.one_of(*[small] * 9, huge))), max_size=3
 )
 offers = st.fixed_dictionaries(
-    {"cpu": st.integers(0, 20), "memory": st.integers(0, 20) | st.just(2**50)},
+    {"cpu": st.integers(1, 20), "memory": st.integers(1, 20) | st.just(2**50)},
     optional={"example.com/x": st.integers(0, 9)},
 )
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[Model, State, dict[Ref, Hold]]:
-    offered = {**draw(offers), "pods": draw(st.sampled_from([2, 5, 10**6]))}
+    offered = {**draw(offers), "pods": draw(st.sampled_from([5, 10**6, 10**6, 10**6]))}
     taken = {f"uid-{n}": {**each, "pods": 1} for n, each in enumerate(draw(residents))}
     state = State()
     state.ledger.advance(NOW)
@@ -151,11 +169,17 @@ def worlds(draw: st.DrawFn) -> tuple[Model, State, dict[Ref, Hold]]:
     state.is_complete = True
     holds: dict[Ref, Hold] = {}
     turns = count(1)
-    for document in draw(st.lists(documents(), max_size=5)):
-        for _ in range(draw(st.sampled_from([1, 1, 1, 1, 130]))):
+    written = [(document, 1) for document in draw(st.lists(documents(), min_size=1, max_size=4))]
+    if flood := draw(st.none() | floods()):
+        written.insert(draw(st.integers(0, len(written))), flood)
+    for document, times in written:
+        for _ in range(times):
             turn = next(turns)
             ref = Ref("shop", "", f"r{turn}")
-            read = specform.read({**document, "node": "n"}, ref, NOW)
+            try:
+                read = specform.read({**document, "node": "n"}, ref, NOW)
+            except InvalidInput:
+                break
             state.ledger.put(read, Written(turn, turn))
             if read.starts_at is None:
                 owners = frozenset(name.name for name in read.owners)
@@ -194,7 +218,10 @@ def test_what_is_backed_and_what_finds_a_place_is_that_of_plain_integers(
         known = state.ledger.get(ref)
         assert known is not None
         assert shortages.status(known, state.ledger).is_backed is model.backed(hold)
-    more = specform.read(document, Ref("shop", "", "more"), NOW)
+    try:
+        more = specform.read(document, Ref("shop", "", "more"), NOW)
+    except InvalidInput:
+        return
     is_offered = all(name in model.offered for name in more.resources)
     has_room = is_offered and model.room(more.resources) >= more.slots
     assert bool(place(more, more.slots, state).parts) is has_room
