@@ -49,20 +49,25 @@ _told: LRUCache[tuple[str, str, str], bool] = LRUCache(4096)
 @contextmanager
 def quarantined(
     place: Place, what: object, failed: Callable[[Fault], None] = lambda _: None
-) -> Iterator[None]:
+) -> Iterator[list[Fault]]:
     """Judge one thing; if that raises, it is told, counted and passed over.
 
     Args:
         place: where it is judged.
         what: names the thing.
         failed: is told what to tell of it.
+
+    Yields:
+        What was told: empty until the block has raised.
     """
+    told: list[Fault] = []
 
     def take(exc: Exception) -> None:
-        failed(take_note(place, what, exc))
+        told.append(take_note(place, what, exc))
+        failed(told[0])
 
     with sparing(take):
-        yield
+        yield told
 
 
 def take_note(place: Place, what: object, exc: Exception) -> Fault:

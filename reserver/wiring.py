@@ -11,7 +11,7 @@ import structlog
 from reserver.clock import SteadyClock
 from reserver.cluster.quantity import shorten
 from reserver.config import Settings
-from reserver.errors import ApiError, ConfigurationError, InvalidInput
+from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput
 from reserver.kube.apply import Apply
 from reserver.kube.cleaner import Cleaner
 from reserver.kube.client import ApiClient
@@ -36,6 +36,7 @@ from reserver.kube.watches import (
     quota_reflector,
     store_reflectors,
 )
+from reserver.quarantine import take_note
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
@@ -79,7 +80,16 @@ def wire(
     requeue = Requeue(apply, lambda: state.pods, time.monotonic)
     waker = Waker(requeue, clock)
     recorder = Recorder(client, clock)
-    placer = Placer(clock, waker.freed, lambda notice: _tell_placed(recorder, stores, notice))
+
+    def spoiled(ref: Ref, fault: Fault) -> None:
+        stores.spoiled(ref, fault)
+
+    def failed(ref: Ref, exc: Exception) -> None:
+        spoiled(ref, take_note("ledger", ref, exc))
+
+    placer = Placer(
+        clock, waker.freed, lambda notice: _tell_placed(recorder, stores, notice), spoiled
+    )
     statuses = StatusWriter(client, recorder.warn, clock, tell)
     object_statuses = ObjectStatusWriter(
         client, partial(recorder.warn, kind=KIND), clock, placer.refused
@@ -98,7 +108,7 @@ def wire(
     quota_writer = QuotaWriter(client, clock)
     trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
     quotas = Quotas(_default_quota(settings), trusted, quota_writer.changed, is_open=False)
-    state = State(freed, touched, placer.eased, quotas)
+    state = State(freed, touched, placer.eased, quotas, failed)
     state.snapshot.exempt_namespaces = frozenset(settings.exempt_namespaces)
     quota_store = QuotaStore(state.ledger, partial(_tell_unread, recorder))
     report = partial(recorder.report, kind=KIND)
@@ -116,7 +126,7 @@ def wire(
             state.ledger.note_unwritten(reservation.ref, "")
         _tell_over(recorder, edit)
 
-    cleaner = Cleaner(apply, clock, done, refused)
+    cleaner = Cleaner(apply, clock, done, refused, spoiled)
     pods, written, reflectors = _reflectors(settings, client, state, stores)
     reflectors = (*reflectors, quota_reflector(client, quota_store))
     history = History(client, state.ledger.past, pods, written, settings.namespace)

@@ -15,6 +15,7 @@ from hack.bench.scale import Scale
 from hack.bench.world import NOW, Size, state
 from reserver.cluster.pod import PodName
 from reserver.kube.placer import Placer
+from reserver.pacer import Pacer
 from reserver.reservations.placement import ANYWHERE, Placement, Strategy
 from reserver.reservations.reservation import Phase, Ref, Reservation
 from reserver.scheduling.placement import place
@@ -108,14 +109,14 @@ def _wait(scale: Scale, *, alike: bool, count: int) -> tuple[str, ...]:
     turns = _Turns()
 
     async def look() -> float:
-        await placer.look(built)  # Nothing fits yet.
+        await placer.look(built, Pacer())  # Nothing fits yet.
         document = node_document(scale.nodes)
         document["status"]["allocatable"]["cpu"] = f"{(_LARGE + _HELPED) * _HELPED}m"
         built.node_seen(decode(NodeObject, encode(document)).value())
         gc.collect()
         watch = asyncio.create_task(turns.run())
         began = time.perf_counter()
-        await placer.look(built)
+        await placer.look(built, Pacer())
         taken = time.perf_counter() - began
         watch.cancel()
         return taken

@@ -16,7 +16,7 @@ from reserver.kube.client import JSON_PATCH, ApiClient
 from reserver.scheduling.effects import Effect, Rouse, Steer
 from reserver.wire.edits import Deletion, Edit
 from reserver.wire.objects import decode, encode
-from reserver.wire.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, PodObject
+from reserver.wire.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, BoundPod, PodObject
 from reserver.wire.watch import PartialObject
 
 log = structlog.get_logger(__name__)
@@ -168,12 +168,12 @@ class Apply:
     async def _is_bound(self, pod: Pod, node: str) -> bool | None:
         """Return whether a request was carried out after all, None while that cannot be told."""
         try:
-            now = await self.read_pod(pod.name)
+            now = decode(BoundPod, await self._client.get(_pod_path(pod.name)))
         except ApiError as exc:
             return False if exc.status == HTTPStatus.NOT_FOUND else None
         except InvalidInput:
             return None
-        return now.uid == pod.uid and now.node == node
+        return now.metadata.uid == pod.uid and now.spec.node_name == node
 
 
 def _pod_path(name: PodName) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import structlog
 
-from reserver.errors import ApiError
+from reserver.errors import ApiError, Fault
 from reserver.kube.apply import Apply
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
 from reserver.wire.edits import Deletion, Edit, together
 
@@ -57,6 +60,7 @@ class Cleaner:
         clock: Callable[[], float],
         done: Callable[[Edit | Deletion], None] = lambda _: None,
         refused: Callable[[Ref, ApiError], None] = lambda *_: None,
+        spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
     ) -> None:
         """Edit what is due.
 
@@ -65,7 +69,9 @@ class Cleaner:
             clock: unix seconds.
             done: is told of each edit made.
             refused: is told of each key that the API server did not let us write, and why.
+            spoiled: is told of each key that could not be judged.
         """
+        self._spoiled = spoiled
         self._refused = refused
         self._apply = apply
         self._clock = clock
@@ -86,7 +92,10 @@ class Cleaner:
         while True:
             await self._something_touched.wait()
             self._something_touched.clear()
-            if not await self.tidy(store):
+            is_done = False
+            with quarantined("pass", "cleaner"):
+                is_done = await self.tidy(store)
+            if not is_done:
                 await asyncio.sleep(_RETRY_S)
                 self._something_touched.set()
 
@@ -96,13 +105,13 @@ class Cleaner:
         A key that somebody else has written in between is left to the watch, which will touch it.
         """
         failed: dict[Ref, None] = {}
+        pacer = Pacer()
         while self._touched:
-            batches = together(self._take_due(store))
+            batches = together(await self._take_due(store, pacer))
             while batches:
                 batch = batches.pop(0)
-                try:
-                    await self._make(batch)
-                except ApiError as exc:
+                exc = await self._try(batch)
+                if exc is not None:
                     where = str(batch[0].ref)
                     log.warning("store cannot be tidied, retrying", key=where, why=str(exc))
                     if exc.is_definite:  # Other places may be allowed.
@@ -117,18 +126,34 @@ class Cleaner:
         self._touched |= failed
         return not failed
 
-    def _take_due(self, store: Tidied) -> list[Edit | Deletion]:
+    async def _take_due(self, store: Tidied, pacer: Pacer) -> list[Edit | Deletion]:
         """Return some of the edits that are due; what is touched meanwhile is looked at again."""
         due: list[Edit | Deletion] = []
         while self._touched and len(due) < _AT_ONCE:
             ref = next(iter(self._touched))
             del self._touched[ref]
-            edit = store.due_edit(ref, self._clock())
-            if edit is None:
-                self._refusals.pop(ref, None)
-            elif not self._is_resting(edit):
-                due.append(edit)
+            with quarantined("cleaner", ref, partial(self._spoiled, ref)):
+                edit = store.due_edit(ref, self._clock())
+                if edit is None:
+                    self._refusals.pop(ref, None)
+                elif not self._is_resting(edit):
+                    due.append(edit)
+            await pacer.give_way()
         return due
+
+    async def _try(self, batch: list[Edit | Deletion]) -> ApiError | None:
+        """Make edits; return why they could not be made."""
+
+        def spoil(fault: Fault) -> None:
+            for edit in batch:
+                self._spoiled(edit.ref, fault)
+
+        with quarantined("cleaner", batch[0].ref, spoil):
+            try:
+                await self._make(batch)
+            except ApiError as exc:
+                return exc
+        return None
 
     def _is_resting(self, edit: Edit | Deletion) -> bool:
         refusal = self._refusals.get(edit.ref)

@@ -12,6 +12,7 @@ from cachetools import LRUCache, TTLCache
 
 from reserver.errors import ApiError
 from reserver.kube.client import ApiClient
+from reserver.quarantine import quarantined
 from reserver.scheduling.telling import Telling
 from reserver.wire import quotaform
 from reserver.wire.edits import Deletion
@@ -194,7 +195,8 @@ class Recorder:
         while True:
             event = await self._queue.get()
             path = f"/api/v1/namespaces/{event.about.namespace}/events"
-            try:
-                await self._client.create(path, event.body(self._clock()))
-            except ApiError as exc:
-                log.warning("event could not be written", why=str(exc))
+            with quarantined("event", event.about.name):
+                try:
+                    await self._client.create(path, event.body(self._clock()))
+                except ApiError as exc:
+                    log.warning("event could not be written", why=str(exc))

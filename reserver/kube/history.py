@@ -11,16 +11,20 @@ What is not known holds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
+import msgspec
 import structlog
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.client import ApiClient
 from reserver.kube.interval import Collection, changes, latest
+from reserver.kube.reflector import PAGE
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
 from reserver.reservations.past import Past
 from reserver.wire.objects import decode
 from reserver.wire.past import BOUND, PodPast, StorePast
@@ -84,16 +88,21 @@ class History:
         bindings = PodPast()
         reached = await _patiently(self._bound, lambda: self._read(self._bound, bindings))
         recall = self._past.recall_binding
-        unsure = [
-            (pod, exact) for pod, exact in bindings.bindings() if not recall(pod, exact=exact)
-        ]
+        unsure, pacer = [], Pacer()
+        for pod, exact in bindings.bindings():
+            with quarantined("history", pod.name):
+                if not recall(pod, exact=exact):
+                    unsure.append((pod, exact))
+            await pacer.give_way()
         recorded = self._past.unsure_since()
         since = min((*(pod.revision - 1 for pod, _ in unsure), recorded or _ENDLESS))
         if since < _ENDLESS:
             stores = (store for store in self._stores if not store.absent)
             await asyncio.gather(*(self._date_entries(store, since) for store in stores))
             for pod, exact in unsure:
-                recall(pod, exact=exact)
+                with quarantined("history", pod.name):
+                    recall(pod, exact=exact)
+                await pacer.give_way()
         self._past.end()
         log.info("history read", resource_versions_back=reached, unsure=len(unsure))
 
@@ -101,8 +110,11 @@ class History:
         """Let the ledger know when entries were written, if after a resourceVersion."""
         dates = StorePast(self._home)
         if await _patiently(store, lambda: self._read_entries(store, since, dates)):
+            pacer = Pacer()
             for ref, identity, when in dates.entries():
-                self._past.narrow(ref, identity, when)
+                with quarantined("history", ref):
+                    self._past.narrow(ref, identity, when)
+                await pacer.give_way()
 
     async def _read_entries(self, store: Store, since: int, listener: StorePast) -> int:
         """Read what stood in a store at a resourceVersion, and what was written after it.
@@ -110,17 +122,33 @@ class History:
         If etcd has forgotten how all stood then (it is compacted every five minutes), the events
         before tell of some of it.
         """
-        at = {"resourceVersion": str(since), "resourceVersionMatch": "Exact"}
         try:
-            listed = await self._client.get(store.path, {**store.selector, **at})
+            async for item in self._listed(store, since):
+                _take(listener, WatchEvent("ADDED", item))
         except ApiError as exc:
             if exc.status != HTTPStatus.GONE:
                 raise
             return await self._read(store, listener)
-        for item in decode(ObjectList, listed).items or ():
-            listener.take(WatchEvent("ADDED", item))
         now = await latest(self._client, store)
         return now - since if await self._reach(store, since, now, listener) else 0
+
+    async def _listed(self, store: Store, at: int) -> AsyncIterator[msgspec.Raw]:
+        """Yield what stood in a store at a resourceVersion, page by page.
+
+        Raises:
+            ApiError: the API server refused, or did not answer; 410 if it does not remember that.
+            InvalidInput: it answered with something else.
+        """
+        pacer = Pacer()
+        params = {"resourceVersion": str(at), "resourceVersionMatch": "Exact"}
+        while params:
+            asked = {**store.selector, "limit": str(PAGE), **params}
+            page = decode(ObjectList, await self._client.get(store.path, asked))
+            for item in page.items or ():
+                yield item
+                await pacer.give_way()
+            token = page.metadata.continue_
+            params = {"continue": token} if token else {}
 
     async def _read(self, collection: Collection, listener: Listener) -> int:
         """Read the past of a collection; return how many resourceVersions it reaches back.
@@ -148,8 +176,7 @@ class History:
         """
         try:
             async for _, event in changes(self._client, collection, since, until):
-                with suppress(InvalidInput):  # The watch tells of objects that cannot be read.
-                    listener.take(event)
+                _take(listener, event)
         except ApiError as exc:
             if exc.status == HTTPStatus.GONE:
                 return False
@@ -157,15 +184,23 @@ class History:
         return True
 
 
+def _take(listener: Listener, event: WatchEvent) -> None:
+    """Let a listener take an event; the watch tells of objects that cannot be read."""
+    with quarantined("history", "an event"), suppress(InvalidInput):
+        listener.take(event)
+
+
 async def _patiently(collection: Collection, read: Callable[[], Awaitable[int]]) -> int:
     """Return what reading gives, begun anew while the API server is away; 0 if it fails."""
     for pause in _PAUSES_S:
-        try:
-            return await read()
-        except (ApiError, InvalidInput) as exc:
-            why = str(exc)
-            if not isinstance(exc, ApiError) or exc.is_definite:
-                break
+        why, is_definite = "a fault", True
+        with quarantined("history", collection.path):
+            try:
+                return await read()
+            except (ApiError, InvalidInput) as exc:
+                why, is_definite = str(exc), not isinstance(exc, ApiError) or exc.is_definite
+        if is_definite:
+            break
         await asyncio.sleep(pause)
     log.warning("history not known", collection=collection.path, why=why)
     return 0

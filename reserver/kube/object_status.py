@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
-from itertools import islice
-from time import perf_counter
 from typing import NamedTuple
 
 import structlog
@@ -25,12 +24,14 @@ from reserver.kube.objects import ObjectStore
 from reserver.kube.reflector import advice
 from reserver.kube.room import Room
 from reserver.kube.status import PASS_EVERY_S, Warn
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Shortages
 from reserver.scheduling.state import State
 from reserver.wire.objects import decode
 from reserver.wire.reservation import Claim, ReservationObject, ReservationStatus
-from reserver.wire.reservation_status import invalid, is_newly_unbacked, valid
+from reserver.wire.reservation_status import invalid, is_newly_unbacked, spoiled, valid
 from reserver.wire.times import show_moment
 
 log = structlog.get_logger(__name__)
@@ -39,10 +40,7 @@ SWEEP_EVERY_S = 60.0
 """After so long all objects are looked at again: somebody may have written a status, in seconds."""
 
 _AT_ONCE = 100
-"""So many objects are looked at before other work gets its turn."""
-
-_AT_ONCE_S = 0.01
-"""Nor are they looked at for longer, in seconds."""
+"""So many writes are begun before their answers are waited for."""
 
 _CONNECTIONS = 8
 """So many writes are under way at once; bindings have the rest of the pool for themselves."""
@@ -105,7 +103,8 @@ class ObjectStatusWriter:
     async def run(self, state: State, store: ObjectStore) -> None:
         """Write until cancelled."""
         while True:
-            await self.write(state, store)
+            with quarantined("pass", "object status"):
+                await self.write(state, store)
             await asyncio.sleep(PASS_EVERY_S)
 
     async def write(self, state: State, store: ObjectStore) -> None:
@@ -119,29 +118,35 @@ class ObjectStatusWriter:
             self._failed.clear()
         self._room.look(state, now)
         pending, self._touched = self._touched, {}
+        pacer = Pacer()
         while pending:
-            writes = list(self._due(pending, state, store))
+            writes = await self._due(pending, state, store, pacer)
             async with asyncio.TaskGroup() as tasks:
                 for write in writes:
                     tasks.create_task(self._try(write, store))
-            await asyncio.sleep(0)
         if not self._failed:
             self._fault, self._pause_s = "", _FIRST_PAUSE_S
 
-    def _due(self, pending: dict[Ref, None], state: State, store: ObjectStore) -> Iterator[_Write]:
-        """Take some of what is pending, and yield the writes for it as it is at this instant."""
+    async def _due(
+        self, pending: dict[Ref, None], state: State, store: ObjectStore, pacer: Pacer
+    ) -> list[_Write]:
+        """Take some of what is pending, and return the writes for it as it is at this instant."""
         shortages = self._room.look(state, self._clock())
-        began = perf_counter()
-        for ref in tuple(islice(pending, _AT_ONCE)):
-            if perf_counter() - began > _AT_ONCE_S:
-                return
+        writes: list[_Write] = []
+        while pending and len(writes) < _AT_ONCE:
+            ref = next(iter(pending))
             del pending[ref]
             known = store.known(ref)
             if known is None:
                 continue  # It came and went.
-            status = self._status(known, ref, state, shortages)
-            if status != known.said:
-                yield _Write(ref, known, known.metadata.resource_version, known.said, status)
+            with quarantined("status", ref, partial(store.spoiled, ref)):
+                status = self._status(known, ref, state, shortages)
+                if status != known.said:
+                    version = known.metadata.resource_version
+                    writes.append(_Write(ref, known, version, known.said, status))
+            if await pacer.give_way():
+                return writes
+        return writes
 
     def _status(
         self, known: Known, ref: Ref, state: State, shortages: Shortages
@@ -150,6 +155,8 @@ class ObjectStatusWriter:
         reservation = known.reservation
         if reservation is None:
             return invalid(known.entries.problems[0], known.said, generation, now)
+        if known.entries.problems:
+            return spoiled(known.entries.problems[0], known.said, generation, now)
         # Where it is placed is written with all else, and so it need not be written before.
         reservation = replace(reservation, placed=state.ledger.placed(reservation))
         status = shortages.status(reservation, state.ledger)
@@ -157,6 +164,10 @@ class ObjectStatusWriter:
         return valid(reservation, status, claims, known.said, generation, now)
 
     async def _try(self, write: _Write, store: ObjectStore) -> None:
+        with quarantined("status", write.ref, partial(store.spoiled, write.ref)):
+            await self._write(write, store)
+
+    async def _write(self, write: _Write, store: ObjectStore) -> None:
         metadata = write.seen.metadata
         body = {"metadata": {"resourceVersion": write.version}, "status": write.status}
         try:

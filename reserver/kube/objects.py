@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
-from reserver.errors import InvalidInput
+from reserver.errors import Fault, InvalidInput
 from reserver.kube.awaited import Awaited
 from reserver.kube.known import Expected, Known
 from reserver.kube.sets import Sets
 from reserver.kube.store import Name, written
+from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import NOT_YET, Phase, Ref, Reservation, Written
 from reserver.wire.edits import Deletion
@@ -68,7 +71,7 @@ class ObjectStore:
                 self._touched(item.ref)  # A deletion may have failed because of this write.
             self._awaited.check()
             return
-        entries = read_object(item, self._clock(), self._home)
+        entries = self._read(item, before)
         when = written(item.metadata, before.metadata if before else None, listed=listed)
         known = Known(item.metadata, item.path, bytes(item.spec), entries, item.said())
         self._known[name] = known
@@ -79,6 +82,26 @@ class ObjectStore:
         self._exchange(item.ref, before.reservation if before else None, known, when)
         self._recall(item.ref, known)
         self._awaited.check()
+
+    def _read(self, item: ReservationObject, before: Known | None) -> Entries:
+        """Return what an object says now; what it said before stays where that cannot be told."""
+        entries = before.entries if before else Entries()
+        with quarantined("store", item.ref) as told:
+            entries = read_object(item, self._clock(), self._home)
+        if told:
+            return replace(entries, problems=(Problem(item.ref, told[0]),))
+        return entries
+
+    def spoiled(self, ref: Ref, fault: Fault) -> None:
+        """Take note of an object that could not be judged; what it holds it holds on.
+
+        It counts as invalid until it is written anew.
+        """
+        known, problem = self.known(ref), Problem(ref, fault)
+        if known is not None and not known.entries.problems:
+            known.entries = replace(known.entries, problems=(problem,))
+            self._report(known.metadata, problem)
+            self._touched(ref)
 
     def drop(self, name: Name) -> None:
         """Forget an object that is gone."""
@@ -200,7 +223,7 @@ class ObjectStore:
         before = known.reservation
         after = before and with_placements(before, known.said)
         if after is not None and after != before:
-            known.entries = Entries((after,))
+            known.entries = replace(known.entries, reservations=(after,))
             self._ledger.put(after, when)
             self._touched(item.ref)
         self._awaited.check()
@@ -293,8 +316,9 @@ class ObjectStore:
         if reservation is None:
             self._ledger.drop(ref)
         elif reservation != before:
-            self._ledger.put(reservation, when)
-            self._warn_if_past(known.metadata, ref)
+            with quarantined("ledger", ref, partial(self.spoiled, ref)):
+                self._ledger.put(reservation, when)
+                self._warn_if_past(known.metadata, ref)
         for problem in known.entries.problems:
             self._report(known.metadata, problem)
 

@@ -11,14 +11,16 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from time import perf_counter
+from functools import partial
 from typing import NamedTuple
 
 import structlog
 from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod
-from reserver.errors import ApiError
+from reserver.errors import ApiError, Fault
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
 from reserver.reservations.placement import Parts, joined, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.placement import (
@@ -36,9 +38,6 @@ log = structlog.get_logger(__name__)
 
 _PAUSE_S = 0.1
 """So long between passes: changes come in swarms, in seconds."""
-
-_AT_ONCE_S = 0.003
-"""So long one goes on before other work gets its turn, in seconds."""
 
 _RETRY_S = 5.0
 """So long after its place could not be written a reservation is placed again, in seconds."""
@@ -96,14 +95,14 @@ class _Pass:
         helped: whether that may help reservations of a shape.
         hopeless: why so many slots of a shape have no place.
         sight: where constraints let slots go.
-        began: when it went on, as `perf_counter` says.
+        pacer: lets other work have its turn.
     """
 
     eased: list[str]
+    pacer: Pacer
     helped: dict[object, bool] = field(default_factory=dict)
     hopeless: dict[tuple[object, int], Placed] = field(default_factory=dict)
     sight: Sight = field(default_factory=Sight)
-    began: float = field(default_factory=perf_counter)
 
     def may_help(self, wish: _Wish, state: State) -> bool:
         """Return whether a slot fits where something has changed, or that cannot be told."""
@@ -118,10 +117,9 @@ class _Pass:
 
     async def give_way(self, state: State, clock: Callable[[], float]) -> None:
         """Let other work have its turn, if this goes on for long."""
-        if perf_counter() - self.began > _AT_ONCE_S:
-            await asyncio.sleep(0)
+        if await self.pacer.give_way():
             state.ledger.advance(clock())
-            self.sight, self.began = Sight(), perf_counter()
+            self.sight = Sight()
 
 
 class Placer:
@@ -136,6 +134,7 @@ class Placer:
         clock: Callable[[], float],
         seated: Callable[[str], None] = lambda _: None,
         tell: Callable[[Notice], None] = lambda _: None,
+        spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
     ) -> None:
         """Begin with nobody who waits.
 
@@ -143,10 +142,12 @@ class Placer:
             clock: unix seconds.
             seated: is told of each node on which something is placed.
             tell: is told what the writer of a reservation should know.
+            spoiled: is told of each that could not be judged.
         """
         self._clock = clock
         self._seated = seated
         self._tell = tell
+        self._spoiled = spoiled
         self._touched: dict[Ref, None] = {}
         self._eased: set[str] = set()
         self._something = asyncio.Event()
@@ -182,30 +183,30 @@ class Placer:
                 async with asyncio.timeout(patience):
                     await self._something.wait()
             self._something.clear()
-            began = perf_counter()
-            await self.look(state)
-            # However much has to be tried, it takes a quarter of the time at most.
-            await asyncio.sleep(max(_PAUSE_S, 3 * (perf_counter() - began)))
+            pacer = Pacer()
+            with quarantined("pass", "placer"):
+                await self.look(state, pacer)
+            await pacer.rest(_PAUSE_S)
 
-    async def look(self, state: State) -> None:
+    async def look(self, state: State, pacer: Pacer) -> None:
         """Place what can be placed now, the oldest first."""
         state.ledger.advance(self._clock())
         unwritten, self._unwritten = self._unwritten, {}
         for ref, error in unwritten.items():
-            with self._deciding():
+            with self._deciding(ref):
                 self._take_back(ref, error, state)
         touched, self._touched = self._touched, {}
         eased, self._eased = self._eased, set()
-        this = _Pass(list(eased))
+        this = _Pass(list(eased), pacer)
         for ref in touched:
-            with self._deciding():
+            with self._deciding(ref):
                 self._consider(ref, state)
             await this.give_way(state, self._clock)
         now = self._clock()
         for ref, wish in tuple(self._wishes.items()):
             is_due = wish.is_new or 0 < wish.not_before <= now
-            if is_due or (not wish.not_before and this.may_help(wish, state)):
-                with self._deciding():
+            with self._deciding(ref):
+                if is_due or (not wish.not_before and this.may_help(wish, state)):
                     self._try(ref, wish, state, this)
             await this.give_way(state, self._clock)
 
@@ -301,10 +302,11 @@ class Placer:
         return rest_s
 
     @contextmanager
-    def _deciding(self) -> Iterator[None]:
+    def _deciding(self, ref: Ref) -> Iterator[None]:
         """Do not take note of what is decided here until the block ends."""
         self._is_deciding = True
         try:
-            yield
+            with quarantined("placer", ref, partial(self._spoiled, ref)):
+                yield
         finally:
             self._is_deciding = False

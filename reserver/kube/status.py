@@ -7,19 +7,21 @@ enforcement does not wait for it to say so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import structlog
 
-from reserver.errors import ApiError, InvalidInput
+from reserver.errors import ApiError, Fault, InvalidInput
 from reserver.kube.client import ApiClient
 from reserver.kube.companion import Companion, NotOurs
 from reserver.kube.room import Room
 from reserver.kube.store import Name, Store
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Ref
-from reserver.reservations.status import Shortages
+from reserver.reservations.reservation import Phase, Ref, Reservation
+from reserver.reservations.status import Shortages, Status
 from reserver.scheduling.state import State
 from reserver.wire.companion import Changes
 from reserver.wire.objects import Metadata
@@ -29,9 +31,6 @@ log = structlog.get_logger(__name__)
 
 PASS_EVERY_S = 0.5
 """How long a change waits at most before it is written, in seconds."""
-
-_AT_ONCE = 100
-"""So many reservations are looked at before other work gets its turn."""
 
 Warn = Callable[[Metadata, str, str], None]
 """Takes a ConfigMap, a reason and a message, and has a Warning event written."""
@@ -77,7 +76,8 @@ class StatusWriter:
     async def run(self, state: State, store: Store) -> None:
         """Write until cancelled."""
         while True:
-            await self.write(state, store)
+            with quarantined("pass", "status"):
+                await self.write(state, store)
             await asyncio.sleep(PASS_EVERY_S)
 
     async def recall(self, store: Store, ledger: Ledger) -> None:
@@ -101,7 +101,9 @@ class StatusWriter:
             if name not in self._companions:
                 self._companions[name] = Companion(self._client, name)
         touched, self._touched = self._touched, set()
+        pacer = Pacer()
         for ref in touched:
+            await pacer.give_way()
             companion = self._companions.get((ref.namespace, ref.configmap))
             if companion is not None:  # Else the store came and went before anything was said.
                 companion.touched.add(ref.key)
@@ -116,19 +118,25 @@ class StatusWriter:
         self._noticed(ref)
 
     async def _try(self, companion: Companion, state: State, store: Store) -> None:
-        try:
-            await self._update(companion, state, store)
-        except (ApiError, InvalidInput) as exc:
-            news = companion.failed(exc, self._clock())
-            metadata = store.metadata(companion.store)
-            if news and metadata is not None and isinstance(exc, ApiError) and exc.is_definite:
-                self._warn(metadata, "StatusNotWritten", f"its status cannot be written: {news}")
-        except NotOurs as exc:
-            companion.failed(exc, self._clock())
-            if store.metadata(companion.store) is None:
-                del self._companions[companion.store]
-        else:
-            companion.succeeded()
+        def failed(fault: Fault) -> None:
+            companion.failed(fault, self._clock())
+
+        with quarantined("companion", "/".join(companion.store), failed):
+            try:
+                await self._update(companion, state, store)
+            except (ApiError, InvalidInput) as exc:
+                news = companion.failed(exc, self._clock())
+                metadata = store.metadata(companion.store)
+                if news and metadata is not None and isinstance(exc, ApiError) and exc.is_definite:
+                    self._warn(
+                        metadata, "StatusNotWritten", f"its status cannot be written: {news}"
+                    )
+            except NotOurs as exc:
+                companion.failed(exc, self._clock())
+                if store.metadata(companion.store) is None:
+                    del self._companions[companion.store]
+            else:
+                companion.succeeded()
 
     async def _update(self, companion: Companion, state: State, store: Store) -> None:
         metadata = store.metadata(companion.store)
@@ -154,19 +162,25 @@ class StatusWriter:
     ) -> Changes:
         """Return what a companion should say of some keys; of each as it is at one instant."""
         wanted: dict[str, str | None] = {}
-        shortages, left = self._room.shortages, 0
+        pacer = Pacer()
+        shortages = self._room.shortages
         for key in keys:
-            if left <= 0:
-                await asyncio.sleep(0)
-                state.ledger.advance(self._clock())
-                shortages, left = Shortages.of(state.snapshot), _AT_ONCE
-            entries = store.entries(Ref(*companion.store, key))
+            ref = Ref(*companion.store, key)
+            entries = store.entries(ref)
             if entries is None:
                 wanted[key] = None
-            else:
-                wanted[key] = show(entries, partial(shortages.status, ledger=state.ledger))
-                left -= len(entries.reservations)
-            left -= 1
+                continue
+            statuses: dict[Ref, Status] = {}
+            for reservation in entries.reservations:
+                spoil = partial(store.spoiled, reservation.ref)
+                with quarantined("status", reservation.ref, spoil):
+                    statuses[reservation.ref] = shortages.status(reservation, state.ledger)
+                if await pacer.give_way():
+                    state.ledger.advance(self._clock())
+                    shortages = Shortages.of(state.snapshot)
+            with quarantined("status", ref, partial(store.spoiled, ref)):
+                judged = store.entries(ref) or entries
+                wanted[key] = show(judged, partial(_status_of, statuses))
         return wanted
 
     def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
@@ -185,6 +199,10 @@ class StatusWriter:
             name = f"{metadata.namespace}/{metadata.name}"
             first = warnings[0][1]
             log.warning("holds not backed", configmap=name, holds=len(warnings), first=first)
+
+
+def _status_of(statuses: Mapping[Ref, Status], reservation: Reservation) -> Status | None:
+    return statuses.get(reservation.ref)
 
 
 def _seen(metadata: Metadata | None, ledger: Ledger) -> int:

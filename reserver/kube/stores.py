@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
+from reserver.errors import Fault
 from reserver.kube.objects import ObjectStore
 from reserver.kube.store import Name, Store
 from reserver.reservations.reservation import Ref, Reservation
@@ -23,6 +24,9 @@ class AnyStore(Protocol):
 
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
         """Yield the parts of the store, each with the number of its entries not enforced."""
+
+    def spoiled(self, ref: Ref, fault: Fault) -> None:
+        """Take note of an entry that could not be judged: it counts as invalid, and holds on."""
 
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
         """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""
@@ -64,6 +68,10 @@ class Stores:
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
         """Yield ConfigMaps, and namespaces of objects, with the number of entries not enforced."""
         return chain(self.configmaps.problem_counts(), self.objects.problem_counts())
+
+    def spoiled(self, ref: Ref, fault: Fault) -> None:
+        """Take note of an entry that could not be judged: it counts as invalid, and holds on."""
+        self.at(ref).spoiled(ref, fault)
 
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
         """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""

@@ -14,10 +14,12 @@ import heapq
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
+from reserver.errors import sparing
 from reserver.reservations.entry import UNSEEN, Entry, inherited, kept_turns, turns
 from reserver.reservations.past import Past
 from reserver.reservations.placement import Parts, clipped
@@ -39,6 +41,11 @@ _Turn = tuple[float, int, Ref, str]
 """A moment in unix seconds, the order of entries, and whose it is: place and digest."""
 
 
+def raising(_: Ref, exc: Exception) -> None:
+    """Let a fault go on: nobody else is to be told of it."""
+    raise exc
+
+
 class Ledger(LedgerView):
     """What is held where, for whom, at this instant."""
 
@@ -48,6 +55,7 @@ class Ledger(LedgerView):
         freed: Callable[[str], None] = lambda _: None,
         settled: Callable[[Ref], None] = lambda _: None,
         quotas: Quotas | None = None,
+        failed: Callable[[Ref, Exception], None] = raising,
     ) -> None:
         """Keep a ledger.
 
@@ -56,9 +64,12 @@ class Ledger(LedgerView):
             freed: is told of each node on which less is held than before.
             settled: is told of each reservation whose phase may have changed.
             quotas: what reservations of a namespace may hold together; None for anything.
+            failed: is told of each reservation that could not be settled, and what was raised: it
+                holds what it held.
         """
         super().__init__(snapshot, freed, quotas)
         self._settled = settled
+        self._failed = failed
         self.past = Past(self._register, self._claims, self._settle_all)
         self._latest = 0.0
         self._turns: list[_Turn] = []
@@ -266,8 +277,9 @@ class Ledger(LedgerView):
             _, _, ref, digest = heapq.heappop(self._turns)
             entry_due = self._register.get(ref)
             if entry_due is not None and entry_due.reservation.digest == digest:
-                if not entry_due.is_holding:  # Starts now.
-                    self._stand_last(entry_due)
+                with sparing(partial(self._failed, ref)):
+                    if not entry_due.is_holding:  # Starts now.
+                        self._stand_last(entry_due)
                 self._settle(entry_due)
 
     def was_admitted(self, ref: Ref, digest: str) -> None:
@@ -338,9 +350,10 @@ class Ledger(LedgerView):
     def _settle(self, entry: Entry) -> None:
         """Make the entry hold what its phase, its claims and the quotas leave of it."""
         reservation = entry.reservation
-        self.quotas.charge(reservation, self._unclaimed(entry), self._now)
-        self._hold(entry)
-        self._admit(reservation.ref.namespace)
+        with sparing(partial(self._failed, reservation.ref)):
+            self.quotas.charge(reservation, self._unclaimed(entry), self._now)
+            self._hold(entry)
+            self._admit(reservation.ref.namespace)
 
     def _hold(self, entry: Entry) -> None:
         """Make the entry hold what it may."""

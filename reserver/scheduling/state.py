@@ -15,7 +15,7 @@ from types import MappingProxyType
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.ledger import Ledger
+from reserver.reservations.ledger import Ledger, raising
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.doubts import Doubts
@@ -58,6 +58,7 @@ class State:
         settled: Callable[[Ref], None] = lambda _: None,
         eased: Callable[[str], None] = lambda _: None,
         quotas: Quotas | None = None,
+        failed: Callable[[Ref, Exception], None] = raising,
     ) -> None:
         """Begin with nothing known.
 
@@ -67,13 +68,14 @@ class State:
             eased: is told of each node that has changed otherwise than that something was held
                 there: what did not fit may fit now.
             quotas: what reservations of a namespace may hold together; None for anything.
+            failed: is told of each reservation that could not be settled.
         """
         self._freed = freed
         self._settled = settled
         self._eased = eased
         self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
-        self.ledger = Ledger(self.snapshot, freed, settled, quotas)
+        self.ledger = Ledger(self.snapshot, freed, settled, quotas, failed)
         self.doubts = Doubts(self.snapshot, freed)
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}

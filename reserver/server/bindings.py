@@ -11,6 +11,7 @@ import structlog
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput
+from reserver.quarantine import quarantined
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from reserver.server.sight import Sight, require_ready
@@ -201,14 +202,18 @@ class Bindings:
 
     async def _write(self, taken: _Taken) -> str:
         pod, node, claims = taken.pod, taken.node, taken.claims
+        why: list[object] = []
         try:
-            await self._pods.bind(pod, node, claims, taken.is_wanted)
-        except (ApiError, InvalidInput) as exc:
-            self._state.forget(pod.uid)
-            self._state.undecided.failed(node, self._clock())
-            log.warning("binding failed", pod=str(pod.name), node=node, why=str(exc))
-            return f"binding failed: {exc.reason if isinstance(exc, ApiError) else exc}"
-        else:
+            with quarantined("bind", pod.name) as told:
+                try:
+                    await self._pods.bind(pod, node, claims, taken.is_wanted)
+                except (ApiError, InvalidInput) as exc:
+                    why.append(exc.reason if isinstance(exc, ApiError) else exc)
+                    log.warning("binding failed", pod=str(pod.name), node=node, why=str(exc))
+            if why := [*why, *told]:
+                self._state.forget(pod.uid)
+                self._state.undecided.failed(node, self._clock())
+                return f"binding failed: {why[0]}"
             self._state.confirm(pod.uid)
             log.info("bound", pod=str(pod.name), node=node, claims=len(claims))
             return ""

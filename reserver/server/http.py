@@ -12,6 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, NotReady
+from reserver.quarantine import take_note
 from reserver.server.connection import Limits
 from reserver.server.exposition import Exposition
 from reserver.server.extender import Extender
@@ -177,6 +178,11 @@ async def _explain_bad_input(
         return await handler(request)
     except InvalidInput as exc:
         return _error(HTTPStatus.BAD_REQUEST, str(exc))
+    except (web.HTTPException, MemoryError):
+        raise
+    except Exception as exc:  # noqa: BLE001 - kube-scheduler is told, and tries the pod again
+        fault = take_note("http", request.path, exc)
+        return _error(HTTPStatus.INTERNAL_SERVER_ERROR, str(fault))
 
 
 def _error(status: HTTPStatus, message: str) -> web.Response:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from reserver.reservations.reservation import Phase, Reservation
 from reserver.reservations.status import Status
 from reserver.wire.placementform import PartObject
@@ -59,6 +61,20 @@ def invalid(
             say("Backed", "InvalidSpec", "nothing is held", holds=False),
         ],
     )
+
+
+def spoiled(
+    problem: Problem, before: ReservationStatus | None, generation: int, now: float
+) -> ReservationStatus:
+    """Return the status of a Reservation that could not be judged: the rest stays as was said."""
+    say = Said(before, generation, now).condition
+    kept = before or invalid(problem, before, generation, now)
+    others = (condition for condition in kept.conditions if condition.type != "Valid")
+    says = say("Valid", "Fault", f"{problem.error}; what it held it holds on", holds=False)
+    spoiled: ReservationStatus = structs.replace(
+        kept, phase=INVALID, observed_generation=generation, conditions=[says, *others]
+    )
+    return spoiled
 
 
 def valid(

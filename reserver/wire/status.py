@@ -41,16 +41,17 @@ class EntryStatus(msgspec.Struct):
     reason: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def show(entries: Entries, status: Callable[[Reservation], Status]) -> str:
+def show(entries: Entries, status: Callable[[Reservation], Status | None]) -> str:
     """Return the status of one data key.
 
     A broken item of a list stands under its index, ``[3]``: its pod may not be readable, or be that
-    of another item.
+    of another item. One without a status is left out: why stands among the problems.
     """
     problems = entries.problems
     if len(problems) == 1 and not problems[0].error.path.startswith("["):
         return _text(_invalid(str(problems[0].error)))
-    said = {r.ref.item: _entry(r, status(r)) for r in entries.reservations}
+    told = ((each, status(each)) for each in entries.reservations)
+    said = {each.ref.item: _entry(each, its) for each, its in told if its is not None}
     if "" in said:
         return _text(said[""])
     for problem in problems:

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from reserver.errors import ApiError
 from reserver.kube.placer import Placer
+from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from tests.integration.world import serving
@@ -28,7 +29,7 @@ async def test_what_holds_the_event_loop_is_told_by_name(
 ) -> None:
     has_held = asyncio.Event()
 
-    async def hold(_placer: Placer, _state: State) -> None:
+    async def hold(_placer: Placer, _state: State, _pacer: Pacer) -> None:
         time.sleep(0.3)  # noqa: ASYNC251 - the fault that is to be found
         has_held.set()
 

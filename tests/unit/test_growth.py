@@ -13,7 +13,7 @@ from reserver.clock import SteadyClock
 from reserver.config import Settings
 from reserver.errors import ApiError
 from reserver.kube.client import ApiClient
-from reserver.pacer import outcome
+from reserver.pacer import Pacer, outcome
 from reserver.reservations import ledger, quota_account
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
@@ -148,7 +148,7 @@ class Whole:
         quotas, quota_writer = watched.quotas
         await quota_writer.settle(self.state.ledger)
         await quota_writer.write(quotas)
-        await watched.placer.look(self.state)
+        await watched.placer.look(self.state, Pacer())
         await watched.cleaner.tidy(watched.store)
         statuses, object_statuses = watched.statuses
         await statuses.write(self.state, watched.store.configmaps)

@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import NotReady, ReserverError
+from reserver.quarantine import take_note
 from reserver.server.rpc import refusal
 from reserver.server.rpc.access import Access, Call, call_of
 from reserver.server.rpc.caller import caller
@@ -127,6 +128,10 @@ class Calls(grpc.aio.ServerInterceptor):
                     response = await behaviour(request, context)
             except ReserverError as exc:
                 await self._refuse(call, request, context, refusal.of(exc), began)
+            except grpc.aio.AbortError:
+                raise  # Answered already.
+            except Exception as exc:  # noqa: BLE001 - the caller is told
+                await self._refuse(call, request, context, _fault(call, exc), began)
             else:
                 self._done(call, request, began)
                 return response
@@ -149,6 +154,10 @@ class Calls(grpc.aio.ServerInterceptor):
                         yield response
             except ReserverError as exc:
                 await self._refuse(call, request, context, refusal.of(exc), began)
+            except grpc.aio.AbortError:
+                raise  # Answered already.
+            except Exception as exc:  # noqa: BLE001 - the caller is told
+                await self._refuse(call, request, context, _fault(call, exc), began)
             else:
                 self._done(call, request, began)
 
@@ -225,6 +234,14 @@ async def _received(requests: AsyncIterator[Any]) -> Any:  # noqa: ANN401 - any 
         problem = "the message is not of this method; see docs/grpc-reference.md"
         raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, "MALFORMED", problem) from exc
     raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, "NO_MESSAGE", "the call has no message")
+
+
+def _fault(call: Call, exc: Exception) -> Refusal:
+    """Take note of an exception; return what to answer the call that it is about."""
+    if isinstance(exc, MemoryError):
+        raise exc
+    fault = take_note("call", call.method, exc)
+    return Refusal(grpc.StatusCode.INTERNAL, "FAULT", str(fault))
 
 
 def _what(request: Any) -> str:  # noqa: ANN401 - any message

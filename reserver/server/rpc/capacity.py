@@ -15,6 +15,7 @@ from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import InvalidInput
+from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.admit import judge_set
 from reserver.scheduling.state import State
@@ -57,20 +58,25 @@ class Capacity(CapacityServiceServicer):
         if not request.node_names:
             names = snapshot.node_names()
         page, token = Pages.of(request).cut(names, str)
-        nodes = [_node(name, snapshot, slot) for name in page]
+        nodes, pacer = [], Pacer()
+        for name in page:
+            if snapshot.has_node(name):  # It may have gone meanwhile.
+                nodes.append(_node(name, snapshot, slot))
+            await pacer.give_way()
         return pb.ListNodesResponse(nodes=nodes, next_page_token=token)
 
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
         """Say whether a set would be created at this instant."""
         grpcform.check_set(request.reservations)
         now = self._clock()
-        wanted = []
+        wanted, pacer = [], Pacer()
         for index, spec in enumerate(request.reservations):
             try:
                 ref = Ref(self._namespace, "what-if", f"what-if-{index}")
                 wanted.append(specform.read(grpcform.write(spec, now), ref, now))
             except InvalidInput as exc:
                 raise exc.under(f"reservations[{index}]") from exc
+            await pacer.give_way()
         specform.check_set(wanted)
         lacks, judged = judge_set(wanted, self._state, now)
         shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]

@@ -87,20 +87,27 @@ class Catalogue:
         self._state.ledger.advance(self._clock())
         return Shortages.of(self._state.snapshot)
 
-    def show(self, ref: Ref, shortages: Shortages | None = None) -> list[pb.Reservation]:
-        """Return the reservations of a place, or the one of an item; empty if there is none."""
+    def written(self, ref: Ref) -> list[tuple[Reservation, str]]:
+        """Return what is written at a place, or the one of an item, each with its text."""
         latest = self._store.latest(ref._replace(item=""))
         if latest is None:
             return []
         text, entries = latest
-        found = [r for r in entries.reservations if not ref.item or r.ref == ref]
-        if not found:
-            return []
-        short = shortages or self.shortages()
+        return [(r, text) for r in entries.reservations if not ref.item or r.ref == ref]
+
+    def show_written(
+        self, reservation: Reservation, text: str, shortages: Shortages
+    ) -> pb.Reservation:
+        """Return a reservation as it is at this moment."""
         ledger = self._state.ledger
-        return [
-            grpcform.show(r, text, short.status(r, ledger), ledger.claims(r.ref)) for r in found
-        ]
+        status = shortages.status(reservation, ledger)
+        return grpcform.show(reservation, text, status, ledger.claims(reservation.ref))
+
+    def show(self, ref: Ref) -> list[pb.Reservation]:
+        """Return the reservations of a place, or the one of an item; empty if there is none."""
+        found = self.written(ref)
+        shortages = self.shortages() if found else None
+        return [self.show_written(r, text, shortages) for r, text in found if shortages]
 
     def show_one(self, ref: Ref) -> pb.Reservation:
         """Return the reservation of a place.

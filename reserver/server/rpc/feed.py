@@ -12,7 +12,10 @@ from uuid import uuid4
 import grpc
 
 from reserver.errors import InvalidInput
+from reserver.pacer import Pacer, Steps
+from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
+from reserver.reservations.status import Shortages
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import reservation_pb2 as pb
@@ -22,8 +25,6 @@ REMEMBERED = 20_000
 
 QUEUE = 2_000
 """So many changes a watch can be behind while it goes on."""
-
-_AT_ONCE = 100
 
 
 class Change(NamedTuple):
@@ -93,6 +94,8 @@ class Feed:
         self._changes: deque[Change] = deque(maxlen=REMEMBERED)
         self._number = 0
         self._watchers: set[Watcher] = set()
+        self._catching_up = asyncio.Lock()
+        self._shortages: Shortages | None = None
 
     def touched(self, ref: Ref) -> None:
         """Take note that a key or one of its items may look different now; returns at once."""
@@ -103,20 +106,30 @@ class Feed:
         """Follow changes until cancelled."""
         while True:
             await self._something_touched.wait()
-            await self.catch_up()
+            with quarantined("pass", "feed"):
+                await self.catch_up()
 
     async def catch_up(self) -> None:
         """Take all changes that have happened until now."""
-        while self._touched:
-            shortages = self._catalogue.shortages()
-            for _ in range(min(_AT_ONCE, len(self._touched))):
+        async with self._catching_up:
+            pacer = Pacer()
+            while self._touched:
                 ref = next(iter(self._touched))
                 del self._touched[ref]
-                after = {each.id: each for each in self._catalogue.show(ref, shortages)}
-                self._compare(ref, after)
-            if self._touched:
-                await asyncio.sleep(0)
-        self._something_touched.clear()
+                with quarantined("feed", ref):
+                    await self._look(ref, pacer)
+            self._something_touched.clear()
+            self._shortages = None  # Good for as long as nothing else has its turn.
+
+    async def _look(self, ref: Ref, pacer: Pacer) -> None:
+        """Take the changes of one place."""
+        after: dict[str, pb.Reservation] = {}
+        for reservation, text in self._catalogue.written(ref):
+            if await pacer.give_way() or self._shortages is None:
+                self._shortages = self._catalogue.shortages()
+            shown = self._catalogue.show_written(reservation, text, self._shortages)
+            after[shown.id] = shown
+        await pacer.run(self._compare(ref, after))
 
     def all(self) -> list[pb.Reservation]:
         """Return all reservations as they were when last looked at."""
@@ -164,16 +177,21 @@ class Feed:
         for watcher in self._watchers:
             watcher.end()
 
-    def _compare(self, ref: Ref, after: Mapping[str, pb.Reservation]) -> None:
-        before = self._known.get(ref, {})
-        for name in before.keys() | after.keys():
-            if before.get(name) != after.get(name):
+    def _compare(self, ref: Ref, after: Mapping[str, pb.Reservation]) -> Steps:
+        """Tell of each entry that has changed; it is known as soon as it is told."""
+        known = self._known.setdefault(ref, {})
+        for name in known.keys() | after.keys():
+            before, now = known.get(name), after.get(name)
+            if before != now:
+                if now is None:
+                    del known[name]
+                else:
+                    known[name] = now
                 self._number += 1
-                self._tell(Change(self._number, before.get(name), after.get(name)))
-        if after:
-            self._known[ref] = dict(after)
-        else:
-            self._known.pop(ref, None)
+                self._tell(Change(self._number, before, now))
+            yield
+        if not known:
+            del self._known[ref]
 
     def _tell(self, change: Change) -> None:
         self._changes.append(change)

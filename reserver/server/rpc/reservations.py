@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 
 from reserver.cluster.pod import Pod, PodName
+from reserver.pacer import Pacer
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.changes import Changes
 from reserver.server.rpc.creation import Creation
@@ -55,7 +56,11 @@ class Reservations(ReservationServiceServicer):
         selection = Selection.of(request.filter, self._pods)
         pages = Pages.of(request)
         await self._feed.catch_up()
-        found = [each for each in self._feed.all() if selection.covers(each)]
+        found, pacer = [], Pacer()
+        for each in self._feed.all():
+            if selection.covers(each):
+                found.append(each)
+            await pacer.give_way()
         page, token = pages.cut(found, lambda each: each.id)
         return pb.ListResponse(reservations=page, next_page_token=token)
 
@@ -67,20 +72,24 @@ class Reservations(ReservationServiceServicer):
         """Follow changes."""
         selection = Selection.of(request.filter, self._pods)
         await self._feed.catch_up()
+        pacer = Pacer()
         with self._feed.watching() as watcher:
             if request.resume_token:
                 for change in self._feed.since(request.resume_token):
+                    await pacer.give_way()
                     if message := self._message(change, selection):
                         yield message
             else:
                 there, token = self._feed.all(), self._feed.token
                 for each in there:
+                    await pacer.give_way()
                     if selection.covers(each):
                         added = pb.WatchResponse.KIND_ADDED
                         yield pb.WatchResponse(kind=added, reservation=each)
                 yield pb.WatchResponse(kind=pb.WatchResponse.KIND_BOOKMARK, resume_token=token)
             while True:
                 change = await watcher.next()
+                await pacer.give_way()
                 if message := self._message(change, selection):
                     yield message
 

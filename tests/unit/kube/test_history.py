@@ -169,6 +169,7 @@ async def test_an_entry_that_may_be_younger_is_looked_up(
     client, ledger = await read(*script, stores=(Watched("/stores"),), listed_at=990)
     assert ledger.phase(NAMED.ref) is phase
     assert client.requests[2].params == {
+        "limit": "250",
         "resourceVersion": "949",
         "resourceVersionMatch": "Exact",
     }

@@ -13,7 +13,7 @@ from reserver.errors import ApiError
 from reserver.kube.objects import ObjectStore
 from reserver.kube.placer import Notice, Placer
 from reserver.kube.store import Store
-from reserver.pacer import outcome
+from reserver.pacer import Pacer, outcome
 from reserver.reservations.reservation import Phase, Ref, Reservation
 from reserver.scheduling.placement import Placed, place
 from reserver.scheduling.state import State
@@ -60,7 +60,7 @@ class World:
         outcome(self.store.put(ConfigMapObject(metadata=metadata, data=dict(self.data))))
 
     async def look(self) -> None:
-        await self.placer.look(self.state)
+        await self.placer.look(self.state, Pacer())
 
     def due(self, key: str = "r") -> Edit | None:
         return self.store.due_edit(ref(key), self.now)

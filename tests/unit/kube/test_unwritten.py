@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
+from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Shortages
 from tests.builders import NOW
@@ -35,9 +36,9 @@ def message(whole: Whole, ref: Ref) -> str:
 
 async def tidied(whole: Whole) -> list[tuple[str, str]]:
     """Let what is due be written, and return the events on it: reason and message."""
-    await whole.watched.placer.look(whole.state)
+    await whole.watched.placer.look(whole.state, Pacer())
     await whole.watched.cleaner.tidy(whole.watched.store)
-    await whole.watched.placer.look(whole.state)
+    await whole.watched.placer.look(whole.state, Pacer())
     queue, events = whole.watched.recorder._queue, []
     while not queue.empty():
         event = queue.get_nowait()

@@ -1,0 +1,494 @@
+"""What raises while it is judged costs itself: shown by raising in each place that judges."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, cast, get_args
+
+import grpc
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+from structlog.testing import capture_logs
+
+from reserver.cluster.pod import Pod
+from reserver.errors import LeadershipLost
+from reserver.kube import events as events_module
+from reserver.kube import objects as objects_module
+from reserver.kube import placer as placer_module
+from reserver.kube.companion import Companion
+from reserver.kube.events import Recorder
+from reserver.kube.objects import ObjectStore
+from reserver.kube.placer import Placer
+from reserver.kube.requeue import Requeue
+from reserver.kube.store import Store
+from reserver.kube.views import node_view, pod_view
+from reserver.pacer import Pacer, outcome
+from reserver.quarantine import Place, quarantined
+from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.status import Shortages
+from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.effects import Effect, Steer
+from reserver.scheduling.placement import place
+from reserver.scheduling.state import State
+from reserver.scheduling.wake import Wake
+from reserver.server import http as http_module
+from reserver.server.rpc import calls as calls_module
+from reserver.server.rpc.access import Call
+from reserver.server.rpc.catalogue import Catalogue
+from reserver.server.rpc.feed import Feed
+from reserver.v1 import reservation_pb2 as pb
+from reserver.wire import specform
+from reserver.wire.extender import ExtenderBindingArgs
+from reserver.wire.nodes import NodeObject
+from reserver.wire.objects import ConfigMapObject, Metadata
+from reserver.wire.past import PodPast
+from reserver.wire.pods import PodObject
+from reserver.wire.reservation import read_object
+from tests.builders import NOW, held, node, pod, ref, reservation, state_of
+from tests.unit.kube import test_cleaner as cleaning
+from tests.unit.kube import test_history as past
+from tests.unit.kube import test_object_status as acknowledging
+from tests.unit.kube import test_placer as placing
+from tests.unit.kube import test_status as telling
+from tests.unit.kube import test_waker as waking
+from tests.unit.kube.fakes import PatientClient, ScriptedClient
+from tests.unit.kube.test_objects import made
+from tests.unit.server.conftest import Served
+
+Faults = Counter[Place]
+POISON = "poison"
+
+
+def spec(owner: str, cpu: str = "1") -> str:
+    fields = {"owners": [{"pod": {"name": owner}}], "resources": {"cpu": cpu}}
+    return json.dumps(fields | {"node": "worker-1", "ttl": 0})
+
+
+def raw(document: object) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(document).encode())
+
+
+def raw_pod(name: str, on: str = "worker-1", cpu: str = "1") -> msgspec.Raw:
+    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
+    metadata = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "resourceVersion": "7"}
+    return raw({"metadata": metadata, "spec": {"nodeName": on, "containers": containers}})
+
+
+def poisoned(function: Callable[..., Any], names: Callable[..., bool]) -> Callable[..., Any]:
+    """Return a function that raises for one of the things that it is called with."""
+
+    def raises(*arguments: Any, **more: Any) -> Any:
+        if names(*arguments, **more):
+            raise ZeroDivisionError("poison")
+        return function(*arguments, **more)
+
+    return raises
+
+
+@pytest.fixture
+def state() -> State:
+    return state_of(node("worker-1", cpu="8"), node("worker-2", cpu="8"), now=NOW)
+
+
+class Told:
+    """A store, and what it reported."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.said: list[str] = []
+        self.store = Store(
+            state.ledger, lambda: NOW, lambda _, problem: self.said.append(str(problem))
+        )
+
+    def put(self, **data: str) -> None:
+        metadata = Metadata("store", "shop", "uid", "5")
+        outcome(self.store.put(ConfigMapObject(metadata, data)))
+
+
+@pytest.fixture
+def told(state: State) -> Told:
+    return Told(state)
+
+
+def allows(state: State, cpu: str = "1", name: str = "stranger") -> bool:
+    return judge_bind(pod(name, cpu=cpu), "worker-1", state, NOW).refusal is None
+
+
+# What the mechanism does.
+
+
+def test_a_fault_is_logged_once_with_its_traceback_and_counted_each_time(faults: Faults) -> None:
+    with capture_logs() as logs:
+        for _ in range(3):
+            with quarantined("placer", "one-of-many"):
+                raise ZeroDivisionError
+    assert len(logs) == 1
+    assert logs[0]["what"] == "one-of-many"
+    assert isinstance(logs[0]["exc_info"], ZeroDivisionError)
+    assert faults.pop("placer") == 3
+
+
+@pytest.mark.parametrize(
+    "fault", [MemoryError, LeadershipLost, KeyboardInterrupt, asyncio.CancelledError]
+)
+def test_a_fault_of_the_process_goes_on(fault: type[BaseException]) -> None:
+    with pytest.raises(fault), quarantined("placer", "one-of-many"):
+        raise fault
+
+
+# What becomes of objects of the cluster.
+
+
+def test_a_pod_that_raises_costs_no_other_and_strangers_the_holds_of_its_node(
+    state: State, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    state.ledger.put(reservation("r", owners=("owner",), node="worker-1", cpu="2"))
+    monkeypatch.setattr(
+        PodObject, "value", poisoned(PodObject.value, lambda it: it.metadata.name == POISON)
+    )
+    view = pod_view(state)
+    for each in (raw_pod("a"), raw_pod(POISON), raw_pod("b")):
+        outcome(view.changed(each))
+    assert [name.name for name in state.pods] == ["a", "b"]
+    assert not allows(state)
+    assert allows(state, name="owner")
+    assert judge_bind(pod("stranger", cpu="1"), "worker-2", state, NOW).refusal is None
+    outcome(view.deleted(raw_pod(POISON)))
+    assert allows(state)
+    assert faults.pop("watch") == 2
+
+
+def test_a_pod_in_doubt_closes_no_node_without_holds(
+    state: State, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    monkeypatch.setattr(PodObject, "value", poisoned(PodObject.value, lambda _: True))
+    outcome(pod_view(state).changed(raw_pod(POISON)))
+    assert allows(state)
+    assert faults.pop("watch") == 1
+
+
+def test_a_pod_in_doubt_that_a_new_list_does_not_show_is_none_any_more(
+    state: State, faults: Faults
+) -> None:
+    state.ledger.put(reservation("r", owners=("owner",), node="worker-1", cpu="2"))
+    view = pod_view(state)
+    outcome(view.changed(raw_pod("odd", cpu="?")))
+    assert not allows(state)  # What is malformed is counted no less than what raises.
+    view.list_began()
+    outcome(view.list_ended())
+    assert allows(state)
+    assert not faults
+
+
+def test_a_node_that_raises_takes_no_strangers_until_it_is_read(
+    state: State, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    state.ledger.put(reservation("r", owners=("owner",), node="worker-1", cpu="2"))
+    view = node_view(state)
+    shown = raw(
+        {"metadata": {"name": "worker-1"}, "status": {"allocatable": {"cpu": "8", "pods": "9"}}}
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(NodeObject, "value", poisoned(NodeObject.value, lambda _: True))
+        outcome(view.changed(shown))
+    assert not allows(state)
+    assert allows(state, name="owner")
+    outcome(view.changed(shown))
+    assert allows(state)
+    assert faults.pop("watch") == 1
+
+
+# What becomes of entries.
+
+
+def test_an_entry_that_raises_costs_no_other_and_is_told(
+    told: Told, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    monkeypatch.setattr(
+        specform, "read", poisoned(specform.read, lambda _, at, *__: at.key == POISON)
+    )
+    told.put(a=spec("x"), poison=spec("y"), z=spec("z"))
+    assert held(told.state, "worker-1") == 2000
+    assert len(told.said) == 1
+    assert "fault in reserver (ZeroDivisionError" in told.said[0]
+    assert dict(told.store.problem_counts()) == {("shop", "store"): 1}
+    assert faults.pop("store") == 1
+
+
+def test_an_entry_whose_edit_raises_keeps_what_it_held(
+    told: Told, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    told.put(poison=spec("x", cpu="3"))
+    with monkeypatch.context() as patch:
+        patch.setattr(specform, "read", poisoned(specform.read, lambda *_: True))
+        told.put(poison=spec("x", cpu="1"))
+    assert held(told.state, "worker-1") == 3000
+    told.put(poison=spec("x", cpu="2"))
+    assert held(told.state, "worker-1") == 2000
+    assert dict(told.store.problem_counts()) == {("shop", "store"): 0}
+    assert faults.pop("store") == 1
+
+
+def test_an_entry_that_cannot_be_settled_costs_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed: list[Any] = []
+    state = State(failed=lambda at, exc: failed.append((at.key, type(exc))))
+    state.node_seen(node("worker-1", cpu="8"))
+    state.ledger.advance(NOW)
+    for key in ("a", POISON, "z"):
+        one = reservation(key, owners=(key,), node="worker-1", cpu="1")
+        state.ledger.put(replace(one, expires_at=NOW + 5))
+    monkeypatch.setattr(
+        state.ledger,
+        "_hold",
+        poisoned(state.ledger._hold, lambda entry: entry.reservation.ref.key == POISON),
+    )
+    state.ledger.advance(NOW + 6)
+    assert held(state, "worker-1") == 1000  # Of the one that raises; it is told, and holds on.
+    assert failed == [(POISON, ZeroDivisionError)]
+
+
+def test_a_reservation_object_that_raises_keeps_what_it_held_and_is_told(
+    monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    said: list[str] = []
+    state = state_of(node("worker-1", cpu="8"), now=NOW)
+    report = lambda _, problem: said.append(str(problem))  # noqa: E731
+    objects = ObjectStore(state.ledger, lambda: NOW, report, lambda _: None, "home")
+    objects.put(made(revision=1))
+    before = held(state, "worker-1")
+    patched = poisoned(read_object, lambda *_: True)
+    monkeypatch.setattr(objects_module, "read_object", patched)
+    objects.put(made(revision=2, slots=3))
+    assert held(state, "worker-1") == before > 0
+    assert len(said) == 1
+    assert faults.pop("store") >= 1
+
+
+# What becomes of passes, writes and calls: each goes on with the others.
+
+
+async def in_the_placer(patch: pytest.MonkeyPatch) -> None:
+    world = placing.World(placing.BIG)
+    raises = poisoned(place, lambda one, *_: one.ref.key == POISON)
+    patch.setattr(placer_module, "place", raises)
+    world.write(a=placing.SPEC, poison=placing.SPEC, z=placing.SPEC | {"resources": {"cpu": "2"}})
+    await world.look()
+    assert (world.placed("a"), world.placed("z")) == ({"big": 1}, {"big": 1})
+
+
+async def in_the_waker(patch: pytest.MonkeyPatch) -> None:
+    sends = waking.Sends()
+    waker = waking._waker(sends)
+    asking = [pod(name, cpu="1") for name in ("a", POISON, "z")]
+    world = waking._waiting(*asking)
+    raises = poisoned(Wake.judge, lambda _, uid: uid == asking[1].uid)
+    patch.setattr(Wake, "judge", raises)
+    waking._free(world, waker, 0)
+    await waker.look(world, Pacer())
+    assert [effect.pod for effect in sends.sent] == [asking[0], asking[2]]
+
+
+async def in_the_cleaner(patch: pytest.MonkeyPatch) -> None:
+    client = ScriptedClient({})
+    tidying = cleaning.Tidying(client, a=cleaning.OVER, poison=cleaning.OVER, z=cleaning.OVER)
+    raises = poisoned(Store.due_edit, lambda _, at, __: at.key == POISON)
+    patch.setattr(Store, "due_edit", raises)
+    await tidying.tidy()
+    assert cleaning.patched(client) == ["a+z"]
+
+
+async def in_a_status(patch: pytest.MonkeyPatch) -> None:
+    raises = poisoned(Shortages.status, lambda _, one, __=None, **___: one.ref.key == POISON)
+    patch.setattr(Shortages, "status", raises)
+    world = telling.World()
+    world.put(a=telling.spec(), poison=telling.spec(), z=telling.spec())
+    _, create = await world.write(telling.MISSING, telling.answer(1))
+    phases = {key: json.loads(text)["phase"] for key, text in create.body["data"].items()}
+    assert phases == {"a": "Active", "poison": "Invalid", "z": "Active"}
+    assert held(world.state, "worker-1") == 6000
+
+
+async def in_the_status_of_an_object(patch: pytest.MonkeyPatch) -> None:
+    raises = poisoned(Shortages.status, lambda _, one, *__: one.ref.key == POISON)
+    patch.setattr(Shortages, "status", raises)
+    world = acknowledging.World()
+    world.put(made("a"), made(POISON), made("z"))
+    await world.write()
+    (status,) = await world.write()
+    assert status["phase"] == "Invalid"
+    assert "what it held it holds on" in acknowledging.condition(status, "Valid")[2]
+
+
+async def in_a_companion(patch: pytest.MonkeyPatch) -> None:
+    raises = poisoned(Companion.read_if_due, lambda self, _: self.store[1] == "store")
+    patch.setattr(Companion, "read_if_due", raises)
+    world = telling.World()
+    world.put(a=telling.spec())
+    outcome(
+        world.store.put(ConfigMapObject(Metadata("other", "shop", "uid-2"), {"b": telling.spec()}))
+    )
+    requests = await world.write(telling.MISSING, telling.answer(1, uid="uid-2"))
+    assert [request.verb for request in requests] == ["get", "create"]
+
+
+async def in_an_event(patch: pytest.MonkeyPatch) -> None:
+    client = PatientClient({})
+    recorder = Recorder(client, lambda: NOW)
+    raises = poisoned(events_module._Event.body, lambda self, _: self.message == POISON)
+    patch.setattr(events_module._Event, "body", raises)
+    for message in (POISON, "other"):
+        recorder.warn(Metadata("store", "shop", "uid"), "Reason", message)
+    running = asyncio.create_task(recorder.run())
+    while not client.requests:  # noqa: ASYNC110 - what is scripted tells nobody
+        await asyncio.sleep(0)
+    running.cancel()
+    assert [request.body["message"] for request in client.requests] == ["other"]
+
+
+async def in_the_history(patch: pytest.MonkeyPatch) -> None:
+    raises = poisoned(PodPast.take, lambda _, event: b"poison" in bytes(event.object))
+    patch.setattr(PodPast, "take", raises)
+    broken = past.shown("DELETED", 940)
+    broken["object"]["metadata"]["name"] = POISON
+    lines = [b"", past.bookmark(900), broken, past.shown("DELETED", 950, past.NAMED)]
+    _, ledger = await past.read(past.now(1000), [*lines, past.bookmark(1000)])
+    assert ledger.phase(past.NAMED.ref) is Phase.CLAIMED
+
+
+async def in_an_effect(_: pytest.MonkeyPatch) -> None:
+    carried: list[str] = []
+
+    class Carrier:
+        async def carry_out(self, effect: Effect) -> None:
+            if effect.pod.name.name == POISON:
+                raise ZeroDivisionError
+            carried.append(effect.pod.name.name)
+
+    requeue = Requeue(Carrier(), dict, lambda: 0.0)
+    sending = asyncio.create_task(requeue.run())
+    for name in ("a", POISON, "z"):
+        requeue.send(Steer(pod(name), "worker-1"))
+    while len(requeue):  # noqa: ASYNC110 - as above
+        await asyncio.sleep(0)
+    sending.cancel()
+    assert carried == ["a", "z"]
+
+
+async def in_a_binding(patch: pytest.MonkeyPatch) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        served = Served(tasks)
+        served.show(pod(POISON, cpu="4"), pod("a", cpu="4"))
+
+        async def bind(asking: Pod, *_: object) -> None:
+            if asking.name.name == POISON:
+                raise ZeroDivisionError
+
+        patch.setattr(served.cluster, "bind", bind)
+        for name, words in ((POISON, "fault in reserver"), ("a", "")):
+            args = ExtenderBindingArgs(name, "shop", f"uid-{name}", "worker-1")
+            answer = await served.bindings.bind(args)
+            assert (words in answer) if words else not answer
+
+
+async def in_a_whole_pass(patch: pytest.MonkeyPatch) -> None:
+    looks = asyncio.Event()
+    times = 0
+
+    async def look(*_: object) -> None:
+        nonlocal times
+        times += 1
+        if times == 1:
+            raise ZeroDivisionError
+        looks.set()
+
+    patch.setattr(Placer, "look", look)
+    placer = Placer(lambda: NOW)
+    running = asyncio.create_task(placer.run(State()))
+    while not looks.is_set():
+        placer.touched(ref("r"))
+        await asyncio.sleep(0)
+    running.cancel()
+
+
+async def in_the_feed(_: pytest.MonkeyPatch) -> None:
+    class Shows:
+        def shortages(self) -> Shortages:
+            return Shortages({}, frozenset())
+
+        def written(self, at: Ref) -> list[tuple[Ref, str]]:
+            if at.key == POISON:
+                raise ZeroDivisionError
+            return [(at, "")]
+
+        def show_written(self, at: Ref, *_: object) -> pb.Reservation:
+            return pb.Reservation(id=at.key)
+
+    feed = Feed(cast(Catalogue, Shows()))
+    for key in ("a", POISON, "z"):
+        feed.touched(ref(key))
+    await feed.catch_up()
+    assert sorted(each.id for each in feed.all()) == ["a", "z"]
+
+
+async def in_an_http_call(_: pytest.MonkeyPatch) -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if request.path == f"/{POISON}":
+            raise ZeroDivisionError
+        return web.Response(text="ok")
+
+    bad = await http_module._explain_bad_input(make_mocked_request("POST", f"/{POISON}"), handler)
+    good = await http_module._explain_bad_input(make_mocked_request("POST", "/filter"), handler)
+    assert (bad.status, good.status) == (500, 200)
+
+
+async def in_a_grpc_call(_: pytest.MonkeyPatch) -> None:
+    refused = calls_module._fault(Call("Capacity/Get", "get", "reservations"), ZeroDivisionError())
+    assert refused.code is grpc.StatusCode.INTERNAL
+    with pytest.raises(MemoryError):
+        calls_module._fault(Call("Capacity/Get", "get", "reservations"), MemoryError())
+
+
+SCENARIOS: dict[Place, tuple[Callable[[pytest.MonkeyPatch], Awaitable[None]], ...]] = {
+    "bind": (in_a_binding,),
+    "call": (in_a_grpc_call,),
+    "cleaner": (in_the_cleaner,),
+    "companion": (in_a_companion,),
+    "effect": (in_an_effect,),
+    "event": (in_an_event,),
+    "feed": (in_the_feed,),
+    "history": (in_the_history,),
+    "http": (in_an_http_call,),
+    "pass": (in_a_whole_pass,),
+    "placer": (in_the_placer,),
+    "status": (in_a_status, in_the_status_of_an_object),
+    "waker": (in_the_waker,),
+}
+SHOWN_ABOVE: set[Place] = {"ledger", "store", "watch"}
+
+
+def test_each_place_that_judges_is_shown() -> None:
+    assert SCENARIOS.keys() | SHOWN_ABOVE == set(get_args(Place))
+
+
+@pytest.mark.parametrize(
+    ("place", "scenario"),
+    [(place, each) for place, several in SCENARIOS.items() for each in several],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+async def test_what_raises_costs_no_other(
+    place: Place,
+    scenario: Callable[[pytest.MonkeyPatch], Awaitable[None]],
+    monkeypatch: pytest.MonkeyPatch,
+    faults: Faults,
+) -> None:
+    async with asyncio.timeout(20):
+        await scenario(monkeypatch)
+    assert faults.pop(place) >= 1
