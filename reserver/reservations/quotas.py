@@ -177,6 +177,9 @@ class Quotas:
         account = self._accounts.get(namespace)
         if account is None:
             return exceeded(quotas, asked, {})
+        before = account.shares.get(instead.identity) if instead else None
+        if before and all(amount <= before.asked.get(name, 0) for name, amount in asked.items()):
+            return ""  # It keeps its turn.
         return account.trial(asked, instead.identity if instead else "")
 
     def _enter(

@@ -17,7 +17,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.errors import InvalidInput
 from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
-from reserver.scheduling.admit import judge_set
+from reserver.scheduling.admit import Lack, judge_set
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
 from reserver.server.rpc.paging import Pages
@@ -79,6 +79,8 @@ class Capacity(CapacityServiceServicer):
             await pacer.give_way()
         specform.check_set(wanted)
         lacks, judged = judge_set(wanted, self._state, now)
+        if why := self._state.ledger.quotas.trial(wanted, now):  # All of them together.
+            lacks = (Lack(0, why, never=False), *lacks)
         shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]
         placements = [pb.WhatIfPlacement(parts=grpcform.show_parts_of(each)) for each in judged]
         return pb.WhatIfResponse(fits=not lacks, shortages=shortages, placements=placements)

@@ -73,6 +73,7 @@ class Changes:
                 if not new.node:
                     new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
                 refusal.require_future(new, "expiresAt", now)
+            self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
             if self._state.ledger.claimed(ref) or not _stays(new, old):
                 new = self._require_room(new, old, request.name)
@@ -104,7 +105,9 @@ class Changes:
                 problem = f"{claims} of {old.slots} slots are claimed; create another one"
                 raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
             written = grpcform.with_lifetime(text, lifetime)
-            refusal.require_future(self._catalogue.read(written, ref), until, now)
+            new = self._catalogue.read(written, ref)
+            refusal.require_future(new, until, now)
+            self._require_quota(new, old, until)
             return grpcform.encode_document(written)
 
         return await self._edit(ref, request.etag, change)
@@ -131,6 +134,11 @@ class Changes:
             if self._catalogue.reservation(ref) == old:
                 break  # The same still: our view is behind, so let the client come back.
         raise refusal.changed_meanwhile(ref)
+
+    def _require_quota(self, new: Reservation, old: Reservation, path: str) -> None:
+        new = replace(new, created_at=old.created_at)
+        if why := self._state.ledger.quotas.trial([new], self._clock(), old):
+            raise refusal.quota_exceeded(why, path)
 
     def _require_room(self, new: Reservation, old: Reservation, name: str) -> Reservation:
         now = self._clock()

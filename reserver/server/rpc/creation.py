@@ -202,7 +202,8 @@ class Creation:
         else:
             now = self._clock()
             for index, one in enumerate(new):
-                new[index], obstacles[one.ref] = place_now(one, self._state, now)
+                if not self._state.ledger.quotas.trial([one], now):
+                    new[index], obstacles[one.ref] = place_now(one, self._state, now)
         entries = {each.ref.key: Entries((each,)) for each in new}
         texts = {
             # A Reservation's status says where it is placed.
@@ -233,6 +234,8 @@ class Creation:
             if each.starts_at is not None and each.starts_at > now:
                 field = f"{draft.path}spec.startsAt"
                 raise InvalidInput(field, "lies in the future", "a set holds from now on")
+        if why := self._state.ledger.quotas.trial(new, now):
+            raise refusal.quota_exceeded(why, path)
         verdict = judge_set(new, self._state, now)
         if verdict.lacks:
             raise refusal.no_room(verdict.lacks, [draft.name for draft in drafts], path)

@@ -133,6 +133,12 @@ def no_room(lacks: Sequence[Lack], wanted: Sequence[str], path: str) -> Refusal:
     return Refusal(code, reason, first + more, fields)
 
 
+def quota_exceeded(why: str, path: str) -> Refusal:
+    """Refuse what the quotas of its namespace do not let hold at once."""
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    return Refusal(code, "QUOTA_EXCEEDED", why, [(path, why)])
+
+
 def require_future(new: Reservation, path: str, now: float) -> None:
     """Refuse what would have expired at `now` (unix seconds).
 
