@@ -33,6 +33,7 @@ Place = Literal[
     "ledger",
     "pass",
     "placer",
+    "quota",
     "status",
     "store",
     "waker",

@@ -14,6 +14,7 @@ from reserver.kube.client import ApiClient
 from reserver.kube.reflector import advice
 from reserver.kube.store import Name
 from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.quota import Quota
 from reserver.wire.objects import Metadata
@@ -128,7 +129,8 @@ class QuotaWriter:
         while True:
             await self._something.wait()
             self._something.clear()
-            await self.settle(ledger)
+            with quarantined("pass", "quotas"):
+                await self.settle(ledger)
 
     async def settle(self, ledger: Ledger) -> None:
         """Do what quotas leave to do now."""
@@ -137,13 +139,16 @@ class QuotaWriter:
             namespace = next(iter(self._unsettled))
             del self._unsettled[namespace]
             ledger.advance(self._clock())
-            await pacer.run(ledger.admit(namespace))
+            with quarantined("quota", namespace):
+                await pacer.run(ledger.admit(namespace))
             await pacer.give_way()
 
     async def run(self, store: QuotaStore) -> None:
         """Write what is used until cancelled."""
         while True:
-            is_allowed = await self.write(store)
+            is_allowed = False
+            with quarantined("pass", "quota status"):
+                is_allowed = await self.write(store)
             await asyncio.sleep(PASS_EVERY_S if is_allowed else _RETRY_S)
 
     async def write(self, store: QuotaStore) -> bool:
@@ -151,7 +156,10 @@ class QuotaWriter:
         unwritten, self._unwritten = self._unwritten, {}
         is_allowed = True
         for namespace in unwritten:
-            for metadata, body in tuple(store.due(namespace)):
+            due: tuple[tuple[Metadata, StatusPatch], ...] = ()
+            with quarantined("quota", namespace):
+                due = tuple(store.due(namespace))
+            for metadata, body in due:
                 try:
                     await self._client.patch(status_path(namespace, metadata.name), body)
                     self.writes += 1

@@ -25,10 +25,11 @@ from reserver.kube.companion import Companion
 from reserver.kube.events import Recorder
 from reserver.kube.objects import ObjectStore
 from reserver.kube.placer import Placer
+from reserver.kube.quotas import QuotaStore, QuotaWriter
 from reserver.kube.requeue import Requeue
 from reserver.kube.store import Store
 from reserver.kube.views import node_view, pod_view
-from reserver.pacer import Pacer, outcome
+from reserver.pacer import Pacer, Steps, outcome
 from reserver.quarantine import Place, quarantined
 from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Shortages
@@ -327,6 +328,40 @@ async def in_the_status_of_an_object(patch: pytest.MonkeyPatch) -> None:
     assert "what it held it holds on" in acknowledging.condition(status, "Valid")[2]
 
 
+async def in_a_quota(patch: pytest.MonkeyPatch) -> None:
+    admitted: list[str] = []
+    ledger = State().ledger
+
+    def admit(namespace: str) -> Steps:
+        if namespace == POISON:
+            raise ZeroDivisionError
+        admitted.append(namespace)
+        yield
+
+    patch.setattr(ledger, "admit", admit)
+    writer = QuotaWriter(ScriptedClient(), lambda: NOW)
+    for namespace in ("a", POISON, "z"):
+        writer.changed(namespace)
+    await writer.settle(ledger)
+    assert admitted == ["a", "z"]
+
+
+async def in_the_status_of_a_quota(patch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    store = QuotaStore(State().ledger, lambda *_: None)
+
+    def due(namespace: str) -> tuple[()]:
+        asked.append(namespace)
+        return ()
+
+    patch.setattr(store, "due", poisoned(due, lambda namespace: namespace == POISON))
+    writer = QuotaWriter(ScriptedClient(), lambda: NOW)
+    for namespace in ("a", POISON, "z"):
+        writer.changed(namespace)
+    assert await writer.write(store)
+    assert asked == ["a", "z"]
+
+
 async def in_a_companion(patch: pytest.MonkeyPatch) -> None:
     raises = poisoned(Companion.read_if_due, lambda self, _: self.store[1] == "store")
     patch.setattr(Companion, "read_if_due", raises)
@@ -468,6 +503,7 @@ SCENARIOS: dict[Place, tuple[Callable[[pytest.MonkeyPatch], Awaitable[None]], ..
     "http": (in_an_http_call,),
     "pass": (in_a_whole_pass,),
     "placer": (in_the_placer,),
+    "quota": (in_a_quota, in_the_status_of_a_quota),
     "status": (in_a_status, in_the_status_of_an_object),
     "waker": (in_the_waker,),
 }
