@@ -109,7 +109,8 @@ class StatusWriter:
                 companion.touched.add(ref.key)
         for companion in tuple(self._companions.values()):
             seen = _seen(store.metadata(companion.store), state.ledger)
-            if companion.is_due(seen, self._clock()):
+            # One write for all keys that were written together.
+            if companion.is_due(seen, self._clock()) and not store.is_taking(companion.store):
                 await self._try(companion, state, store)
         self.has_recalled.set()
 

@@ -92,6 +92,7 @@ class Store:
         self._documents: dict[Name, _Document] = {}
         self._expected: dict[Ref, _Expected] = {}
         self._awaited = Awaited()
+        self._taking: set[Name] = set()
 
     def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> Steps:
         """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list.
@@ -104,7 +105,12 @@ class Store:
         metadata = configmap.metadata
         known = self._documents.get((metadata.namespace, metadata.name))
         when = written(metadata, known.metadata if known else None, listed=listed)
+        self._taking.add((metadata.namespace, metadata.name))
         yield from _finished(self._put(metadata, configmap.data or {}, when))
+
+    def is_taking(self, name: Name) -> bool:
+        """Whether only some of a ConfigMap's keys are known as they are now."""
+        return name in self._taking
 
     def _put(self, metadata: Metadata, data: Mapping[str, str], when: Written) -> Steps:
         name = (metadata.namespace, metadata.name)
@@ -120,6 +126,7 @@ class Store:
         for key in tuple(document.keys.keys() - data.keys()):
             yield from self._exchange(document, key, None, when)
         document.metadata = metadata
+        self._taking.discard(name)
         for ref, expected in tuple(self._expected.items()):
             if (ref.namespace, ref.configmap) == name and _is_past(expected, metadata):
                 self._forget(ref)

@@ -23,6 +23,9 @@ from reserver.v1 import reservation_pb2 as pb
 REMEMBERED = 20_000
 """So many changes a watch can be behind when it resumes."""
 
+REMEMBERED_BYTES = 16 * 2**20
+"""Nor are more remembered than take so many bytes as messages."""
+
 QUEUE = 2_000
 """So many changes a watch can be behind while it goes on."""
 
@@ -39,6 +42,11 @@ class Change(NamedTuple):
     number: int
     before: pb.Reservation | None
     after: pb.Reservation | None
+
+    @property
+    def size(self) -> int:
+        """What it takes, in bytes; what was before it is part of the change that made that."""
+        return self.after.ByteSize() if self.after else 0
 
 
 class Watcher:
@@ -91,7 +99,8 @@ class Feed:
         self._touched: dict[Ref, None] = {}
         self._something_touched = asyncio.Event()
         self._known: dict[Ref, dict[str, pb.Reservation]] = {}
-        self._changes: deque[Change] = deque(maxlen=REMEMBERED)
+        self._changes: deque[Change] = deque()
+        self._bytes = 0
         self._number = 0
         self._watchers: set[Watcher] = set()
         self._catching_up = asyncio.Lock()
@@ -103,16 +112,18 @@ class Feed:
         self._something_touched.set()
 
     async def run(self) -> None:
-        """Follow changes until cancelled."""
+        """Follow changes until cancelled; whoever asks for all of them at once need not wait."""
         while True:
             await self._something_touched.wait()
+            pacer = Pacer()
             with quarantined("pass", "feed"):
-                await self.catch_up()
+                await self.catch_up(pacer)
+            await pacer.rest()
 
-    async def catch_up(self) -> None:
+    async def catch_up(self, pacer: Pacer | None = None) -> None:
         """Take all changes that have happened until now."""
         async with self._catching_up:
-            pacer = Pacer()
+            pacer = pacer or Pacer()
             while self._touched:
                 ref = next(iter(self._touched))
                 del self._touched[ref]
@@ -195,5 +206,8 @@ class Feed:
 
     def _tell(self, change: Change) -> None:
         self._changes.append(change)
+        self._bytes += change.size
+        while len(self._changes) > REMEMBERED or self._bytes > REMEMBERED_BYTES:
+            self._bytes -= self._changes.popleft().size
         for watcher in self._watchers:
             watcher.tell(change)

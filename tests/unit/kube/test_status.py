@@ -121,6 +121,19 @@ async def test_nothing_is_made_for_a_store_that_says_nothing() -> None:
     assert await world.write() == []
 
 
+async def test_nothing_is_written_of_a_store_that_is_only_partly_taken() -> None:
+    world, _ = await written(web=spec())
+    data = {key: spec() for key in ("web", "api", "db")}
+    new = ConfigMapObject(metadata=Metadata("store", "shop", "uid-1", "2"), data=data)
+    steps = world.store.put(new)
+    while "db" not in world.store.keys(("shop", "store")):
+        next(steps)
+        assert await world.write() == []
+    outcome(steps)
+    (patch,) = await world.write(answer(2))
+    assert set(patch.body["data"]) == {"api", "db"}
+
+
 async def test_what_went_while_reserver_was_away_is_said_no_more() -> None:
     world = World()
     world.put()

@@ -57,11 +57,16 @@ async def test_what_comes_changes_and_goes_is_told_in_order_and_once() -> None:
     assert scene.feed.since(scene.feed.token) == []
 
 
-async def test_what_is_forgotten_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "REMEMBERED", 2)
+@pytest.mark.parametrize("bound", ["REMEMBERED", "REMEMBERED_BYTES"])
+async def test_what_is_forgotten_is_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
     scene = Scene()
+    await scene.write("a")
+    (change,) = scene.feed.since(f"{scene.feed.token.partition('.')[0]}.0")
+    monkeypatch.setattr(module, bound, 2 * (change.size if "BYTES" in bound else 1))
     tokens = []
-    for key in "abcd":
+    for key in "bcde":
         tokens.append(scene.feed.token)
         await scene.write(key)
     assert len(scene.feed.since(tokens[2])) == 2
