@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Self, TypeVar
 
 _PROBE_SECONDS = 1.0
+_PROBE = b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 _CHUNK = 65_536
 
 T = TypeVar("T")
@@ -123,7 +124,7 @@ async def _is_ready(port: int) -> bool:
         async with asyncio.timeout(_PROBE_SECONDS):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
-                writer.write(b"GET /readyz HTTP/1.1\r\nHost: reserver\r\nConnection: close\r\n\r\n")
+                writer.write(_PROBE)
                 return b" 200 " in await reader.readline()
             finally:
                 writer.close()
