@@ -145,7 +145,7 @@ class World:
             view.list_began()
             for item in items:
                 outcome(view.listed(item))
-            outcome(view.list_ended())
+            outcome(view.list_ended(0))
             if view.unreadable:
                 message = f"{view.unreadable} objects of {path} cannot be read"
                 raise AssertionError(message)

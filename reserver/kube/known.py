@@ -43,3 +43,5 @@ class Expected:
     set_id: str
     uid: str = ""
     """Of what was written; empty until that is known."""
+    gone_at: int = 0
+    """A resourceVersion at which there was none, as far as that is known."""

@@ -152,7 +152,7 @@ class ObjectBooking:
             self._store.withdraw(ref)
             log.warning("reservation not written", reservation=str(ref), why=str(exc))
             return exc
-        self._store.written(ref, created.metadata.uid)
+        self._store.written(ref, created.metadata.uid, created.metadata.revision)
         return None
 
     async def _send(self, ref: Ref, body: object) -> ReservationObject:

@@ -103,8 +103,8 @@ class ObjectStore:
             self._report(known.metadata, problem)
             self._touched(ref)
 
-    def drop(self, name: Name) -> None:
-        """Forget an object that is gone."""
+    def drop(self, name: Name, revision: int = 0) -> None:
+        """Forget an object that is gone at a resourceVersion, 0 if that is not known."""
         known = self._known.pop(name, None)
         ref = Ref(name[0], "", name[1])
         if known is not None:
@@ -112,7 +112,8 @@ class ObjectStore:
             self._ledger.drop(ref)
             for member in self._sets.drop(ref):
                 self._touched(member)
-            if ref in self._expected:  # What is gone was another one of that name.
+            if ref in self._expected:  # What is gone was another one of that name, perhaps.
+                self._expected[ref].gone_at = revision
                 self._hold(self._expected[ref])
         elif ref in self._expected and self._expected[ref].uid:
             self._forget(ref)  # It came and went unseen.
@@ -141,13 +142,22 @@ class ObjectStore:
         found = read_object(item, self._clock(), self._home)
         return found.says_what(expected.entries)
 
-    def written(self, ref: Ref, uid: str) -> None:
-        """Take note that an expected object was written, and of its UID."""
+    def listed(self, revision: int) -> None:
+        """Take note that a list of a resourceVersion has shown all objects."""
+        for ref, expected in self._expected.items():
+            if not expected.uid and self.known(ref) is None:
+                expected.gone_at = revision
+
+    def written(self, ref: Ref, uid: str, revision: int = 0) -> None:
+        """Take note that an expected object was written, of its UID and its resourceVersion."""
         expected, known = self._expected.get(ref), self.known(ref)
         if expected is None:
             return  # The watch was faster.
         if known is not None and known.metadata.uid == uid:
             del self._expected[ref]  # As well, and something has made it say something else.
+            self._awaited.check()
+        elif known is None and 0 < revision <= expected.gone_at:
+            self._forget(ref)  # It came and went unseen.
             self._awaited.check()
         else:
             expected.uid = uid

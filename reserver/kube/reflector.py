@@ -64,8 +64,8 @@ class View(Protocol):
     def listed(self, item: msgspec.Raw) -> Steps:
         """Take an object that a page of a list shows."""
 
-    def list_ended(self) -> Steps:
-        """Drop what no page has shown."""
+    def list_ended(self, revision: int) -> Steps:
+        """Drop what no page has shown; the list was of this resourceVersion, 0 if of none."""
 
     def changed(self, item: msgspec.Raw) -> Steps:
         """Take an object that was added or modified."""
@@ -194,7 +194,7 @@ class Reflector:
             token = page.metadata.continue_
             if not token:
                 break
-        await self._pacer.run(self.view.list_ended())
+        await self._pacer.run(self.view.list_ended(page.metadata.revision))
         if self._complaint or self.absent or not self.synced.is_set():
             log.info("collection listed", collection=str(self))
         self._recovered()
@@ -269,7 +269,7 @@ class Reflector:
             log.info("collection does not exist, nothing is read from it", collection=str(self))
         self.absent = True
         self.view.list_began()
-        await self._pacer.run(self.view.list_ended())
+        await self._pacer.run(self.view.list_ended(0))
         self._recovered()
         self._lag.end()
         self.synced.set()

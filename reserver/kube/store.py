@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,8 @@ class _Expected:
     key: _Key
     revision: int | None = None
     """The resourceVersion that the write made; None until that is known."""
+    gone_at: int = 0
+    """A resourceVersion at which there was no such ConfigMap, as far as that is known."""
 
 
 class Store:
@@ -147,18 +150,40 @@ class Store:
         self._report(metadata, Problem(ref, error))
         return {key: data[key] for key in kept[:MOST_KEYS]}
 
-    def drop(self, name: Name) -> Steps:
-        """Forget a ConfigMap that is gone or is no store any more."""
-        yield from _finished(self._drop(name))
+    def drop(self, name: Name, revision: int = 0) -> Steps:
+        """Forget a ConfigMap that is gone or is no store any more.
 
-    def _drop(self, name: Name) -> Steps:
+        Args:
+            name: of the ConfigMap.
+            revision: a resourceVersion at which it was gone; 0 if that is not known.
+        """
+        yield from _finished(self._drop(name, revision))
+
+    def listed(self, covers: Callable[[Name], bool], revision: int) -> None:
+        """Take note that a list of a resourceVersion has shown all of some ConfigMaps."""
+        for name in {(ref.namespace, ref.configmap) for ref in self._expected}:
+            if covers(name) and name not in self._documents:
+                self._is_gone(name, revision)
+        self._awaited.check()
+
+    def _is_gone(self, name: Name, revision: int) -> None:
+        """Forget what was written into a ConfigMap before it was gone.
+
+        Of a write whose answer is still to come that is known only then.
+        """
+        for ref, expected in tuple(self._expected.items()):
+            if (ref.namespace, ref.configmap) != name:
+                continue
+            expected.gone_at = max(expected.gone_at, revision)
+            if expected.revision is not None and expected.revision <= (revision or math.inf):
+                self._forget(ref)
+
+    def _drop(self, name: Name, revision: int) -> Steps:
         document = self._documents.pop(name, None)
         if document is not None:
             for key in tuple(document.keys):
                 yield from self._exchange(document, key, None, ANY_TIME)
-        for ref, expected in tuple(self._expected.items()):
-            if (ref.namespace, ref.configmap) == name and expected.revision is not None:
-                self._forget(ref)
+        self._is_gone(name, revision)
         self._awaited.check()
 
     def _read(self, ref: Ref, text: str, known: _Key | None) -> Generator[None, None, Entries]:
@@ -200,8 +225,10 @@ class Store:
             return  # The watch was faster.
         expected.revision = revision
         document = self._documents.get((ref.namespace, ref.configmap))
-        if document is not None and _is_past(expected, document.metadata):
+        is_gone = document is None and revision <= expected.gone_at
+        if is_gone or (document is not None and _is_past(expected, document.metadata)):
             self._forget(ref)  # It came and went unseen.
+            self._awaited.check()
 
     def withdraw(self, ref: Ref) -> None:
         """Take an expected key back: it was not written."""

@@ -41,16 +41,19 @@ class ObjectView(Generic[T]):
 
     Attributes:
         unreadable: how many objects were passed over because they could not be read.
+        revision: the resourceVersion at which what is gone was.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a collection tells
         self,
         read: Callable[[msgspec.Raw], T],
         seen: Callable[[T, bool], Steps | None],
         gone: Callable[[Key], Steps | None],
         known: Callable[[], Iterable[Key]],
         has_successor: Callable[[Key, str], bool] = lambda *_: False,
+        *,
         broken: Callable[[Key, msgspec.Raw], None] = lambda *_: None,
+        ended: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Tell somebody of a collection's objects.
 
@@ -63,6 +66,7 @@ class ObjectView(Generic[T]):
             has_successor: whether one of the same name is known, but of another UID than this.
             broken: is told of each object that cannot be read or judged: what is known of it is
                 out of date from then on.
+            ended: is told of the resourceVersion of each list that has been taken.
         """
         self._read = read
         self._seen = seen
@@ -70,6 +74,8 @@ class ObjectView(Generic[T]):
         self._known = known
         self._has_successor = has_successor
         self._broken = broken
+        self._ended = ended
+        self.revision = 0
         self._unlisted: set[Key] = set()
         self.unreadable = 0
 
@@ -81,11 +87,13 @@ class ObjectView(Generic[T]):
         """Take an object that a page of a list shows."""
         self._unlisted.discard((yield from self._take(item, listed=True)))
 
-    def list_ended(self) -> Steps:
-        """Drop the objects that no page has shown."""
+    def list_ended(self, revision: int) -> Steps:
+        """Drop the objects that no page has shown; the list was of this resourceVersion."""
+        self.revision = revision
         while self._unlisted:
             yield from self._drop(self._unlisted.pop())
             yield
+        self._ended(revision)
 
     def changed(self, item: msgspec.Raw) -> Steps:
         """Take an object that was added or modified."""
@@ -93,6 +101,7 @@ class ObjectView(Generic[T]):
 
     def deleted(self, item: msgspec.Raw) -> Steps:
         """Drop an object, after taking its last state: a pod may have been bound in between."""
+        self.revision = decode(PartialObject, item).metadata.revision
         key = yield from self._take(item, listed=False)
         if not self._has_successor(key, decode(PartialObject, item).metadata.uid):
             yield from self._drop(key)
@@ -146,6 +155,7 @@ def pod_view(state: State) -> ObjectView[PodObject]:
             (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
         ),
         broken=broken,
+        ended=state.pods_shown,
     )
 
 
@@ -236,24 +246,28 @@ def store_view(store: Store, covers: Callable[[Name], bool]) -> ObjectView[Confi
 
     def gone(name: Name) -> Steps:
         if covers(name):
-            yield from store.drop(name)
+            yield from store.drop(name, view.revision)
 
-    return ObjectView(
+    view = ObjectView(
         read=lambda raw: decode(ConfigMapObject, raw),
         seen=seen,
         gone=gone,
         known=lambda: filter(covers, store.names()),
+        ended=lambda revision: store.listed(covers, revision),
     )
+    return view
 
 
 def object_view(store: ObjectStore) -> ObjectView[ReservationObject]:
     """Return a view that keeps the store of Reservation objects up to date."""
-    return ObjectView(
+    view: ObjectView[ReservationObject] = ObjectView(
         read=lambda raw: decode(ReservationObject, raw),
         seen=lambda item, listed: store.put(item, listed=listed),
-        gone=store.drop,
+        gone=lambda name: store.drop(name, view.revision),
         known=store.names,
+        ended=store.listed,
     )
+    return view
 
 
 def quota_view(store: QuotaStore) -> ObjectView[QuotaObject]:

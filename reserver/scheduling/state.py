@@ -83,6 +83,7 @@ class State:
         self.undecided = Undecided()
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, Assumption] = {}
+        self._shown = 0
 
     @property
     def pods(self) -> Mapping[PodName, Pod]:
@@ -110,8 +111,28 @@ class State:
         self.snapshot.remove_node(name)
         self._settle_on(name)
 
+    def pods_shown(self, revision: int) -> None:
+        """Take note that all pods have been shown as they were at a resourceVersion."""
+        self._shown = max(self._shown, revision)
+
+    def pod_read(self, pod: Pod) -> bool:
+        """Take a pod that was read, because no watch has shown it; return False if it is gone.
+
+        It is if the watch has come to what was read, or beyond, and does not show it: its end was
+        shown while the answer was on its way, and nothing would end it again.
+        """
+        if 0 < pod.revision <= self._shown:
+            return False
+        self._take_pod(pod, listed=False)
+        return True
+
     def pod_seen(self, pod: Pod, *, listed: bool = False) -> None:
         """Take a pod as the watch shows it, or as a list shows it after changes were missed."""
+        if not listed:
+            self.pods_shown(pod.revision)
+        self._take_pod(pod, listed=listed)
+
+    def _take_pod(self, pod: Pod, *, listed: bool) -> None:
         before = self._pods.get(pod.name)
         if before is not None and before.uid != pod.uid:
             if before.revision > pod.revision:

@@ -156,8 +156,10 @@ class Bindings:
         known = self._state.pods.get(name)
         if known is not None and known.uid == uid:
             return known  # The watch was faster.
-        if not pod.node:
-            self._state.pod_seen(pod)
+        if not pod.node and not self._state.pod_read(pod):
+            raise InvalidInput(
+                "PodUID", f"{uid!r} is of a pod that is gone", "there is none to bind"
+            )
         return pod
 
     async def _decide(self, args: ExtenderBindingArgs) -> _Taken | str:

@@ -182,7 +182,7 @@ def test_a_pod_in_doubt_that_a_new_list_does_not_show_is_none_any_more(
     outcome(view.changed(raw_pod("odd", cpu="?")))
     assert not allows(state)  # What is malformed is counted no less than what raises.
     view.list_began()
-    outcome(view.list_ended())
+    outcome(view.list_ended(0))
     assert allows(state)
     assert not faults
 

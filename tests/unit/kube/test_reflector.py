@@ -33,7 +33,7 @@ class Recorded:
         yield
         self.told.append(f"listed {_name(item)}")
 
-    def list_ended(self) -> Steps:
+    def list_ended(self, _: int) -> Steps:
         yield
         self.told.append("end")
 

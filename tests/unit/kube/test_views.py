@@ -46,7 +46,7 @@ def listed(view: View, *pages: list[msgspec.Raw]) -> None:
     for items in pages:
         for item in items:
             outcome(view.listed(item))
-    outcome(view.list_ended())
+    outcome(view.list_ended(0))
 
 
 @pytest.fixture

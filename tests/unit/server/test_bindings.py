@@ -1,7 +1,10 @@
 import asyncio
+import dataclasses
+from collections.abc import Callable
 
 import pytest
 
+from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, InvalidInput
 from reserver.scheduling.effects import Retry
 from reserver.scheduling.undecided import FORGETTING_S
@@ -260,3 +263,62 @@ async def test_draining_does_not_wait_for_ever(
     assert "not confirmed" in await first
     while len(served.bindings):  # noqa: ASYNC110 - a task that was cancelled ends by itself
         await asyncio.sleep(0)
+
+
+GHOST = dataclasses.replace(pod("ghost", nominated="worker-1", cpu="2", priority=10), revision=10)
+
+
+def shown_and_gone(served: Served) -> None:
+    """Let the watch show a pod's beginning and its end."""
+    served.state.pod_seen(GHOST)
+    served.state.pod_seen(dataclasses.replace(GHOST, terminating=True, revision=11))
+    served.state.pod_gone(GHOST.name)
+
+
+def gone_in_a_gap(served: Served) -> None:
+    """Let a list show that there is no such pod, after changes were missed."""
+    served.state.pods_shown(12)
+
+
+def shown_and_replaced(served: Served) -> None:
+    shown_and_gone(served)
+    served.state.pod_seen(
+        dataclasses.replace(GHOST, uid="uid-next", nominated_node="", revision=13)
+    )
+
+
+@pytest.mark.parametrize("happens", [shown_and_gone, gone_in_a_gap, shown_and_replaced])
+@pytest.mark.parametrize("asked", ["preempt", "bind"])
+async def test_a_pod_that_is_gone_before_it_was_read_does_not_come_back(
+    served: Served,
+    asked: str,
+    happens: Callable[[Served], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def read_pod(_: object) -> Pod:
+        happens(served)  # While the answer is on its way.
+        return GHOST
+
+    monkeypatch.setattr(served.cluster, "read_pod", read_pod)
+    if asked == "preempt":
+        verdict = await served.extender.preempt(GHOST, {"worker-1": ("uid-v",)})
+        assert (verdict.nodes, verdict.spared) == ((), {})
+    else:
+        assert "pod cannot be read" in await served.bindings.bind(call("ghost"))
+    known = served.state.pods.get(GHOST.name)
+    assert known is None or known.uid != GHOST.uid
+    assert not list(served.state.nominations.nodes())
+    assert served.cluster.bound == []
+    assert requested(served.state, "worker-1") == 0
+
+
+async def test_a_pod_that_the_watch_has_still_to_show_is_taken_as_it_is_read(
+    served: Served,
+) -> None:
+    served.state.pod_seen(dataclasses.replace(pod("earlier"), revision=9))
+    served.cluster.pods[GHOST.name] = GHOST
+    read = dataclasses.replace(pod("later"), revision=20)
+    served.cluster.pods[read.name] = read
+    await served.bindings.find_pod(read.name, read.uid)  # What is read tells nothing of others.
+    await served.bindings.find_pod(GHOST.name, GHOST.uid)
+    assert served.state.pods[GHOST.name] == GHOST
