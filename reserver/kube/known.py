@@ -18,6 +18,8 @@ class Known:
     spec: bytes
     entries: Entries
     said: ReservationStatus | None
+    is_read: bool = True
+    """False for one of too many in its namespace: nothing is kept of its spec."""
 
     def is_of(self, item: ReservationObject) -> bool:
         """Return whether an object as it is now says the same in its spec."""

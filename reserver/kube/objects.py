@@ -15,6 +15,7 @@ from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import NOT_YET, Phase, Ref, Reservation, Written
 from reserver.wire.edits import Deletion
+from reserver.wire.limits import MOST_OBJECTS
 from reserver.wire.objects import Metadata
 from reserver.wire.reservation import (
     ReservationObject,
@@ -22,6 +23,7 @@ from reserver.wire.reservation import (
     with_placements,
 )
 from reserver.wire.reservation_status import was_admitted
+from reserver.wire.status import INVALID
 from reserver.wire.store import Entries, Problem
 
 
@@ -55,6 +57,7 @@ class ObjectStore:
         self._touched = touched
         self._home = home
         self._known: dict[Name, Known] = {}
+        self._read_in: dict[str, int] = {}
         self._expected: dict[Ref, Expected] = {}
         self._sets = Sets()
         self._awaited = Awaited()
@@ -71,9 +74,12 @@ class ObjectStore:
                 self._touched(item.ref)  # A deletion may have failed because of this write.
             self._awaited.check()
             return
-        entries = self._read(item, before)
         when = written(item.metadata, before.metadata if before else None, listed=listed)
-        known = Known(item.metadata, item.path, bytes(item.spec), entries, item.said())
+        known = self._unread(item, before)
+        if known is None:
+            entries = self._read(item, before)
+            known = Known(item.metadata, item.path, bytes(item.spec), entries, item.said())
+        self._count_read(name[0], known.is_read - (before is not None and before.is_read))
         self._known[name] = known
         self._sets.put(item.ref, item.metadata)
         self._touched(item.ref)
@@ -82,6 +88,28 @@ class ObjectStore:
         self._exchange(item.ref, before.reservation if before else None, known, when)
         self._recall(item.ref, known)
         self._awaited.check()
+
+    def _unread(self, item: ReservationObject, before: Known | None) -> Known | None:
+        """Return an object as one of too many in its namespace; None for one that is to be read.
+
+        One that was read before, also by who was here before, is read again: it may hold.
+        """
+        namespace, said = item.metadata.namespace, item.said()
+        is_full = self._read_in.get(namespace, 0) >= MOST_OBJECTS and namespace != self._home
+        was_read = (before is not None and before.is_read) or (
+            said is not None and said.phase != INVALID
+        )
+        if was_read or not is_full:
+            return None
+        text = f"{MOST_OBJECTS} Reservations of this namespace are read, and this one is not"
+        error = InvalidInput("", text, "delete some, and write it anew")
+        entries = Entries(problems=(Problem(item.ref, error),))
+        return Known(item.metadata, item.path, b"", entries, said, is_read=False)
+
+    def _count_read(self, namespace: str, more: int) -> None:
+        self._read_in[namespace] = self._read_in.get(namespace, 0) + more
+        if not self._read_in[namespace]:
+            del self._read_in[namespace]
 
     def _read(self, item: ReservationObject, before: Known | None) -> Entries:
         """Return what an object says now; what it said before stays where that cannot be told."""
@@ -108,6 +136,7 @@ class ObjectStore:
         known = self._known.pop(name, None)
         ref = Ref(name[0], "", name[1])
         if known is not None:
+            self._count_read(name[0], -known.is_read)
             self._touched(ref)
             self._ledger.drop(ref)
             for member in self._sets.drop(ref):

@@ -99,6 +99,9 @@ POD = PodLimits()
 MOST_OFFERED = 256
 """Resources that a node may offer: each costs memory in the row of every node."""
 
+MOST_OBJECTS = 1_000
+"""Reservations of one namespace, other than Reserver's own, that are read."""
+
 MOST_KEYS = 16_384
 """Data keys of one ConfigMap: no more reservations fit into its 1 MiB."""
 

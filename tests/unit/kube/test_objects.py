@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+import pytest
+
+from reserver.kube import objects
 from reserver.kube.objects import ObjectStore
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.state import State
@@ -217,3 +220,38 @@ def test_a_spec_that_is_not_utf8_is_a_broken_one() -> None:
     raw = b'{"metadata": {"name": "web", "namespace": "shop"}, "spec": {"node": "\xff"}}'
     world.put(decode(ReservationObject, raw))
     assert len(world.reports) == 1
+
+
+def test_of_too_many_in_a_namespace_no_more_are_read_until_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(objects, "MOST_OBJECTS", 3)
+    world = World()
+    world.put(*(made(f"r{number}") for number in range(5)))
+    assert world.held == 6
+    assert all("are read, and this one is not" in report for report in world.reports)
+    assert len(world.reports) == 2
+    unread = world.store.known(Ref("shop", "", "r4"))
+    assert unread is not None
+    assert not unread.spec
+    world.put(made("r0", revision=7, resources={"cpu": "1"}))  # One that is read stays so.
+    world.put(made("r3", revision=8, raw='{"owners": 7}'))  # Nobody looks at it.
+    assert world.held == 5
+    world.put(*(made(f"home{number}", namespace="home") for number in range(4)))
+    assert world.held == 13
+    world.store.drop(("shop", "r3"))
+    world.store.drop(("shop", "r1"))
+    world.put(made("r4", revision=9))
+    assert world.held == 13
+
+
+def test_what_was_read_before_a_start_is_read_again_whatever_is_listed_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(objects, "MOST_OBJECTS", 2)
+    world = World()
+    told = {"phase": "Active", "observedGeneration": 1, "claimed": 0}
+    status = {**told, "placements": [], "claims": [], "conditions": []}
+    world.put(*(made(f"a{number}") for number in range(3)), made("z", status=status), listed=True)
+    assert world.held == 6
+    assert world.store.known(Ref("shop", "", "z")).is_read  # type: ignore[union-attr]
