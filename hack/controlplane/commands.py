@@ -61,6 +61,9 @@ def etcd(files: Files, port: int) -> Command:
         "--listen-peer-urls=http://127.0.0.1:0",
         "--unsafe-no-fsync",  # a test's data need not survive a power cut
         f"--quota-backend-bytes={8 << 30}",  # benchmarks outgrow the default of 2 GiB
+        # As kubeadm has it. Else the watch of a collection that nobody writes may hear nothing:
+        # the API server sends no bookmark from before the watch began.
+        "--watch-progress-notify-interval=5s",
     ]
 
 
