@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 
+from reserver.printable import printable
+
 _NOT_APPLIED = "the server rejected our request due to an error in our request"
 
 
@@ -27,6 +29,9 @@ class ReserverError(Exception):
 class InvalidInput(ReserverError):
     """A value that somebody wrote is not acceptable.
 
+    It is told in events, statuses, answers and on terminals, so it holds no character that is not
+    seen: what was written is quoted with escapes.
+
     Attributes:
         path: where the value stands, e.g. ``resources.cpu``; empty for the whole document.
         problem: what is wrong, with the value quoted.
@@ -34,10 +39,10 @@ class InvalidInput(ReserverError):
     """
 
     def __init__(self, path: str, problem: str, remedy: str) -> None:
-        super().__init__(path, problem, remedy)
-        self.path = path
-        self.problem = problem
-        self.remedy = remedy
+        self.path = printable(path)
+        self.problem = printable(problem)
+        self.remedy = printable(remedy)
+        super().__init__(self.path, self.problem, self.remedy)
 
     def __str__(self) -> str:
         """Return one line: path, problem, remedy."""
@@ -91,7 +96,8 @@ class ApiError(ReserverError):
 
     def __str__(self) -> str:
         """Return one line for a person."""
-        return f"{self.status} {self.reason}: {self.message}" if self.status else self.message
+        line = f"{self.status} {self.reason}: {self.message}" if self.status else self.message
+        return printable(line)  # An admission policy may quote what somebody wrote.
 
     @property
     def is_overtaken(self) -> bool:

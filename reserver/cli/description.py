@@ -9,6 +9,7 @@ import typer
 
 from reserver.cli import failure, listing, spec_form, words
 from reserver.client import Client, Phase, Policy, Reservation
+from reserver.printable import printable
 
 _WIDTH = 16
 
@@ -26,7 +27,7 @@ async def show(client: Client, names: Sequence[str]) -> None:
             typer.echo()
         for label, text in _lines(each, now):
             title = f"{label}:" if label else ""
-            typer.echo(f"{typer.style(title.ljust(_WIDTH), bold=True)}{text}")
+            typer.echo(f"{typer.style(title.ljust(_WIDTH), bold=True)}{printable(text)}")
     failure.raise_all(missing)
 
 

@@ -9,13 +9,15 @@ import typer
 from reserver.cli import table
 from reserver.cli.table import Row
 from reserver.cli.words import duration
+from reserver.printable import printable
 
 _MOST_LINES = 20
 
 
 def show(explanation: dict[str, Any]) -> None:
     """Print an explanation as `Explain` and `GET /explain/NAMESPACE/POD` give it."""
-    typer.echo(f"{typer.style(explanation['pod'], bold=True)}: {explanation['summary']}")
+    pod, summary = printable(explanation["pod"]), printable(explanation["summary"])
+    typer.echo(f"{typer.style(pod, bold=True)}: {summary}")
     if explanation["exempt"]:
         typer.echo("Its priority is so high that no hold keeps it from anything.")
     if explanation["reasons"]:

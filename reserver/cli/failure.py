@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from reserver.errors import ApiError, ConfigurationError, InvalidInput, ReserverError
+from reserver.printable import printable
 
 if TYPE_CHECKING:
     from reserver.client import CallFailed
@@ -103,7 +104,7 @@ def raise_all(failed: Sequence[Failed]) -> None:
 def tell(message: str) -> None:
     """Say on standard error what is wrong."""
     for line in message.splitlines():
-        typer.echo(f"reserver: {line}", err=True)
+        typer.echo(f"reserver: {printable(line)}", err=True)
 
 
 def end(error: ReserverError) -> NoReturn:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import MutableMapping
 from enum import StrEnum
+from typing import Any
+
+from reserver.printable import printable
 
 
 class Level(StrEnum):
@@ -22,16 +26,25 @@ def configure(level: Level) -> None:
 
     number = logging.getLevelNamesMapping()[level.upper()]
     terminal = sys.stderr.isatty()
-    renderer = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
+    json = structlog.processors.JSONRenderer()  # It escapes by itself all that is not ASCII.
+    renderers = [_printable, structlog.dev.ConsoleRenderer()] if terminal else [json]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            renderer,
+            *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     logging.basicConfig(level=max(number, logging.WARNING), format="%(message)s")
+
+
+def _printable(_: object, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Escape what a terminal would obey; tracebacks keep their lines."""
+    for name, value in line.items():
+        if isinstance(value, str):
+            line[name] = printable(value, "\n\t")
+    return line

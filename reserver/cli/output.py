@@ -11,6 +11,9 @@ import typer
 from reserver.cli import spec_form
 from reserver.cli.options import Output, Report
 from reserver.client import Reservation
+from reserver.printable import is_printable, printable
+
+_LAYOUT = "\n"
 
 
 def is_for_programs(output: Output) -> bool:
@@ -39,9 +42,12 @@ def document(value: Any, output: Output | Report) -> None:  # noqa: ANN401 - wha
         import yaml
 
         dumper = yaml.CSafeDumper  # libyaml takes a fifth of the time.
-        typer.echo(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True), nl=False)
+        text = str(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True))
+        if not is_printable(text, _LAYOUT):
+            text = str(yaml.dump(value, Dumper=dumper, sort_keys=False))
+        typer.echo(text, nl=False)
     else:
-        typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        typer.echo(_json(value, indent=2))
 
 
 def item(value: Any, output: Output) -> None:  # noqa: ANN401 - whatever JSON can hold
@@ -50,10 +56,16 @@ def item(value: Any, output: Output) -> None:  # noqa: ANN401 - whatever JSON ca
         typer.echo("---")
         document(value, output)
     else:
-        typer.echo(json.dumps(value, ensure_ascii=False))
+        typer.echo(_json(value))
+
+
+def _json(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - as above
+    """Return a value as JSON; all that is not ASCII is escaped if some of it would not be seen."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return text if is_printable(text, _LAYOUT) else json.dumps(value, indent=indent)
 
 
 def names(each: Sequence[str]) -> None:
     """Print names, one a line."""
     if each:
-        typer.echo("\n".join(each))
+        typer.echo("\n".join(map(printable, each)))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from reserver.printable import printable
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -72,8 +74,9 @@ def drawn(columns: Sequence[str], rows: Iterable[Row], *, right: Iterable[str] =
 
 def _parts(cell: AnyCell) -> list[Cell]:
     if isinstance(cell, str):
-        return [Cell(cell)]
-    return [cell] if isinstance(cell, Cell) else cell
+        return [Cell(printable(cell))]
+    parts = [cell] if isinstance(cell, Cell) else cell
+    return [Cell(printable(part.text), part.style) for part in parts]
 
 
 def _text(cell: AnyCell) -> str:

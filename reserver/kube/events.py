@@ -12,6 +12,7 @@ from cachetools import LRUCache, TTLCache
 
 from reserver.errors import ApiError
 from reserver.kube.client import ApiClient
+from reserver.printable import printable
 from reserver.quarantine import quarantined
 from reserver.scheduling.telling import Telling
 from reserver.wire import quotaform
@@ -156,7 +157,7 @@ class Recorder:
         self._counts[store.uid, reason] = count
         if count <= _BURST and not self._queue.full():
             about = _Subject(kind, store.namespace, store.name, store.uid, store.resource_version)
-            self._queue.put_nowait(_Event(about, reason, message[:_MAX_MESSAGE], is_warning=False))
+            self._put(about, reason, message, is_warning=False)
 
     def over(self, deletion: Deletion) -> None:
         """Have an event written on a Reservation that was deleted because it is over."""
@@ -186,9 +187,17 @@ class Recorder:
         self._told_in_window += 1
         return self._told_in_window <= _POD_EVENTS
 
-    def _put(self, subject: _Subject, reason: str, message: str, more: str = "") -> None:
-        text = message[: _MAX_MESSAGE - len(more)] + more
-        self._queue.put_nowait(_Event(subject, reason, text))
+    def _put(
+        self,
+        subject: _Subject,
+        reason: str,
+        message: str,
+        more: str = "",
+        *,
+        is_warning: bool = True,
+    ) -> None:
+        text = printable(message)[: _MAX_MESSAGE - len(more)] + more
+        self._queue.put_nowait(_Event(subject, reason, text, is_warning))
 
     async def run(self) -> None:
         """Write events until cancelled; one that cannot be written is logged and dropped."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reserver.cluster.snapshot import CELL_MAX, Account, Snapshot
+from reserver.printable import printable
 from reserver.reservations.placement import nodes_of
 from reserver.reservations.reservation import Phase, Reservation
 from reserver.reservations.view import LedgerView
@@ -91,7 +92,7 @@ class Shortages:
         if unwritten and unwritten not in message:
             message = f"{message}{'; ' if message else ''}it cannot be written: {unwritten}"
         claims, landed = ledger.recorded(ref), ledger.landed(ref)
-        return verdict._replace(message=message, claims=claims, landed=landed)
+        return verdict._replace(message=printable(message), claims=claims, landed=landed)
 
     def _judge(self, phase: Phase, reservation: Reservation, ledger: LedgerView) -> Status:
         """Return the status of a reservation, claims aside."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Policy
 from reserver.scheduling.fit import fits_beside_holds, in_the_way, seats_by_node, with_yields
+from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
 
 
@@ -47,7 +48,9 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
         own = with_yields(own, pod, (node,), state.ledger)
         if not fits_beside_holds(pod, state.snapshot, rows, own).all():
             (other,) = in_the_way(pod, (node,), state.ledger)
-            refusal = f"held by reservation {other.ref}" if other else "node not known yet"
+            refusal = (
+                f"held by {words_for(other.ref, pod, state)}" if other else "node not known yet"
+            )
             return BindVerdict(refusal=refusal)
     taken = (seat.identity for seat in seats if seat.node == node)
     ended = (reservation.identity for reservation in state.ledger.naming(pod.name))

@@ -25,6 +25,7 @@ from reserver.scheduling.fit import (
     seats_by_node,
     with_yields,
 )
+from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
 from reserver.scheduling.undecided import FORGETTING_S
 from reserver.scheduling.waiting import LEAST_SAMPLE
@@ -200,7 +201,10 @@ def _name_holds(
             refs.add(other.ref)
         if len(refs) > _MOST_NAMED:
             return dict.fromkeys(names, HELD), ()
-    words = {name: f"held by reservation {r.ref}" if r else HELD for name, r in first.items()}
+    words = {
+        name: f"held by {words_for(other.ref, pod, state)}" if other else HELD
+        for name, other in first.items()
+    }
     return words, tuple(sorted(refs))
 
 

@@ -46,6 +46,7 @@ class State:
         snapshot: capacity of all nodes.
         ledger: what is held.
         doubts: the objects that cannot be read, and on which nodes that matters.
+        public_namespaces: the namespaces whose reservations are named to any pod (`naming`).
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
             ends no reservation but those that its binding names: it may be older than they are.
         waiting: the pods that were refused because of holds, or for want of their seat, by UID, in
@@ -77,6 +78,7 @@ class State:
         self.snapshot = Snapshot()
         self.ledger = Ledger(self.snapshot, freed, settled, quotas, failed)
         self.doubts = Doubts(self.snapshot, freed)
+        self.public_namespaces: frozenset[str] = frozenset()
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}
         self.nominations = Nominations()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.reservation import Policy, Reservation
+from reserver.reservations.reservation import Policy, Ref, Reservation
 from reserver.scheduling.explain import reasons_against
 from reserver.scheduling.filter import FilterVerdict
+from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
 
 
@@ -40,12 +42,17 @@ def tell(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Telling 
     if verdict.lost_seat is not None:
         return _lost(pod, verdict.lost_seat, state)
     if verdict.waits and not verdict.effects:
-        held_by = ", ".join(map(str, verdict.in_the_way))
-        cause = held_by or "many reservations"
+        cause = _held_by(pod, verdict.in_the_way, state) or "many reservations"
         nodes = "1 node has" if names == 1 else f"{names} nodes have"
         message = f"{nodes} room for it that is held for others by {cause}"
         return Telling(pod, "HeldByReservations", cause, message)
     return None
+
+
+def _held_by(pod: Pod, refs: Iterable[Ref], state: State) -> str:
+    """Return the reservations in the way of a pod, in the words that it may know."""
+    words = dict.fromkeys(words_for(ref, pod, state) for ref in refs)
+    return ", ".join(word.removeprefix("reservation ") for word in words)
 
 
 def _lost(pod: Pod, seat: Reservation, state: State) -> Telling:

@@ -12,6 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, NotReady
+from reserver.printable import printable
 from reserver.quarantine import take_note
 from reserver.server.connection import Limits
 from reserver.server.exposition import Exposition
@@ -186,4 +187,6 @@ async def _explain_bad_input(
 
 
 def _error(status: HTTPStatus, message: str) -> web.Response:
-    return web.Response(status=status, body=encode({"error": message}), content_type=_JSON)
+    return web.Response(
+        status=status, body=encode({"error": printable(message)}), content_type=_JSON
+    )

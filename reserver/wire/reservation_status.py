@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
+from reserver.printable import printable
 from reserver.reservations.reservation import Phase, Reservation
 from reserver.reservations.status import Status
 from reserver.wire.placementform import PartObject
@@ -41,7 +42,7 @@ class Said:
         status = "True" if holds else "False"
         before = self._before.get(kind)
         since = before.last_transition_time if before and before.status == status else self._now
-        return Condition(kind, status, reason, message, since, self._generation)
+        return Condition(kind, status, reason, printable(message), since, self._generation)
 
 
 def invalid(

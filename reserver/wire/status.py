@@ -8,6 +8,7 @@ from itertools import islice
 import msgspec
 
 from reserver.errors import InvalidInput
+from reserver.printable import printable
 from reserver.reservations.reservation import Phase, Reservation
 from reserver.reservations.status import Status
 from reserver.wire.objects import decode, encode
@@ -122,7 +123,7 @@ def _entry(reservation: Reservation, status: Status) -> EntryStatus:
         status.phase.value,
         status.is_backed,
         reservation.digest,
-        status.message,
+        printable(status.message),
         claims,
         landed or msgspec.UNSET,
         QUOTA_EXCEEDED if status.exceeds_quota else msgspec.UNSET,
@@ -130,7 +131,7 @@ def _entry(reservation: Reservation, status: Status) -> EntryStatus:
 
 
 def _invalid(message: str) -> EntryStatus:
-    return EntryStatus(INVALID, backed=False, digest="", message=message)
+    return EntryStatus(INVALID, backed=False, digest="", message=printable(message))
 
 
 def _text(status: object) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import Fault, InvalidInput, ReserverError
+from reserver.printable import printable
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire import document, listform, names, specform
 from reserver.wire.limits import HOME, ITEM_BYTES, MOST_ITEMS, check_text
@@ -27,7 +28,7 @@ class Problem:
 
     def __str__(self) -> str:
         """Return one line for an event or a log."""
-        return f"{self.ref.key}: {self.error}"
+        return f"{printable(self.ref.key)}: {self.error}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, TooMany
+from reserver.printable import printable
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.admit import Lack
 
@@ -42,7 +43,7 @@ class Refusal(ReserverError):
         super().__init__(code, reason, message)
         self.code = code
         self.reason = reason
-        self.message = shorten(message, _MOST_TEXT)
+        self.message = shorten(printable(message), _MOST_TEXT)
         self.fields = tuple(fields)
 
     def __str__(self) -> str:
@@ -60,7 +61,8 @@ class Refusal(ReserverError):
             for field, text in self.fields[:_MOST_FIELDS]:
                 if request.ByteSize() < _MOST_BYTES:
                     request.field_violations.add(
-                        field=shorten(field, _MOST_TEXT), description=shorten(text, _MOST_TEXT)
+                        field=shorten(printable(field), _MOST_TEXT),
+                        description=shorten(printable(text), _MOST_TEXT),
                     )
             status.details.add().Pack(request)
         raw: bytes = status.SerializeToString()

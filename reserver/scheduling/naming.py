@@ -1,0 +1,19 @@
+"""What the words of a refusal say of the reservation that is in the way.
+
+Whoever reads them may be a tenant, and what others of another namespace reserve is not theirs to
+know. The words are constant for a pod and a reservation, so they make kube-scheduler try no more.
+"""
+
+from __future__ import annotations
+
+from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
+
+ANOTHERS = "a reservation of another namespace"
+
+
+def words_for(ref: Ref, pod: Pod, state: State) -> str:
+    """Return what a pod is told of a reservation: its name, or that it is another namespace's."""
+    is_named = ref.namespace == pod.name.namespace or ref.namespace in state.public_namespaces
+    return f"reservation {ref}" if is_named else ANOTHERS
