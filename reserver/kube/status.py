@@ -164,7 +164,7 @@ class StatusWriter:
         """Return what a companion should say of some keys; of each as it is at one instant."""
         wanted: dict[str, str | None] = {}
         pacer = Pacer()
-        shortages = self._room.shortages
+        shortages = self._room.look(state, self._clock())  # Much may have come since the last look.
         for key in keys:
             ref = Ref(*companion.store, key)
             entries = store.entries(ref)
