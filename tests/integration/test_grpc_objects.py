@@ -57,9 +57,13 @@ async def test_objects_that_people_write_are_shown_changed_and_released(world: W
     stale = pb.UpdateRequest(name="shop/mine", spec=spec(), etag=found.etag)
     code, *_ = await refused(world.api.Update(stale))
     assert code is grpc.StatusCode.ABORTED
-    for_ever = pb.ExtendRequest(name="shop/mine")
-    for_ever.ttl.seconds = 0
-    assert (await world.api.Extend(for_ever)).reservation.spec.ttl.seconds == 0
+    longer = pb.ExtendRequest(name="shop/mine")
+    longer.ttl.seconds = 0
+    code, reason, _ = await refused(world.api.Extend(longer))  # A team's default quota: a week.
+    assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED")
+    longer.ttl.seconds = 3 * 86_400
+    extended = (await world.api.Extend(longer)).reservation.spec
+    assert extended.expires_at.seconds > found.spec.expires_at.seconds
 
     await world.api.Release(pb.ReleaseRequest(name="shop/mine"))
     assert not world.running.watched.ledger.held_on("worker-1")
