@@ -237,7 +237,7 @@ class Corner:
         self.create_pod(name, {"cpu": cpu}, affinity=on_node(node))
         verdict = wait_for(partial(self._judgement, name), f"{name} is judged")
         self.delete_pod(name)
-        return "held by reservation" in verdict
+        return "held by " in verdict
 
     def _judgement(self, pod: str) -> str | None:
         """Return where a pod was bound or why it was refused, None until either."""
