@@ -30,6 +30,9 @@ GROUP = "reserver.io/e2e"
 SYSTEM = "kube-system"
 
 
+HELD = ("held by reservation ", "held by a reservation of another namespace")
+"""What keeps a pod from a node because of a hold says one of these."""
+
 OBJECTS = ("reserver.io", "v1alpha1")
 """Group and version of Reservation objects."""
 
@@ -237,7 +240,7 @@ class Corner:
         self.create_pod(name, {"cpu": cpu}, affinity=on_node(node))
         verdict = wait_for(partial(self._judgement, name), f"{name} is judged")
         self.delete_pod(name)
-        return "held by " in verdict
+        return any(words in verdict for words in HELD)
 
     def _judgement(self, pod: str) -> str | None:
         """Return where a pod was bound or why it was refused, None until either."""
