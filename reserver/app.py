@@ -194,7 +194,7 @@ def _bookings(
     configmaps = Booking(client, apply, stores.configmaps, settings.namespace, writes)
     objects = ObjectBooking(client, stores.objects, settings.namespace, writes)
     writes_objects = settings.reservation_store is ReservationStore.OBJECT
-    return Bookings(configmaps, objects, objects if writes_objects else configmaps)
+    return Bookings(stores, configmaps, objects, objects if writes_objects else configmaps)
 
 
 def _lease(settings: Settings, client: ApiClient) -> Lease:

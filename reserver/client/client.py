@@ -35,9 +35,6 @@ from reserver.client.values import (
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 
-_RELEASE_TRIES = 10
-_RELEASE_PAUSE_S = 0.2
-
 
 class Client:
     """A client of the gRPC API, as an asynchronous context manager.
@@ -226,18 +223,11 @@ class Client:
         Raises:
             CallFailed: it may hold still; ``ABORTED`` if `etag` is not its etag.
         """
-        request = pb.ReleaseRequest(name=name, etag=etag)
-        for last in (*[False] * _RELEASE_TRIES, True):
-            try:
-                await self._call(self._stub.Release, request)
-            except CallFailed as exc:
-                # Claimed a moment ago: the cleaner was faster, and the server has not seen it yet.
-                if exc.code == grpc.StatusCode.ABORTED.name and not etag and not last:
-                    await asyncio.sleep(_RELEASE_PAUSE_S)
-                    continue
-                if not missing_ok or exc.code != grpc.StatusCode.NOT_FOUND.name:
-                    raise
-            return
+        try:
+            await self._call(self._stub.Release, pb.ReleaseRequest(name=name, etag=etag))
+        except CallFailed as exc:
+            if not missing_ok or exc.code != grpc.StatusCode.NOT_FOUND.name:
+                raise
 
     @asynccontextmanager
     async def hold(self, name: str, spec: Spec) -> AsyncIterator[Reservation]:

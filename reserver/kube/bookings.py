@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from reserver.kube.booking import Booking, Outcome
 from reserver.kube.object_booking import ObjectBooking
+from reserver.kube.stores import Stores
 from reserver.reservations.reservation import Ref
 from reserver.wire.edits import Edit
 from reserver.wire.store import Entries
+
+BEHIND_S = 5.0
+"""The longest wait for a watch to show what somebody else was faster with, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +23,13 @@ class Bookings:
     """Both ways to write reservations as one.
 
     Attributes:
+        stores: what is written, as far as the watches have shown it.
         configmaps: writes into ConfigMaps.
         objects: writes objects.
         default: the one of them that writes what is new.
     """
 
+    stores: Stores
     configmaps: Booking
     objects: ObjectBooking
     default: Booking | ObjectBooking
@@ -53,13 +60,19 @@ class Bookings:
         """Change or remove what stands at one place and return once that is in force.
 
         Returns:
-            False if it is not as it was seen: somebody else was faster.
+            False if it is not as it was seen: somebody else was faster. What they have written
+            is seen by then, unless a watch is late: the cleaner removes what was claimed.
 
         Raises:
             InvalidInput: the API server does not take it.
             ApiError: the API server refused, or did not answer.
         """
-        return await self._at(edit.ref).edit(edit)
+        if await self._at(edit.ref).edit(edit):
+            return True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BEHIND_S):
+                await self.stores.at(edit.ref).superseded(edit.ref, edit.seen)
+        return False
 
     def _at(self, place: Ref) -> Booking | ObjectBooking:
         return self.configmaps if place.configmap else self.objects

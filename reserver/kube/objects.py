@@ -245,6 +245,10 @@ class ObjectStore:
         expected = self._expected.get(ref)
         return (expected.text, expected.entries) if expected else None
 
+    async def superseded(self, ref: Ref, text: str) -> None:
+        """Wait until something else than this is written at a place, or nothing."""
+        await self._awaited.until(lambda: (self.latest(ref) or ("",))[0] != text)
+
     def wrote(self, item: ReservationObject) -> None:
         """Take note of what the API server made of a write of ours; the watch will show it, too."""
         known = self._known.get((item.metadata.namespace, item.metadata.name))

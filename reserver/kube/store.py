@@ -248,6 +248,10 @@ class Store:
             key = self._expected[ref].key
         return (key.text, key.entries) if key else None
 
+    async def superseded(self, ref: Ref, text: str) -> None:
+        """Wait until something else than this is written at a place, or nothing."""
+        await self._awaited.until(lambda: (self.latest(ref) or ("",))[0] != text)
+
     def size(self, name: Name) -> int:
         """Return what a ConfigMap's keys and values take in bytes, expected ones included."""
         document = self._documents.get(name)

@@ -34,6 +34,9 @@ class AnyStore(Protocol):
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
         """Return what is written at a place, or being written, and what that says."""
 
+    async def superseded(self, ref: Ref, text: str) -> None:
+        """Wait until something else than this is written at a place, or nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stores:
