@@ -10,22 +10,18 @@ from reserver.scheduling.state import State
 
 
 class Room:
-    """Tells of each reservation whose node has become short of room, or is not any more.
-
-    Attributes:
-        shortages: as they were when it was last looked.
-    """
+    """Tells of each reservation whose node has become short of room, or is not any more."""
 
     def __init__(self, touched: Callable[[Ref], None]) -> None:
         """Tell `touched` of reservations."""
         self._touched = touched
-        self.shortages = Shortages({}, frozenset())
+        self._shortages = Shortages({}, frozenset())
 
     def look(self, state: State, now: float) -> Shortages:
         """Return where room is short at `now` (unix seconds), and tell of what has changed."""
         state.ledger.advance(now)
-        before, after = self.shortages, Shortages.of(state.snapshot)
-        self.shortages = after
+        before, after = self._shortages, Shortages.of(state.snapshot)
+        self._shortages = after
         if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
             for reservation, _ in state.ledger:
                 self._touched(reservation.ref)
