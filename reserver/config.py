@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.server.tls_files import TlsFiles
-from reserver.wire import names
+from reserver.wire.k8s import names
 
 _LAST_PORT = 65535
 

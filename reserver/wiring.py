@@ -12,39 +12,39 @@ from reserver.clock import SteadyClock
 from reserver.cluster.quantity import shorten
 from reserver.config import Settings
 from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput
-from reserver.kube.apply import Apply
-from reserver.kube.cleaner import Cleaner
-from reserver.kube.client import ApiClient
-from reserver.kube.events import CONFIG_MAP, Recorder
-from reserver.kube.history import History
-from reserver.kube.lease import Lease
-from reserver.kube.object_status import ObjectStatusWriter
-from reserver.kube.objects import ObjectStore
-from reserver.kube.placer import Notice, Placer
-from reserver.kube.quotas import QuotaStore, QuotaWriter
-from reserver.kube.reflector import Reflector
-from reserver.kube.requeue import Requeue
-from reserver.kube.status import StatusWriter
-from reserver.kube.store import Store
-from reserver.kube.stores import Stores
-from reserver.kube.waker import Waker
-from reserver.kube.watched import Watched
-from reserver.kube.watches import (
+from reserver.kube.api.apply import Apply
+from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.cleaner import Cleaner
+from reserver.kube.loops.events import CONFIG_MAP, Recorder
+from reserver.kube.loops.lease import Lease
+from reserver.kube.loops.placer import Notice, Placer
+from reserver.kube.loops.quotas import QuotaStore, QuotaWriter
+from reserver.kube.loops.requeue import Requeue
+from reserver.kube.loops.waker import Waker
+from reserver.kube.stores.both import Stores
+from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.status import StatusWriter
+from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.object.status import ObjectStatusWriter
+from reserver.kube.watch.history import History
+from reserver.kube.watch.reflector import Reflector
+from reserver.kube.watch.watches import (
     PODS,
     cluster_reflectors,
     object_reflector,
     quota_reflector,
     store_reflectors,
 )
+from reserver.kube.watched import Watched
 from reserver.quarantine import take_note
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
-from reserver.wire import quotaform
-from reserver.wire.edits import Deletion, Edit
-from reserver.wire.objects import Metadata
-from reserver.wire.reservation import KIND
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.spec import quotaform
+from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.object import KIND
 
 _MOST_TOLD = 300
 """So many characters of what the API server says are told."""

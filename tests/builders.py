@@ -14,7 +14,7 @@ from reserver.reservations.reservation import Policy, Ref, Reservation
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
-from reserver.wire.identity import identified
+from reserver.wire.spec.identity import identified
 
 NAMESPACE = "shop"
 NOW = 1_900_000_000.0

@@ -11,8 +11,8 @@ from hack.bench.world import NOW, Size, owner_name, seat_of, state
 from reserver.cluster.pod import Pod
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
-from reserver.wire.objects import decode
-from reserver.wire.pods import PodObject
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
 
 _CALLS = 2_000
 

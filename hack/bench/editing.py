@@ -11,8 +11,8 @@ from hack.bench.report import kilobytes, milliseconds, progress, table, times
 from hack.bench.rounds import Timings
 from hack.bench.scale import Scale
 from hack.bench.world import NOW, owner_name
-from reserver.kube.store import Store
-from reserver.kube.views import store_view
+from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.watch.views import store_view
 from reserver.scheduling.state import State
 
 _FEW = 10

@@ -14,16 +14,16 @@ from hack.bench.rounds import P99, side_by_side
 from hack.bench.scale import Scale
 from hack.bench.world import NOW, Size, state
 from reserver.cluster.pod import PodName
-from reserver.kube.placer import Placer
+from reserver.kube.loops.placer import Placer
 from reserver.pacer import Pacer
 from reserver.reservations.placement import ANYWHERE, Placement, Strategy
 from reserver.reservations.reservation import Phase, Ref, Reservation
 from reserver.scheduling.placement import place
 from reserver.scheduling.state import State
-from reserver.wire import placementform
-from reserver.wire.identity import identified
-from reserver.wire.nodes import NodeObject
-from reserver.wire.objects import decode
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import decode
+from reserver.wire.spec import placementform
+from reserver.wire.spec.identity import identified
 
 _CALLS = 20
 _SLOTS = 100

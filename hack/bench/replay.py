@@ -7,8 +7,8 @@ from typing import cast
 
 import msgspec
 
-from reserver.kube.client import ApiClient
-from reserver.kube.reflector import PAGE, Reflector, View
+from reserver.kube.api.client import ApiClient
+from reserver.kube.watch.reflector import PAGE, Reflector, View
 
 
 class Replay:

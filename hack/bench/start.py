@@ -21,7 +21,7 @@ from hack.bench.replay import Replay, pages
 from hack.bench.report import kilobytes, microseconds, milliseconds, progress, table, times
 from hack.bench.scale import Scale
 from reserver.cli import logs
-from reserver.kube.views import node_view, pod_view
+from reserver.kube.watch.views import node_view, pod_view
 from reserver.scheduling.state import State
 
 RESERVER, DICTS = "reserver", "dicts"

@@ -14,10 +14,10 @@ from hack.bench.documents import (
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.state import State
-from reserver.wire.identity import identified
-from reserver.wire.nodes import NodeObject
-from reserver.wire.objects import decode
-from reserver.wire.pods import PodObject
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
+from reserver.wire.spec.identity import identified
 
 REFUSED_REQUESTS = {"cpu": "20", "memory": "4Gi"}
 """Fits on every node of `state`, but not beside two reservations there."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from reserver.cluster.quantity import MAX
 from reserver.errors import InvalidInput
-from reserver.wire.objects import encode
-from reserver.wire.store import Entries
+from reserver.wire.k8s.objects import encode
+from reserver.wire.spec.entries import Entries
 
 SEEN = 1_900_000_000.0
 """When all is read, unix seconds."""

@@ -17,8 +17,8 @@ import yaml
 from hack.fuzz import readers, shapes
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal, try_to
 from reserver.errors import InvalidInput
-from reserver.kube.store import Store
-from reserver.kube.views import (
+from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.watch.views import (
     ObjectView,
     claim_view,
     class_view,
@@ -33,16 +33,18 @@ from reserver.quarantine import counts
 from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Status as HoldStatus
 from reserver.scheduling.state import State
-from reserver.wire import edits, lease, status
-from reserver.wire.companion import CompanionObject, Contents, chunks
 from reserver.wire.extender import decode_bind, decode_filter, decode_preempt
-from reserver.wire.nodes import NodeObject
-from reserver.wire.objects import ConfigMapObject, decode, encode
+from reserver.wire.k8s import lease
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import ConfigMapObject, decode, encode
+from reserver.wire.k8s.pods import PodObject
+from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
+from reserver.wire.k8s.watch import ObjectList, PartialObject, Status, WatchEvent
 from reserver.wire.past import PodPast, StorePast
-from reserver.wire.pods import PodObject
-from reserver.wire.storage import ClaimObject, StorageClassObject, VolumeObject
-from reserver.wire.store import Problem, read_key
-from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
+from reserver.wire.spec import edits
+from reserver.wire.spec.entries import Problem, read_key
+from reserver.wire.status import configmap as status
+from reserver.wire.status.companion import CompanionObject, Contents, chunks
 
 _KEYS = ("web", "worker-1")
 

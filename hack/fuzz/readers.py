@@ -12,11 +12,13 @@ from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Status
 from reserver.v1 import capacity_pb2
-from reserver.wire import document, grpcform, move, quotaform, reservation_status
-from reserver.wire.objects import decode, encode
-from reserver.wire.reservation import Claim, ReservationObject, read_object
-from reserver.wire.reviews import Review, access_review
-from reserver.wire.store import read_key
+from reserver.wire import grpcform
+from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.k8s.reviews import Review, access_review
+from reserver.wire.spec import document, move, quotaform
+from reserver.wire.spec.entries import read_key
+from reserver.wire.spec.object import Claim, ReservationObject, read_object
+from reserver.wire.status import object as reservation_status
 
 _HOME = "reserver-system"
 _USED = {"reservations": 3, "held.cpu": 2**53, "held.nvidia.com/gpu": 1, "held.x": 2**70}

@@ -23,7 +23,7 @@ PATIENCE_S = 20.0
 """How long a pod is watched that nobody wakes, in seconds."""
 
 ASLEEP = """
-import reserver.kube.waker as waker
+import reserver.kube.loops.waker as waker
 waker.Wake.judge = lambda *_: None
 """
 """What makes reserver's waker find nobody to wake."""

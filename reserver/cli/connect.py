@@ -109,10 +109,10 @@ async def _direct(target: Target, deadline_s: float | None) -> AsyncIterator[Ses
 
 @asynccontextmanager
 async def _tunnelled(target: Target, deadline_s: float | None) -> AsyncIterator[Session]:
-    from reserver.kube import credentials
-    from reserver.kube.client import ApiClient
-    from reserver.kube.portforward import Tunnel
-    from reserver.kube.serving_pod import serving_pod
+    from reserver.kube.api import credentials
+    from reserver.kube.api.client import ApiClient
+    from reserver.kube.api.portforward import Tunnel
+    from reserver.kube.api.serving_pod import serving_pod
 
     access = await credentials.load(target.kubeconfig, target.context)
     namespace = target.reserver_namespace

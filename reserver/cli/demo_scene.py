@@ -10,9 +10,9 @@ from reserver.cli.demo_view import NodeRow, PodRow, ReservationRow
 from reserver.cluster.quantity import show
 from reserver.cluster.snapshot import Int64s
 from reserver.scheduling.state import State
-from reserver.wire.objects import decode
-from reserver.wire.pods import PodObject
-from reserver.wire.watch import ObjectList
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
+from reserver.wire.k8s.watch import ObjectList
 
 
 class _Condition(msgspec.Struct, frozen=True):

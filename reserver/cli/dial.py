@@ -13,7 +13,7 @@ from reserver.errors import ConfigurationError
 if TYPE_CHECKING:
     from reserver.cli.connect import Target
     from reserver.client import Client
-    from reserver.kube.credentials import Credentials
+    from reserver.kube.api.credentials import Credentials
 
 
 def client(
@@ -42,7 +42,7 @@ def client(
 
 async def token_of_kubeconfig(target: Target) -> str:
     """Return the token of the kubeconfig's user; the errors are those of `token_of`."""
-    from reserver.kube import credentials
+    from reserver.kube.api import credentials
 
     return await token_of(await credentials.load(target.kubeconfig, target.context))
 

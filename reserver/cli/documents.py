@@ -11,7 +11,7 @@ from typing import Any
 
 from reserver.cli.failure import Failed, Status
 from reserver.errors import InvalidInput
-from reserver.wire import document as texts
+from reserver.wire.spec import document as texts
 
 STDIN = "-"
 

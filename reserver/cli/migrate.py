@@ -58,9 +58,9 @@ async def _migrate(
     source: Place, destination: Place, kubeconfig: Path | None, home: str, timeout_s: float
 ) -> bool:
     """Return whether any reservation was not moved."""
-    from reserver.kube import credentials
-    from reserver.kube.client import ApiClient
-    from reserver.kube.migrate import Migration
+    from reserver.kube.api import credentials
+    from reserver.kube.api.client import ApiClient
+    from reserver.kube.stores.migrate import Migration
 
     failed = False
     async with ApiClient(await credentials.load(kubeconfig)) as client:

@@ -19,8 +19,8 @@ from reserver.client import (
 )
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
-from reserver.wire import ownerform, specform
-from reserver.wire.ownerform import OwnerEntry
+from reserver.wire.spec import ownerform, specform
+from reserver.wire.spec.ownerform import OwnerEntry
 from reserver.wire.times import parse_duration, parse_moment
 
 _NOT_SENT = {

@@ -16,10 +16,10 @@ from reserver.cli.options import Report
 from reserver.cli.wanted import wanted
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
-from reserver.wire import specform
-from reserver.wire.objects import ConfigMapObject, decode
-from reserver.wire.reservation import API_VERSION, KIND, ReservationObject, read_object
-from reserver.wire.store import Entries, read_key
+from reserver.wire.k8s.objects import ConfigMapObject, decode
+from reserver.wire.spec import specform
+from reserver.wire.spec.entries import Entries, read_key
+from reserver.wire.spec.object import API_VERSION, KIND, ReservationObject, read_object
 
 _CONFIGMAP = ("v1", "ConfigMap")
 _UNNAMED = "reservation"

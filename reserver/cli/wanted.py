@@ -8,7 +8,7 @@ from typing import Any
 
 from reserver.cli.documents import Document
 from reserver.errors import InvalidInput
-from reserver.wire.reservation import API_VERSION, KIND
+from reserver.wire.spec.object import API_VERSION, KIND
 
 _OUR_FIELDS = {"name", "spec", "id", "etag", "status"}
 _FORMS = "write a Reservation, or name and spec"

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from reserver.kube.cleaner import Cleaner
-from reserver.kube.events import Recorder
-from reserver.kube.lease import Lease
-from reserver.kube.object_status import ObjectStatusWriter
-from reserver.kube.placer import Placer
-from reserver.kube.pulse import BEAT_S, Pulse
-from reserver.kube.quotas import QuotaStore, QuotaWriter
-from reserver.kube.reflector import STALE_AFTER_S, Reflector
-from reserver.kube.requeue import Requeue
-from reserver.kube.status import StatusWriter
-from reserver.kube.stores import Stores
-from reserver.kube.waker import Waker
+from reserver.kube.loops.cleaner import Cleaner
+from reserver.kube.loops.events import Recorder
+from reserver.kube.loops.lease import Lease
+from reserver.kube.loops.placer import Placer
+from reserver.kube.loops.quotas import QuotaStore, QuotaWriter
+from reserver.kube.loops.requeue import Requeue
+from reserver.kube.loops.waker import Waker
+from reserver.kube.stores.both import Stores
+from reserver.kube.stores.configmap.status import StatusWriter
+from reserver.kube.stores.object.status import ObjectStatusWriter
+from reserver.kube.watch.pulse import BEAT_S, Pulse
+from reserver.kube.watch.reflector import STALE_AFTER_S, Reflector
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 

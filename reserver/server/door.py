@@ -15,7 +15,7 @@ from reserver.server.connection import Connection, Limits
 from reserver.server.connections import Connections, Stage
 from reserver.server.gate import Hosts, Refusal, refusal
 from reserver.server.tls import ServerTls
-from reserver.wire.objects import encode
+from reserver.wire.k8s.objects import encode
 
 log = structlog.get_logger(__name__)
 

@@ -26,7 +26,7 @@ from reserver.wire.extender import (
     decode_filter,
     decode_preempt,
 )
-from reserver.wire.objects import encode
+from reserver.wire.k8s.objects import encode
 
 MAX_BODY_BYTES = 8 * 2**20
 """Bound on a call's body: a pod (1.5 MiB at most) and the names of 10,000 nodes take half of it."""

@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 
 from reserver.errors import ApiError
-from reserver.wire.watch import Status, WatchEvent
+from reserver.wire.k8s.watch import Status, WatchEvent
 
 JSON = "application/json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"

@@ -12,8 +12,8 @@ import structlog
 from reserver.errors import ApiError
 from reserver.sim.client import ApiClient
 from reserver.sim.clock import Clock
-from reserver.wire.objects import decode
-from reserver.wire.watch import ObjectList, PartialObject, Status, WatchEvent
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.watch import ObjectList, PartialObject, Status, WatchEvent
 
 _RETRY_SECONDS = 0.5
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from reserver.errors import InvalidInput
+from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.k8s.pods import PodObject
 from reserver.wire.limits import Int64
-from reserver.wire.objects import Metadata, decode
-from reserver.wire.pods import PodObject
 
 
 class ExtenderArgs(msgspec.Struct, frozen=True):

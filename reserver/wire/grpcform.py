@@ -22,10 +22,10 @@ from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Status
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import document
 from reserver.wire.limits import HOME, MOST_IN_SET, SET_BYTES, check_bytes
-from reserver.wire.placementform import show_parts
-from reserver.wire.specform import DEFAULT_TTL_S, MAX_TTL_S
+from reserver.wire.spec import document
+from reserver.wire.spec.placementform import show_parts
+from reserver.wire.spec.specform import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.wire.times import show_moment
 
 _POLICY = "POLICY_"

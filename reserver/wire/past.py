@@ -14,11 +14,11 @@ import msgspec
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Ref, Written
-from reserver.wire.objects import Metadata, WireStruct, decode
-from reserver.wire.pods import PodObject
-from reserver.wire.reservation import ReservationObject, read_object
-from reserver.wire.store import read_key
-from reserver.wire.watch import WatchEvent
+from reserver.wire.k8s.objects import Metadata, WireStruct, decode
+from reserver.wire.k8s.pods import PodObject
+from reserver.wire.k8s.watch import WatchEvent
+from reserver.wire.spec.entries import read_key
+from reserver.wire.spec.object import ReservationObject, read_object
 
 _MOST_BYTES = 65_536
 """Larger values are passed over: each of their versions would have to be read."""

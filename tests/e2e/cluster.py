@@ -106,8 +106,9 @@ class Corner:
         self.api.delete_namespace(self.name)
         for node in self.nodes:
             self.api.delete_node(node)
-        # No controller empties the namespace; what waits in it for a place would take the next test's.
-        self._objects.delete_collection_namespaced_custom_object(*OBJECTS, self.name, "reservations")
+        # No controller empties the namespace; what waits there would take the next test's place.
+        where = (*OBJECTS, self.name, "reservations")
+        self._objects.delete_collection_namespaced_custom_object(*where)
         self._delete_objects(STORE[0])
         for store in {form.store for form in CONFIG_MAP_FORMS}:
             keys = self.keys(store)

@@ -24,9 +24,9 @@ from hack.controlplane.cluster import (
 )
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.cluster.pod import PodName
-from reserver.kube import credentials
-from reserver.kube.apply import Apply
-from reserver.kube.client import ApiClient
+from reserver.kube.api import credentials
+from reserver.kube.api.apply import Apply
+from reserver.kube.api.client import ApiClient
 from reserver.scheduling.effects import Retry
 from tests.e2e.cluster import SPEC, Corner
 from tests.e2e.rights import asked, granted

@@ -13,8 +13,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from reserver.errors import ApiError
-from reserver.kube import credentials
-from reserver.kube.client import ApiClient
+from reserver.kube.api import credentials
+from reserver.kube.api.client import ApiClient
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -11,7 +11,7 @@ import pytest
 from kubernetes.aio.config import incluster_config as incluster
 
 from reserver.errors import ConfigurationError
-from reserver.kube import credentials
+from reserver.kube.api import credentials
 
 
 def _kubeconfig(path: Path, user: dict[str, Any], **cluster: Any) -> Path:

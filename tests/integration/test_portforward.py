@@ -12,10 +12,10 @@ import pytest
 from aiohttp import web
 
 from reserver.errors import ApiError, NotReady
-from reserver.kube import credentials
-from reserver.kube.client import MERGE_PATCH, ApiClient
-from reserver.kube.portforward import Tunnel
-from reserver.kube.serving_pod import ServingPod, serving_pod
+from reserver.kube.api import credentials
+from reserver.kube.api.client import MERGE_PATCH, ApiClient
+from reserver.kube.api.portforward import Tunnel
+from reserver.kube.api.serving_pod import ServingPod, serving_pod
 from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
 
 PODS = "/api/v1/namespaces/ns/pods"

@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reserver.errors import ApiError
-from reserver.kube.placer import Placer
+from reserver.kube.loops.placer import Placer
 from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State

@@ -11,9 +11,9 @@ from hack.fuzz import shapes
 from hack.fuzz.checks import SEEN, check_entries, try_to
 from hack.fuzz.decoders import DECODERS, Decoder
 from reserver.reservations.reservation import Ref
-from reserver.wire import document, edits
-from reserver.wire.objects import encode
-from reserver.wire.store import read_key
+from reserver.wire.k8s.objects import encode
+from reserver.wire.spec import document, edits
+from reserver.wire.spec.entries import read_key
 
 numbers = st.integers() | st.floats() | st.sampled_from([0, -1, 2**53, 2**64, 10**30, 1e308])
 quantities = st.from_regex(r"[+-]?[0-9]{0,5}\.?[0-9]{0,3}([numkMGTPE]i?|[eE][+-]?[0-9]{1,3})?")

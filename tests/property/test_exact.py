@@ -22,7 +22,7 @@ from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.placement import place
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
-from reserver.wire import specform
+from reserver.wire.spec import specform
 
 NOW = 1_900_000_000.0
 MOST = 2**53

@@ -19,7 +19,7 @@ from reserver.client import (
 )
 from reserver.client.spec_message import read_spec, write_spec
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import document
+from reserver.wire.spec import document
 
 NOW = 1_800_000_000.0
 

@@ -13,7 +13,7 @@ from reserver.reservations.reservation import Phase, Ref, Reservation, Written
 from reserver.reservations.status import Shortages
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
-from reserver.wire.identity import identified
+from reserver.wire.spec.identity import identified
 from tests.builders import name, node, pod, reservation
 
 CPUS = 8

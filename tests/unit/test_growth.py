@@ -12,14 +12,14 @@ from cachetools import Cache
 from reserver.clock import SteadyClock
 from reserver.config import Settings
 from reserver.errors import ApiError
-from reserver.kube.client import ApiClient
+from reserver.kube.api.client import ApiClient
 from reserver.pacer import Pacer, outcome
 from reserver.reservations import ledger, quota_account
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
 from reserver.wire.extender import ExtenderBindingArgs
-from reserver.wire.objects import decode
-from reserver.wire.pods import PodObject
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
 from reserver.wiring import wire
 from tests.builders import NOW
 from tests.unit.kube.fakes import refused

@@ -18,10 +18,10 @@ from reserver.printable import is_printable, printable
 from reserver.reservations.status import Shortages
 from reserver.server import http
 from reserver.server.rpc.refusal import Refusal
-from reserver.wire import status as companion
-from reserver.wire.objects import Metadata
-from reserver.wire.reservation_status import invalid
-from reserver.wire.store import Problem, read_key
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.spec.entries import Problem, read_key
+from reserver.wire.status import configmap as companion
+from reserver.wire.status.object import invalid
 from tests.builders import node, ref, reservation, state_of
 from tests.unit.kube.fakes import ScriptedClient
 from tests.unit.kube.test_events import events, recording

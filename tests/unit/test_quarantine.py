@@ -18,17 +18,17 @@ from structlog.testing import capture_logs
 
 from reserver.cluster.pod import Pod
 from reserver.errors import LeadershipLost
-from reserver.kube import events as events_module
-from reserver.kube import objects as objects_module
-from reserver.kube import placer as placer_module
-from reserver.kube.companion import Companion
-from reserver.kube.events import Recorder
-from reserver.kube.objects import ObjectStore
-from reserver.kube.placer import Placer
-from reserver.kube.quotas import QuotaStore, QuotaWriter
-from reserver.kube.requeue import Requeue
-from reserver.kube.store import Store
-from reserver.kube.views import node_view, pod_view
+from reserver.kube.loops import events as events_module
+from reserver.kube.loops import placer as placer_module
+from reserver.kube.loops.events import Recorder
+from reserver.kube.loops.placer import Placer
+from reserver.kube.loops.quotas import QuotaStore, QuotaWriter
+from reserver.kube.loops.requeue import Requeue
+from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.companion import Companion
+from reserver.kube.stores.object import cache as objects_module
+from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.watch.views import node_view, pod_view
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.quarantine import Place, quarantined
 from reserver.reservations.reservation import Phase, Ref
@@ -44,13 +44,13 @@ from reserver.server.rpc.access import Call
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.feed import Feed
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import specform
 from reserver.wire.extender import ExtenderBindingArgs
-from reserver.wire.nodes import NodeObject
-from reserver.wire.objects import ConfigMapObject, Metadata
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
+from reserver.wire.k8s.pods import PodObject
 from reserver.wire.past import PodPast
-from reserver.wire.pods import PodObject
-from reserver.wire.reservation import read_object
+from reserver.wire.spec import specform
+from reserver.wire.spec.object import read_object
 from tests.builders import NOW, held, node, pod, ref, reservation, state_of
 from tests.unit.kube import test_cleaner as cleaning
 from tests.unit.kube import test_history as past

@@ -11,7 +11,7 @@ import grpc
 
 from reserver.errors import ApiError, TooMany
 from reserver.server.rpc.refusal import Refusal
-from reserver.wire.reviews import GROUP, User
+from reserver.wire.k8s.reviews import GROUP, User
 
 
 class Reviewer(Protocol):

@@ -22,7 +22,7 @@ from reserver.server.rpc.lasting import while_lasting
 from reserver.server.rpc.peers import peer_of
 from reserver.server.rpc.refusal import DETAILS_KEY, Refusal
 from reserver.server.rpc.shares import Shares
-from reserver.wire.reviews import User
+from reserver.wire.k8s.reviews import User
 
 log = structlog.get_logger(__name__)
 

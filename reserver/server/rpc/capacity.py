@@ -24,8 +24,9 @@ from reserver.server.rpc.paging import Pages
 from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
-from reserver.wire import grpcform, specform
-from reserver.wire.objects import encode
+from reserver.wire import grpcform
+from reserver.wire.k8s.objects import encode
+from reserver.wire.spec import specform
 
 Aio = grpc.aio.ServicerContext[Any, Any]
 

@@ -11,8 +11,9 @@ from reserver.reservations.status import Shortages
 from reserver.scheduling.state import State
 from reserver.server.rpc.refusal import missing
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import grpcform, specform
-from reserver.wire.store import Entries
+from reserver.wire import grpcform
+from reserver.wire.spec import specform
+from reserver.wire.spec.entries import Entries
 
 
 class Store(Protocol):

@@ -18,8 +18,9 @@ from reserver.server.rpc import refusal
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import edits, grpcform
-from reserver.wire.edits import Edit
+from reserver.wire import grpcform
+from reserver.wire.spec import edits
+from reserver.wire.spec.edits import Edit
 
 _TRIES = 3
 

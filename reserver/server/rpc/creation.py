@@ -20,8 +20,10 @@ from reserver.server.rpc import refusal
 from reserver.server.rpc.caller import caller
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import grpcform, names, specform
-from reserver.wire.store import Entries
+from reserver.wire import grpcform
+from reserver.wire.k8s import names
+from reserver.wire.spec import specform
+from reserver.wire.spec.entries import Entries
 
 MOST_REQUEST_ID = 64
 

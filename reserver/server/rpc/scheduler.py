@@ -12,8 +12,8 @@ from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import scheduler_pb2 as pb
 from reserver.v1.scheduler_pb2_grpc import SchedulerServiceServicer
 from reserver.wire.extender import ExtenderBindingArgs
-from reserver.wire.objects import decode
-from reserver.wire.pods import PodObject
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
 
 Aio = grpc.aio.ServicerContext[Any, Any]
 

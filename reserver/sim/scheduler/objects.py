@@ -10,9 +10,9 @@ import msgspec
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.sim.apiserver.status import Json
-from reserver.wire.nodes import NodeObject
-from reserver.wire.objects import decode
-from reserver.wire.pods import PodObject
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
 
 _TYPE_FIELDS = frozenset({"kind", "apiVersion"})
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from reserver.cli.explain_view import show
 from reserver.cli.main import app
 from reserver.scheduling.explain import explain
-from reserver.wire.objects import encode
+from reserver.wire.k8s.objects import encode
 from tests.builders import NOW, node, pod, reservation, state_of
 
 

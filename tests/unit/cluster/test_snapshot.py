@@ -8,9 +8,9 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.status import Shortages
 from reserver.scheduling.fit import fits
 from reserver.scheduling.wake import Wake
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import decode
 from reserver.wire.limits import MOST_OFFERED
-from reserver.wire.nodes import NodeObject
-from reserver.wire.objects import decode
 from tests.builders import NOW, held, node, pod, requested, reservation, state_of
 
 

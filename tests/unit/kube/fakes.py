@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any, NamedTuple
 
 from reserver.errors import ApiError
-from reserver.kube.client import MERGE_PATCH, ApiClient
+from reserver.kube.api.client import MERGE_PATCH, ApiClient
 
 NO_ANSWER = ApiError(0, "Unreachable", "connection refused")
 

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from reserver.errors import ApiError
-from reserver.kube.lease import Lease
-from reserver.wire.objects import encode
+from reserver.kube.loops.lease import Lease
+from reserver.wire.k8s.objects import encode
 from tests.builders import NOW
 from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
-from reserver.kube.apply import Apply
+from reserver.kube.api.apply import Apply
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
-from reserver.wire.edits import Edit
+from reserver.wire.spec.edits import Edit
 from tests.builders import pod, ref, reservation
 from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, Request, ScriptedClient, refused
 

@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError, Taken
-from reserver.kube import booking
-from reserver.kube.apply import Apply
-from reserver.kube.booking import MOST_BYTES, Booking
-from reserver.kube.store import Store
+from reserver.kube.api.apply import Apply
+from reserver.kube.stores.configmap import writer as booking
+from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.writer import MOST_BYTES, Booking
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.state import State
-from reserver.wire.edits import Edit
-from reserver.wire.objects import ConfigMapObject, Metadata
-from reserver.wire.store import read_key
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
+from reserver.wire.spec.edits import Edit
+from reserver.wire.spec.entries import read_key
 from tests.builders import NOW, held, node, pod, state_of
 from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 

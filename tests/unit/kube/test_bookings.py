@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from reserver.kube import bookings
-from reserver.kube.bookings import Bookings
-from reserver.kube.stores import Stores
+from reserver.kube.stores import bookings
+from reserver.kube.stores.bookings import Bookings
+from reserver.kube.stores.both import Stores
 from reserver.reservations.reservation import Ref
-from reserver.wire.edits import Edit
+from reserver.wire.spec.edits import Edit
 from tests.unit.kube import test_booking, test_object_booking
 from tests.unit.kube.fakes import OVERTAKEN, refused
 

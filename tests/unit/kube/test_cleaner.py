@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
-from reserver.kube.apply import Apply
-from reserver.kube.cleaner import Cleaner
-from reserver.kube.store import Store
+from reserver.kube.api.apply import Apply
+from reserver.kube.loops.cleaner import Cleaner
+from reserver.kube.stores.configmap.cache import Store
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Ref
-from reserver.wire.edits import Deletion, Edit
-from reserver.wire.objects import ConfigMapObject, Metadata
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
+from reserver.wire.spec.edits import Deletion, Edit
 from tests.builders import NOW, node, ref, state_of
 from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 

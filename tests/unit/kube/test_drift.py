@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Pod
-from reserver.kube.store import Store
+from reserver.kube.stores.configmap.cache import Store
 from reserver.reservations.identity import near_digests
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.bind import judge_bind
-from reserver.wire.edits import Edit
-from reserver.wire.objects import ConfigMapObject, Metadata
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
+from reserver.wire.spec.edits import Edit
 from tests.builders import NAMESPACE, NOW, held, node, pod, state_of
 
 KEY = Ref(NAMESPACE, "store", "k")

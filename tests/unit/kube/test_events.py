@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from reserver.errors import InvalidInput
-from reserver.kube.events import Recorder
+from reserver.kube.loops.events import Recorder
 from reserver.scheduling.telling import Telling
-from reserver.wire.objects import Metadata
-from reserver.wire.store import Problem
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.spec.entries import Problem
 from tests.builders import pod, ref
 from tests.unit.kube.fakes import PatientClient, ScriptedClient, refused
 

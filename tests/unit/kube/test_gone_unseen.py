@@ -8,9 +8,9 @@ import pytest
 
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Ref
-from reserver.wire.objects import decode
-from reserver.wire.reservation import ReservationObject, read_object
-from reserver.wire.store import read_key
+from reserver.wire.k8s.objects import decode
+from reserver.wire.spec.entries import read_key
+from reserver.wire.spec.object import ReservationObject, read_object
 from tests.builders import NOW, held
 from tests.unit.test_growth import OBJECTS, STORES, Whole, spec
 

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reserver.cluster.snapshot import Snapshot
-from reserver.kube.history import History
+from reserver.kube.watch.history import History
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Phase, Reservation, Written
 from tests.builders import node, reservation

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 import pytest
 
 from reserver.errors import ApiError
-from reserver.kube.lag import Lag, catch_up
+from reserver.kube.watch.lag import Lag, catch_up
 from tests.unit.kube.fakes import ScriptedClient
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from reserver.errors import LeadershipLost
-from reserver.kube.lease import Lease
+from reserver.kube.loops.lease import Lease
 from tests.unit.kube.fakes import refused
 from tests.unit.kube.leases import LeaseServer
 

@@ -9,16 +9,16 @@ import msgspec
 import pytest
 
 from reserver.errors import ApiError, InvalidInput, NotReady, Taken
-from reserver.kube import object_booking
-from reserver.kube.object_booking import ObjectBooking
-from reserver.kube.objects import ObjectStore
+from reserver.kube.stores.object import writer as object_booking
+from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.object.writer import ObjectBooking
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.state import State
-from reserver.wire import document, specform
-from reserver.wire.edits import Deletion, Edit
-from reserver.wire.objects import decode
-from reserver.wire.reservation import ReservationObject
-from reserver.wire.store import Entries
+from reserver.wire.k8s.objects import decode
+from reserver.wire.spec import document, specform
+from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.entries import Entries
+from reserver.wire.spec.object import ReservationObject
 from tests.builders import NOW, held, node, pod, state_of
 from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 

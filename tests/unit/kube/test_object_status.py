@@ -8,12 +8,12 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.kube.object_status import SWEEP_EVERY_S, ObjectStatusWriter
-from reserver.kube.objects import ObjectStore
+from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.object.status import SWEEP_EVERY_S, ObjectStatusWriter
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
-from reserver.wire.objects import Metadata, encode
-from reserver.wire.reservation import ReservationObject
+from reserver.wire.k8s.objects import Metadata, encode
+from reserver.wire.spec.object import ReservationObject
 from tests.builders import NOW, name, node, pod
 from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
 from tests.unit.kube.test_objects import made

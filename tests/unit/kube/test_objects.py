@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from reserver.kube import objects
-from reserver.kube.objects import ObjectStore
+from reserver.kube.stores.object import cache as objects
+from reserver.kube.stores.object.cache import ObjectStore
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.state import State
-from reserver.wire.edits import Deletion
-from reserver.wire.objects import Metadata, decode
-from reserver.wire.reservation import ReservationObject
-from reserver.wire.store import Problem
+from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.spec.edits import Deletion
+from reserver.wire.spec.entries import Problem
+from reserver.wire.spec.object import ReservationObject
 from tests.builders import NOW, held, node, pod, state_of
 
 W1 = node("worker-1", cpu="16")

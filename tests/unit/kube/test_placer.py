@@ -10,15 +10,15 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.errors import ApiError
-from reserver.kube.objects import ObjectStore
-from reserver.kube.placer import Notice, Placer
-from reserver.kube.store import Store
+from reserver.kube.loops.placer import Notice, Placer
+from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.object.cache import ObjectStore
 from reserver.pacer import Pacer, outcome
 from reserver.reservations.reservation import Phase, Ref, Reservation
 from reserver.scheduling.placement import Placed, place
 from reserver.scheduling.state import State
-from reserver.wire.edits import Edit
-from reserver.wire.objects import ConfigMapObject, Metadata
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
+from reserver.wire.spec.edits import Edit
 from tests.builders import NOW, held, node, parts, pod, ref
 from tests.unit.kube.fakes import refused
 from tests.unit.kube.test_objects import made
@@ -157,7 +157,7 @@ async def test_a_change_elsewhere_is_no_reason_to_try_again(
     world = World(SMALL, node("full", cpu="1"))
     world.write(r=SPEC | {"resources": {"cpu": "5"}})
     await world.look()
-    monkeypatch.setattr("reserver.kube.placer.place", None)  # Nothing may ask for it.
+    monkeypatch.setattr("reserver.kube.loops.placer.place", None)  # Nothing may ask for it.
     world.state.node_seen(node("full", cpu="2"))
     await world.look()
     assert world.phase() is Phase.PENDING
@@ -304,7 +304,7 @@ async def test_those_that_are_alike_are_judged_once(monkeypatch: pytest.MonkeyPa
         judged.append(reservation)
         return place(reservation, *rest)
 
-    monkeypatch.setattr("reserver.kube.placer.place", counted)
+    monkeypatch.setattr("reserver.kube.loops.placer.place", counted)
     await world.look()
     assert len(judged) == 1
     assert world.phase("r299") is Phase.PENDING

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from reserver.kube import reflector as reflector_module
-from reserver.kube.reflector import PAGE, Reflector
-from reserver.kube.views import pod_view
+from reserver.kube.watch import reflector as reflector_module
+from reserver.kube.watch.reflector import PAGE, Reflector
+from reserver.kube.watch.views import pod_view
 from reserver.pacer import Pacer, Steps
 from reserver.scheduling.state import State
 from tests.unit.kube.fakes import NO_ANSWER, PatientClient, refused
@@ -220,7 +220,7 @@ async def test_a_watch_that_was_well_before_it_broke_is_asked_for_again_soon(
 ) -> None:
     """On a quiet collection nothing but the open watch shows that all is well."""
     ticks = count(step=10)
-    monkeypatch.setattr("reserver.kube.reflector._now", lambda: float(next(ticks)))
+    monkeypatch.setattr("reserver.kube.watch.reflector._now", lambda: float(next(ticks)))
     await play(page(), *[[b"", NO_ANSWER]] * 8)
     assert len(pauses) == 8
     assert max(pauses) < 0.5
@@ -369,7 +369,7 @@ async def test_if_nobody_remembers_what_was_missed_all_is_listed() -> None:
 async def test_a_watch_that_does_not_tell_what_was_missed_is_begun_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("reserver.kube.lag.MUTE_AFTER_S", 0.001)
+    monkeypatch.setattr("reserver.kube.watch.lag.MUTE_AFTER_S", 0.001)
     mute = [b"", asyncio.Event()]
     missed = [event("ADDED", "a", "15"), event("BOOKMARK", "", "20")]
     played = await play(page(), mute, page(version="20"), missed)
@@ -381,7 +381,7 @@ async def test_a_watch_that_breaks_before_it_has_told_all_leaves_the_view_as_old
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ticks = count(step=1)
-    monkeypatch.setattr("reserver.kube.reflector._now", lambda: float(next(ticks)))
+    monkeypatch.setattr("reserver.kube.watch.reflector._now", lambda: float(next(ticks)))
     played = await play(page(), *[[b"", event("ADDED", "a", "11"), NO_ANSWER]] * 4)
     assert "is out of date" in played.reflector.obstacle()
 

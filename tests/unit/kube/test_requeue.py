@@ -9,7 +9,7 @@ import pytest
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
-from reserver.kube.requeue import CONNECTIONS, LAST_PAUSE_S, PUT_OFF_S, SPARE_TRIES, Requeue
+from reserver.kube.loops.requeue import CONNECTIONS, LAST_PAUSE_S, PUT_OFF_S, SPARE_TRIES, Requeue
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from tests.builders import pod
 from tests.unit.kube.fakes import NO_ANSWER, refused

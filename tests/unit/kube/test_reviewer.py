@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError, TooMany
-from reserver.kube.reviewer import BELIEVED_S, Reviewer
-from reserver.kube.strangers import MOST_FAILURES, MOST_PENDING, WINDOW_S
-from reserver.wire.reviews import User
+from reserver.kube.api.reviewer import BELIEVED_S, Reviewer
+from reserver.kube.api.strangers import MOST_FAILURES, MOST_PENDING, WINDOW_S
+from reserver.wire.k8s.reviews import User
 from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient
 
 ANN = User("ann", "u-1", ("people",))

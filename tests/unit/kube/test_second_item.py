@@ -6,11 +6,11 @@ import json
 from collections import deque
 from dataclasses import replace
 
-from reserver.kube.store import Store
+from reserver.kube.stores.configmap.cache import Store
 from reserver.reservations.reservation import Ref
-from reserver.wire.edits import Edit
-from reserver.wire.objects import ConfigMapObject, Metadata
-from reserver.wire.store import Problem
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
+from reserver.wire.spec.edits import Edit
+from reserver.wire.spec.entries import Problem
 from tests.builders import NAMESPACE, NOW, held, node, pod, state_of
 
 LIST = Ref(NAMESPACE, "store", "worker-1")

@@ -9,16 +9,16 @@ from structlog.testing import capture_logs
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.kube.companion import REREAD_EVERY_S
-from reserver.kube.events import Recorder
-from reserver.kube.status import StatusWriter
-from reserver.kube.store import Store
+from reserver.kube.loops.events import Recorder
+from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.companion import REREAD_EVERY_S
+from reserver.kube.stores.configmap.status import StatusWriter
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Written
 from reserver.scheduling.state import State
-from reserver.wire import companion
-from reserver.wire.companion import SEEN
-from reserver.wire.objects import ConfigMapObject, Metadata
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
+from reserver.wire.status import companion
+from reserver.wire.status.companion import SEEN
 from tests.builders import NOW, node, pod
 from tests.unit.kube.fakes import NO_ANSWER, PatientClient, Request, ScriptedClient, refused
 

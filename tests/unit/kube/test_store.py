@@ -8,14 +8,14 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.kube.store import Store
+from reserver.kube.stores.configmap.cache import Store
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.limits import MOST_KEYS
-from reserver.wire.objects import ConfigMapObject, Metadata
-from reserver.wire.store import Entries, Problem
+from reserver.wire.spec.entries import Entries, Problem
 from tests.builders import NOW, held, node, pod, state_of
 
 W1 = node("worker-1", cpu="16")

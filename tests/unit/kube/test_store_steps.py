@@ -8,11 +8,11 @@ from itertools import count
 
 import pytest
 
-from reserver.kube.store import Store
+from reserver.kube.stores.configmap.cache import Store
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
-from reserver.wire.objects import ConfigMapObject, Metadata
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from tests.builders import NOW, held, node, state_of
 
 NAME = ("shop", "store")

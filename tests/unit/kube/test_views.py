@@ -5,9 +5,9 @@ import msgspec
 import pytest
 
 from reserver.cluster.pod import PodName
-from reserver.kube.reflector import View
-from reserver.kube.store import Store
-from reserver.kube.views import (
+from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.watch.reflector import View
+from reserver.kube.watch.views import (
     claim_view,
     class_view,
     namespace_view,
@@ -19,8 +19,8 @@ from reserver.kube.views import (
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Written
 from reserver.scheduling.state import State
-from reserver.wire.objects import decode
-from reserver.wire.pods import PodObject
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
 from tests.builders import name, ref, requested, reservation
 
 

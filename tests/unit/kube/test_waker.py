@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 
 from reserver.cluster.pod import Pod
-from reserver.kube.requeue import Requeue
-from reserver.kube.waker import Waker
+from reserver.kube.loops.requeue import Requeue
+from reserver.kube.loops.waker import Waker
 from reserver.pacer import Pacer
 from reserver.scheduling.effects import Effect, Steer
 from reserver.scheduling.state import State

@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from reserver.kube.lag import Lag
-from reserver.kube.pulse import Pulse
+from reserver.kube.watch.lag import Lag
+from reserver.kube.watch.pulse import Pulse
 from reserver.kube.watched import Watched
 
 

@@ -22,9 +22,9 @@ from reserver.scheduling.fit import fits
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.reasons import NOT_JUDGED
 from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
 from reserver.wire.limits import POD
-from reserver.wire.objects import decode
-from reserver.wire.pods import PodObject
 from tests.builders import NAMESPACE, NOW, node, pod, reservation, state_of, wake
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -17,10 +17,10 @@ from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.wire.extender import decode_preempt
-from reserver.wire.lease import LeaseObject
-from reserver.wire.nodes import NodeObject
-from reserver.wire.objects import decode, encode
-from reserver.wire.pods import PodObject
+from reserver.wire.k8s.lease import LeaseObject
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.k8s.pods import PodObject
 from tests.builders import NOW, name, node, pod, reservation, state_of, wake
 
 Written = dict[str, Any]

@@ -8,10 +8,10 @@ import pytest
 
 from reserver.scheduling.fit import Seat, allowed, fit, fits
 from reserver.scheduling.state import State
-from reserver.wire.nodes import NamespaceObject, NodeObject
-from reserver.wire.objects import decode, encode
-from reserver.wire.pods import PodObject
-from reserver.wire.storage import ClaimObject, StorageClassObject, VolumeObject
+from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
+from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.k8s.pods import PodObject
+from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 from tests.builders import NAMESPACE, node, pod, reservation, state_of
 
 Json = dict[str, Any]

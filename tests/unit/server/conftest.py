@@ -5,7 +5,7 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.kube.requeue import Requeue
+from reserver.kube.loops.requeue import Requeue
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.state import State
 from reserver.scheduling.telling import Telling

@@ -6,7 +6,7 @@ from reserver.sim.apiserver.quantities import canonical
 from reserver.sim.scheduler.filters import score, why_not
 from reserver.sim.scheduler.objects import NodeView, PodView, parse_node, parse_pod
 from reserver.sim.scheduler.verdict import NotSchedulableError
-from reserver.wire.objects import encode
+from reserver.wire.k8s.objects import encode
 
 
 def _pod(cpu: str = "1", memory: str = "1Gi", **spec: object) -> PodView:

@@ -1,8 +1,8 @@
 import pytest
 
-from reserver.wire import companion
-from reserver.wire.companion import SEEN, CompanionObject, Contents, chunks, new
-from reserver.wire.objects import Metadata, decode, encode
+from reserver.wire.k8s.objects import Metadata, decode, encode
+from reserver.wire.status import companion
+from reserver.wire.status.companion import SEEN, CompanionObject, Contents, chunks, new
 
 LONG = '{"phase":"Active","backed":false,"digest":"d","message":"why"}'
 SHORT = '{"phase":"Active","backed":false,"digest":"d"}'

@@ -8,8 +8,9 @@ import pytest
 import yaml
 from msgspec import inspect
 
-from reserver.wire import ownerform, placementform, reservation, specform
 from reserver.wire.limits import HOME
+from reserver.wire.spec import object as reservation
+from reserver.wire.spec import ownerform, placementform, specform
 
 CRD = Path(__file__).parents[3] / "scheduler-config/core/crd.yaml"
 

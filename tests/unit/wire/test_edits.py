@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.wire import edits
-from reserver.wire.edits import Edit
-from reserver.wire.objects import encode
-from reserver.wire.store import read_key
+from reserver.wire.k8s.objects import encode
+from reserver.wire.spec import edits
+from reserver.wire.spec.edits import Edit
+from reserver.wire.spec.entries import read_key
 from tests.builders import parts
 
 SEEN = 1_900_000_000.0

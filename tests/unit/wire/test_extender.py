@@ -13,7 +13,7 @@ from reserver.wire.extender import (
     decode_filter,
     decode_preempt,
 )
-from reserver.wire.objects import encode
+from reserver.wire.k8s.objects import encode
 
 POD = {"metadata": {"name": "web-0", "namespace": "shop", "uid": "u-1"}, "spec": {}, "status": {}}
 FILTER = {"Pod": POD, "Nodes": None, "NodeNames": ["worker-1", "worker-2"]}

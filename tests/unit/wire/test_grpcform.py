@@ -8,8 +8,9 @@ from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Status
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import grpcform, specform
-from reserver.wire.store import read_key
+from reserver.wire import grpcform
+from reserver.wire.spec import specform
+from reserver.wire.spec.entries import read_key
 from tests.builders import NOW, ref
 
 OWNER = pb.Owner(pod=pb.PodOwner(name="web-0", namespace="shop"))

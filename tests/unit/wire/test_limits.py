@@ -10,7 +10,8 @@ from google.protobuf import json_format
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import document, grpcform, specform
+from reserver.wire import grpcform
+from reserver.wire.k8s.objects import decode
 from reserver.wire.limits import (
     HOME,
     ITEM_BYTES,
@@ -20,9 +21,9 @@ from reserver.wire.limits import (
     TENANT,
     Limits,
 )
-from reserver.wire.objects import decode
-from reserver.wire.reservation import ReservationObject, read_object
-from reserver.wire.store import Entries, read_key
+from reserver.wire.spec import document, specform
+from reserver.wire.spec.entries import Entries, read_key
+from reserver.wire.spec.object import ReservationObject, read_object
 from tests.builders import NOW
 
 OWN = "reserver-system"

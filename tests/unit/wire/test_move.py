@@ -7,9 +7,9 @@ import pytest
 
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
-from reserver.wire import document, move
-from reserver.wire.reservation import read_object
-from reserver.wire.store import read_key
+from reserver.wire.spec import document, move
+from reserver.wire.spec.entries import read_key
+from reserver.wire.spec.object import read_object
 from tests.builders import NOW
 from tests.unit.kube.test_objects import made
 

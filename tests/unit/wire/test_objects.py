@@ -10,9 +10,9 @@ from reserver.cluster.constraints import TOO_MANY, Taint
 from reserver.cluster.labels import UNREAD
 from reserver.cluster.pod import ClaimUse, Controller, PodName
 from reserver.errors import InvalidInput
-from reserver.wire.nodes import NodeObject
-from reserver.wire.objects import ConfigMapObject, decode
-from reserver.wire.pods import PodObject
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import ConfigMapObject, decode
+from reserver.wire.k8s.pods import PodObject
 
 POD: dict[str, Any] = {
     "kind": "Pod",

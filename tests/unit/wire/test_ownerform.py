@@ -3,8 +3,8 @@ import pytest
 
 from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
-from reserver.wire import ownerform
-from reserver.wire.ownerform import OwnerEntry, Owners
+from reserver.wire.spec import ownerform
+from reserver.wire.spec.ownerform import OwnerEntry, Owners
 from tests.builders import pod
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Written
+from reserver.wire.k8s.watch import WatchEvent
 from reserver.wire.past import PodPast, StorePast
-from reserver.wire.watch import WatchEvent
 
 
 def event(kind: str, item: dict[str, Any]) -> WatchEvent:

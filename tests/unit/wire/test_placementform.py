@@ -10,9 +10,9 @@ from reserver.cluster.constraints import PodTerm, Spread, Toleration
 from reserver.cluster.labels import equals
 from reserver.errors import InvalidInput
 from reserver.reservations.placement import ANYWHERE, Placement, Strategy
-from reserver.wire import placementform
-from reserver.wire.objects import encode
-from reserver.wire.store import read_key
+from reserver.wire.k8s.objects import encode
+from reserver.wire.spec import placementform
+from reserver.wire.spec.entries import read_key
 from tests.builders import NOW, parts, ref
 
 NODES = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"

@@ -10,8 +10,8 @@ import yaml
 from reserver.config import DEFAULT_QUOTA
 from reserver.errors import InvalidInput
 from reserver.reservations.quota import Quota
-from reserver.wire.objects import Metadata, encode
-from reserver.wire.quotaform import (
+from reserver.wire.k8s.objects import Metadata, encode
+from reserver.wire.spec.quotaform import (
     QuotaObject,
     QuotaSpec,
     QuotaStatus,

@@ -9,11 +9,11 @@ import pytest
 
 from reserver.cluster.remembered import Remembered, reckoned
 from reserver.reservations.reservation import Ref
-from reserver.wire import constraints, pods, requests
+from reserver.wire.k8s import constraints, pods, requests
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
 from reserver.wire.limits import POD
-from reserver.wire.objects import decode
-from reserver.wire.pods import PodObject
-from reserver.wire.store import read_key
+from reserver.wire.spec.entries import read_key
 from tests.builders import NOW
 
 Written = dict[str, Any]

@@ -6,8 +6,8 @@ import pytest
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Phase, Reservation
 from reserver.reservations.status import Status
-from reserver.wire.status import newly_unbacked, show, without_messages
-from reserver.wire.store import Entries, Problem, read_key
+from reserver.wire.spec.entries import Entries, Problem, read_key
+from reserver.wire.status.configmap import newly_unbacked, show, without_messages
 from tests.builders import NOW, ref
 
 SPEC = '{"owners": [{"pod": {"name": "a"}}], "node": "n", "resources": {"cpu": 1}, "ttl": 0}'

@@ -8,7 +8,7 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Policy, Ref, Reservation
-from reserver.wire.store import Entries, Problem, read_key
+from reserver.wire.spec.entries import Entries, Problem, read_key
 
 SEEN = 1_900_000_000.0
 SPEC = {

@@ -21,7 +21,7 @@ from reserver.server.rpc.service import Service
 from reserver.server.tls_files import TlsFiles
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
-from reserver.wire.reviews import User
+from reserver.wire.k8s.reviews import User
 from tests.builders import NOW, node, state_of
 
 NAME = "reserver.test"

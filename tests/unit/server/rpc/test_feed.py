@@ -9,7 +9,7 @@ from reserver.server.rpc import feed as module
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.refusal import Refusal
-from reserver.wire.store import Entries, read_key
+from reserver.wire.spec.entries import Entries, read_key
 from tests.builders import NOW, node, ref, state_of
 
 TEXT = "owners: [{pod: {name: owner}}]\nresources: {cpu: 1}\nnode: worker-1\nttl: 0\n"

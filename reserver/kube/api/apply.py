@@ -1,0 +1,201 @@
+"""The writes that decisions want: bind, nominate, retry, edit the store."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from itertools import count
+
+import structlog
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.api.client import JSON_PATCH, ApiClient
+from reserver.scheduling.effects import Effect, Rouse, Steer
+from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.k8s.pods import CLAIMS_ANNOTATION, RETRY_ANNOTATION, BoundPod, PodObject
+from reserver.wire.k8s.watch import PartialObject
+from reserver.wire.spec.edits import Deletion, Edit
+
+log = structlog.get_logger(__name__)
+
+_FIRST_PAUSE_S = 0.1
+_LAST_PAUSE_S = 5.0
+_MOST_FAILURES = 4
+"""How often a binding may fail inside the API server before we look what became of the pod."""
+
+
+class Apply:
+    """The writes that decisions want."""
+
+    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
+        """Write through a client; `clock` gives unix seconds."""
+        self._client = client
+        self._clock = clock
+
+    async def read_pod(self, name: PodName) -> Pod:
+        """Return a pod as the API server has it now.
+
+        Raises:
+            ApiError: there is none, or no answer.
+            InvalidInput: it cannot be read.
+        """
+        return decode(PodObject, await self._client.get(_pod_path(name))).value()
+
+    async def bind(
+        self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
+    ) -> None:
+        """Bind a pod and record its claims, in one write of the API server.
+
+        Returns only when it is known to have happened, however long that takes: a request without
+        an answer is sent again, because the API server carries out at most one of them. When it is
+        not wanted any more, the pod is only looked at.
+
+        Args:
+            pod: the pod.
+            node: where to.
+            claims: identities of the reservations that it claims.
+            is_wanted: whether whoever decided it may still decide.
+
+        Raises:
+            ApiError: it has not happened and will not.
+        """
+        failure: ApiError | None = None
+        may_have_happened = False
+        pause = _FIRST_PAUSE_S
+        for attempt in count(1):
+            has_to_look = True
+            if failure is None or is_wanted():
+                failure = await self._try_to_bind(pod, node, claims)
+                if failure is None:
+                    return
+                if failure.status == HTTPStatus.NOT_FOUND:
+                    raise failure  # The pod is gone, whatever became of it before.
+                is_refusal = failure.is_definite and failure.status != HTTPStatus.CONFLICT
+                if is_refusal and not may_have_happened:
+                    raise failure
+                may_have_happened = may_have_happened or not failure.is_definite
+                has_failed_often = failure.status and attempt >= _MOST_FAILURES
+                has_to_look = bool(failure.is_definite or has_failed_often)
+            bound = await self._is_bound(pod, node) if has_to_look else None
+            if bound:
+                return
+            if bound is False:
+                raise failure
+            log.warning("binding not confirmed yet", pod=str(pod.name), why=str(failure))
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
+            pause = min(2 * pause, _LAST_PAUSE_S)
+
+    async def _try_to_bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> ApiError | None:
+        try:
+            body = _binding(pod, node, claims)
+            await self._client.create(f"{_pod_path(pod.name)}/binding", body)
+        except ApiError as exc:
+            return exc
+        return None
+
+    async def carry_out(self, effect: Effect) -> None:
+        """Have kube-scheduler come back with a pod.
+
+        All goes through `pods/status`, which takes annotations, too (podStatusStrategy in
+        pkg/registry/core/pod/strategy.go): the right to patch pods could swap their images.
+
+        Raises:
+            ApiError: the API server refused (409: another pod has its name), or did not answer.
+        """
+        if isinstance(effect, Steer):
+            await self._nominate(effect.pod, effect.node)
+        elif isinstance(effect, Rouse):
+            await self._nominate(effect.pod, effect.node)
+            await self._nominate(effect.pod, None)
+        else:
+            annotations = {RETRY_ANNOTATION: f"{self._clock():.3f}"}
+            await self._patch_status(effect.pod, {"metadata": {"annotations": annotations}})
+
+    async def _nominate(self, pod: Pod, node: str | None) -> None:
+        await self._patch_status(pod, {"status": {"nominatedNodeName": node}})
+
+    async def _patch_status(self, pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> None:
+        await self._client.patch(f"{_pod_path(pod.name)}/status", _for_uid(pod, patch))
+
+    async def edit(self, edit: Edit | Deletion) -> bool:
+        """Change one entry of the store; return False when somebody else was faster.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        if isinstance(edit, Deletion):
+            return await self._delete(edit)
+        return await self.edit_at(edit) is not None
+
+    async def edit_all(self, edits: Sequence[Edit]) -> bool:
+        """Make all edits, which are of one ConfigMap, or none; return False when none was made.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        patch = [operation for edit in edits for operation in edit.patch()]
+        return await self._patch_at(edits[0].path, patch) is not None
+
+    async def _delete(self, deletion: Deletion) -> bool:
+        try:
+            await self._client.delete(deletion.path, deletion.options())
+        except ApiError as exc:
+            if exc.status in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+                return False
+            raise
+        return True
+
+    async def edit_at(self, edit: Edit) -> int | None:
+        """Do as `edit` does, and return the resourceVersion that this made; None if not done.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._patch_at(edit.path, edit.patch())
+
+    async def _patch_at(self, path: str, patch: list[dict[str, str]]) -> int | None:
+        try:
+            answer = await self._client.patch(path, patch, JSON_PATCH)
+        except ApiError as exc:
+            if exc.is_overtaken or exc.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+        return decode(PartialObject, answer).metadata.revision
+
+    async def _is_bound(self, pod: Pod, node: str) -> bool | None:
+        """Return whether a request was carried out after all, None while that cannot be told."""
+        try:
+            now = decode(BoundPod, await self._client.get(_pod_path(pod.name)))
+        except ApiError as exc:
+            return False if exc.status == HTTPStatus.NOT_FOUND else None
+        except InvalidInput:
+            return None
+        return now.metadata.uid == pod.uid and now.spec.node_name == node
+
+
+def _pod_path(name: PodName) -> str:
+    return f"/api/v1/namespaces/{name.namespace}/pods/{name.name}"
+
+
+def _for_uid(pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """Return a merge patch that the API server refuses for another pod of the same name."""
+    return {**patch, "metadata": {**patch.get("metadata", {}), "uid": pod.uid}}
+
+
+def _binding(pod: Pod, node: str, claims: tuple[str, ...]) -> dict[str, object]:
+    metadata: dict[str, object] = {
+        "name": pod.name.name,
+        "namespace": pod.name.namespace,
+        "uid": pod.uid,
+    }
+    if claims:
+        metadata["annotations"] = {CLAIMS_ANNOTATION: encode(claims).decode()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": metadata,
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }

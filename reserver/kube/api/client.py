@@ -1,0 +1,244 @@
+"""A client of the Kubernetes API that hands over raw bytes.
+
+The models of the kubernetes package take many times as long to decode as typed structs of the few
+fields that decisions need (docs/performance.md), so requests are made here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from http import HTTPStatus
+from typing import Any, Self
+
+import aiohttp
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.api.credentials import Credentials
+from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.k8s.watch import Status
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+
+_TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
+_MAX_EVENT_BYTES = 16 * 2**20
+CONNECTIONS = 64
+"""Of one client at most; who needs one waits for it."""
+
+_KNOWN = {int(status) for status in HTTPStatus}
+
+
+class ApiClient:
+    """A client of the Kubernetes API that hands over raw bytes."""
+
+    def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
+        """Connect with some credentials, over so many connections at most."""
+        self._credentials = credentials
+        self._connections = connections
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def server(self) -> str:
+        """Base URL of the API server."""
+        return self._credentials.server
+
+    async def __aenter__(self) -> Self:
+        """Open the connection pool."""
+        connector = aiohttp.TCPConnector(
+            ssl=self._credentials.tls or True, limit=self._connections, socket_factory=_keep_alive
+        )
+        # The API server would spend more on compressing than a cluster's network is worth.
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        headers["User-Agent"] = "reserver"
+        self._session = aiohttp.ClientSession(connector=connector, headers=headers)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        """Return an object or a list as JSON.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("GET", path, params=params)
+
+    async def create(self, path: str, body: object) -> bytes:
+        """Create an object, a Binding among others; return what the API server made of it.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("POST", path, body=body)
+
+    async def replace(self, path: str, body: object) -> bytes:
+        """Replace an object of the resourceVersion that the body names; return what it is now.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("PUT", path, body=body)
+
+    async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
+        """Patch an object; return what it is now.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("PATCH", path, body=body, content_type=content_type)
+
+    async def delete(self, path: str, options: object) -> bytes:
+        """Delete an object, with DeleteOptions; return what it was, or a Status.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self._send("DELETE", path, body=options)
+
+    async def watch(
+        self, path: str, params: Mapping[str, str], idle_limit_s: float
+    ) -> AsyncGenerator[bytes]:
+        """Yield the lines of a watch until the API server ends it; first an empty one.
+
+        The empty line says that the API server has accepted the watch: it may be a minute until
+        there is anything to tell.
+
+        Args:
+            path: of the collection.
+            params: of the watch, ``watch`` itself not needed.
+            idle_limit_s: how long the connection may be silent, in seconds.
+
+        Raises:
+            ApiError: the API server refused, or the connection broke or fell silent.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=idle_limit_s)
+        query = {"watch": "true", **params}
+        with _as_api_error():
+            async with self._request("GET", path, query, timeout) as response:
+                await _raise_for_status(response)
+                yield b""
+                buffer = bytearray()
+                async for chunk in response.content.iter_any():
+                    buffer += chunk
+                    if len(buffer) > _MAX_EVENT_BYTES and b"\n" not in chunk:
+                        raise ApiError(0, "TooLarge", "a watch event exceeds 16 MiB")
+                    *lines, rest = buffer.split(b"\n")
+                    buffer = bytearray(rest)
+                    for line in lines:
+                        yield bytes(line)
+
+    async def web_socket(
+        self, path: str, params: Mapping[str, str], protocol: str
+    ) -> aiohttp.ClientWebSocketResponse:
+        """Return a WebSocket to a subresource that takes one, such as ``portforward``.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+        """
+        session, headers = await self._prepared()
+        with _as_api_error():
+            return await session.ws_connect(
+                self._credentials.server + path,
+                params=params,
+                protocols=(protocol,),
+                headers={**headers, "Accept": "*/*"},  # A kubelet has no JSON to send.
+                proxy=self._credentials.proxy,
+                server_hostname=self._credentials.server_name,
+            )
+
+    async def _prepared(self) -> tuple[aiohttp.ClientSession, dict[str, str]]:
+        """Return the connection pool, and headers that say who asks."""
+        if self._session is None:
+            raise RuntimeError("the client is used outside its `async with`")
+        authorization = await self._credentials.authorization()
+        return self._session, {"Authorization": authorization} if authorization else {}
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+    ) -> bytes:
+        data = None if body is None else encode(body)
+        headers = {} if data is None else {"Content-Type": content_type}
+        with _as_api_error():
+            async with self._request(
+                method, path, params, _TIMEOUT, data=data, headers=headers
+            ) as response:
+                await _raise_for_status(response)
+                return await response.read()
+
+    @contextlib.asynccontextmanager
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's, not a cancel scope of ours
+        **kwargs: Any,  # noqa: ANN401 - passed on to aiohttp
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        session, headers = await self._prepared()
+        headers |= kwargs.pop("headers", {})
+        async with session.request(
+            method,
+            self._credentials.server + path,
+            params=params,
+            timeout=timeout,
+            headers=headers,
+            proxy=self._credentials.proxy,
+            server_hostname=self._credentials.server_name,
+            **kwargs,
+        ) as response:
+            yield response
+
+
+def _keep_alive(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket that notices within 11 seconds that its peer's machine is gone.
+
+    With that machine a kube-scheduler may have gone, and the one that takes over 15 seconds later
+    decides on what this process knows by then (docs/adr/0013).
+    """
+    made = socket.socket(*address[:3])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, seconds in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):  # Not on every system.
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
+    return made
+
+
+@contextlib.contextmanager
+def _as_api_error() -> Any:  # noqa: ANN401 - a context manager
+    try:
+        yield
+    except TimeoutError as exc:
+        raise ApiError(0, "Timeout", "the API server did not answer in time") from exc
+    except aiohttp.WSServerHandshakeError as exc:
+        reason = HTTPStatus(exc.status).phrase if exc.status in _KNOWN else "Unknown"
+        raise ApiError(exc.status, reason, "the API server opens no WebSocket") from exc
+    except aiohttp.ClientPayloadError as exc:
+        raise ApiError(0, "Unreachable", "the API server broke off its answer") from exc
+    except (aiohttp.ClientError, OSError) as exc:
+        raise ApiError(0, "Unreachable", f"the API server cannot be reached: {exc}") from exc
+
+
+async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
+    if response.ok:
+        return
+    raw = await response.read()
+    try:
+        status = decode(Status, raw)
+    except InvalidInput:
+        status = Status()
+    raise ApiError(
+        response.status,
+        status.reason or (response.reason or "Unknown"),
+        status.message or raw[:200].decode(errors="replace"),
+    )

@@ -1,0 +1,1 @@
+"""What runs all the time beside the calls: tidying, placing, waking, telling."""

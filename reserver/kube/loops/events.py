@@ -1,0 +1,211 @@
+"""Events on store ConfigMaps, Reservations and pods: where the person who wrote them will look."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+from cachetools import LRUCache, TTLCache
+
+from reserver.errors import ApiError
+from reserver.kube.api.client import ApiClient
+from reserver.printable import printable
+from reserver.quarantine import quarantined
+from reserver.scheduling.telling import Telling
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.spec import quotaform
+from reserver.wire.spec.edits import Deletion
+from reserver.wire.spec.entries import Problem
+from reserver.wire.spec.object import API_VERSION, KIND
+from reserver.wire.times import show_moment
+
+log = structlog.get_logger(__name__)
+
+CONFIG_MAP = "ConfigMap"
+_MAX_MESSAGE = 1024
+_BURST = 25
+"""Events with one reason for one ConfigMap in ten minutes; more would drown all others (client-go
+allows 25)."""
+
+_BURST_WINDOW_S = 600.0
+
+_POD_EVENTS = 100
+"""Events on pods in ten seconds, all pods together: a full cluster refuses thousands at once."""
+
+_POD_WINDOW_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What an event is about."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """An event that is to be written."""
+
+    about: _Subject
+    reason: str
+    message: str
+    is_warning: bool = True
+
+    def body(self, at: float) -> dict[str, object]:
+        """Return it as the API takes it, of a moment in unix seconds."""
+        about, now = self.about, show_moment(at)
+        involved = {
+            "apiVersion": API_VERSION if about.kind in {KIND, quotaform.KIND} else "v1",
+            "kind": about.kind,
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": about.uid,
+        }
+        if about.resource_version:
+            involved["resourceVersion"] = about.resource_version
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{about.name[:200]}.", "namespace": about.namespace},
+            "involvedObject": involved,
+            "type": "Warning" if self.is_warning else "Normal",
+            "reason": self.reason,
+            "message": self.message,
+            "source": {"component": "reserver"},
+            "reportingComponent": "reserver",
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+
+
+def _digest(*parts: str) -> bytes:
+    """Return what stands for texts in a memory: they may be long."""
+    return hashlib.blake2b("\0".join(parts).encode(errors="replace"), digest_size=16).digest()
+
+
+class Recorder:
+    """Writes Warning events; of a problem with an entry, one, and of what keeps a pod, one.
+
+    Attributes:
+        reported: how many problems were reported, those beyond the burst included.
+    """
+
+    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
+        """Write through a client; `clock` gives unix seconds."""
+        self._client = client
+        self._clock = clock
+        self._seen: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
+        self._counts: TTLCache[tuple[str, str], int] = TTLCache(1024, _BURST_WINDOW_S, timer=clock)
+        self._told: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
+        self._window = 0.0
+        self._told_in_window = 0
+        self._queue: asyncio.Queue[_Event] = asyncio.Queue(maxsize=1000)
+        self.reported = 0
+
+    def report(self, store: Metadata, problem: Problem, kind: str = CONFIG_MAP) -> None:
+        """Log a problem with an entry, and have an event written; returns at once.
+
+        Args:
+            store: what holds the entry, or the Reservation that it is.
+            problem: what is wrong with it.
+            kind: of which kind that is.
+        """
+        message = str(problem)
+        seen = _digest(store.uid, message)
+        if seen in self._seen:
+            return
+        self._seen[seen] = True
+        self.reported += 1
+        name = f"{store.namespace}/{store.name}"
+        log.warning(
+            "reservation not enforced",
+            store=name,
+            key=problem.ref.key,
+            field=problem.error.path,
+            problem=problem.error.problem,
+            remedy=problem.error.remedy,
+        )
+        self.warn(store, "InvalidReservation", message, kind)
+
+    def warn_once(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
+        """Have an event written on a store, unless it says what one before it said."""
+        seen = _digest(store.uid, message)
+        if seen not in self._seen:
+            self._seen[seen] = True
+            self.warn(store, reason, message, kind)
+
+    def warn(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
+        """Have an event written on a store, unless there are too many; returns at once."""
+        count = self._counts.get((store.uid, reason), 0) + 1
+        self._counts[store.uid, reason] = count
+        if count <= _BURST and not self._queue.full():
+            more = " (more are in reserver's log)" if count == _BURST else ""
+            own = (store.namespace, store.name, store.uid, store.resource_version)
+            self._put(_Subject(kind, *own), reason, message, more)
+
+    def note(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
+        """Have a Normal event written on a store, unless there are too many; returns at once."""
+        count = self._counts.get((store.uid, reason), 0) + 1
+        self._counts[store.uid, reason] = count
+        if count <= _BURST and not self._queue.full():
+            about = _Subject(kind, store.namespace, store.name, store.uid, store.resource_version)
+            self._put(about, reason, message, is_warning=False)
+
+    def over(self, deletion: Deletion) -> None:
+        """Have an event written on a Reservation that was deleted because it is over."""
+        namespace, _, name, _ = deletion.ref
+        about = _Subject(KIND, namespace, name, deletion.uid, deletion.version)
+        message = f"deleted, because it is {deletion.reason.lower()}"
+        if not self._queue.full():
+            self._queue.put_nowait(_Event(about, deletion.reason, message, is_warning=False))
+
+    def tell(self, telling: Telling) -> None:
+        """Have an event written on a pod, once for each cause; returns at once.
+
+        While there are too many it is dropped, and told with a later attempt at the pod.
+        """
+        pod = telling.pod
+        key = _digest(pod.uid, telling.reason, telling.cause)
+        if key in self._told or self._queue.full() or not self._has_turn():
+            return
+        self._told[key] = True
+        self._put(_Subject("Pod", *pod.name, pod.uid), telling.reason, telling.message)
+
+    def _has_turn(self) -> bool:
+        """Count an event on a pod; return False when there were too many lately."""
+        now = self._clock()
+        if not 0 <= now - self._window < _POD_WINDOW_S:
+            self._window, self._told_in_window = now, 0
+        self._told_in_window += 1
+        return self._told_in_window <= _POD_EVENTS
+
+    def _put(
+        self,
+        subject: _Subject,
+        reason: str,
+        message: str,
+        more: str = "",
+        *,
+        is_warning: bool = True,
+    ) -> None:
+        text = printable(message)[: _MAX_MESSAGE - len(more)] + more
+        self._queue.put_nowait(_Event(subject, reason, text, is_warning))
+
+    async def run(self) -> None:
+        """Write events until cancelled; one that cannot be written is logged and dropped."""
+        while True:
+            event = await self._queue.get()
+            path = f"/api/v1/namespaces/{event.about.namespace}/events"
+            with quarantined("event", event.about.name):
+                try:
+                    await self._client.create(path, event.body(self._clock()))
+                except ApiError as exc:
+                    log.warning("event could not be written", why=str(exc))

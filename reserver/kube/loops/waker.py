@@ -1,0 +1,80 @@
+"""The waker: sends waiting pods back to kube-scheduler when less is held than before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from reserver.kube.loops.requeue import Requeue
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
+from reserver.scheduling.effects import Effect
+from reserver.scheduling.state import State
+from reserver.scheduling.wake import Wake
+
+log = structlog.get_logger(__name__)
+
+LOOK_EVERY_S = 0.2
+"""The longest that an expiry goes unnoticed by those who wait for it, in seconds."""
+
+
+class Waker:
+    """Sends waiting pods back to kube-scheduler when less is held than before.
+
+    Attributes:
+        woken: how many pods were sent back.
+    """
+
+    def __init__(self, requeue: Requeue, clock: Callable[[], float]) -> None:
+        """Send pods back through a requeue; `clock` gives unix seconds."""
+        self._requeue = requeue
+        self._clock = clock
+        self._freed: set[str] = set()
+        self._something_freed = asyncio.Event()
+        self.woken = 0
+
+    def freed(self, node: str) -> None:
+        """Take note that less is held on a node than before; returns at once."""
+        self._freed.add(node)
+        self._something_freed.set()
+
+    async def run(self, state: State) -> None:
+        """Wake pods until cancelled."""
+        while True:
+            state.ledger.advance(self._clock())
+            if not self._freed:
+                await self._wait()
+                continue
+            pacer = Pacer()
+            with quarantined("pass", "waker"):
+                await self.look(state, pacer)
+            await pacer.rest()
+
+    async def look(self, state: State, pacer: Pacer) -> None:
+        """Wake those who fit into what was freed; what is freed meanwhile is for the next time."""
+        freed, self._freed = self._freed, set()
+        self._something_freed.clear()
+        wake = Wake(freed, state, self._clock())
+        for uid in await pacer.run(wake.order()):
+            # Who is on its way will be judged with all that is free by then.
+            if not self._requeue.is_under_way(uid):
+                with quarantined("waker", uid):
+                    self._send_back(wake.judge(uid))
+            if await pacer.give_way():
+                state.ledger.advance(self._clock())
+
+    def _send_back(self, effect: Effect | None) -> None:
+        if effect is not None:
+            log.debug("waking", pod=str(effect.pod.name), effect=type(effect).__name__)
+            self._requeue.send(effect)
+            self.woken += 1
+
+    async def _wait(self) -> None:
+        """Wait until something is freed, or something may have expired."""
+        try:
+            async with asyncio.timeout(LOOK_EVERY_S):
+                await self._something_freed.wait()
+        except TimeoutError:
+            return

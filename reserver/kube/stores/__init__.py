@@ -1,0 +1,1 @@
+"""Where reservations are written: ConfigMaps and Reservation objects, behind one interface."""

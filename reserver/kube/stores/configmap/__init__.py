@@ -1,0 +1,1 @@
+"""Reservations in ConfigMaps."""

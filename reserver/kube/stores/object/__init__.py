@@ -1,0 +1,1 @@
+"""Reservations as objects of their own."""

@@ -1,0 +1,60 @@
+"""Sets of Reservation objects: who belongs together, and which sets will never be whole.
+
+The API server writes one object at a time. So the first member of a set says that the set is
+unfinished until all are written, and whoever starts next deletes what belongs to such a set
+(docs/adr/0012).
+"""
+
+from __future__ import annotations
+
+from reserver.reservations.reservation import Ref
+from reserver.wire.spec.object import ObjectMetadata
+
+
+class Sets:
+    """The sets of the objects that are known, and those that are being taken back."""
+
+    def __init__(self) -> None:
+        self._of: dict[Ref, str] = {}
+        self._members: dict[str, dict[Ref, None]] = {}
+        self._abandoned: set[str] = set()
+
+    def put(self, ref: Ref, metadata: ObjectMetadata) -> None:
+        """Take an object as it is now."""
+        if self._of.get(ref, "") != metadata.set_id:
+            self.drop(ref)
+            self._of[ref] = metadata.set_id
+            self._members.setdefault(metadata.set_id, {})[ref] = None
+
+    def drop(self, ref: Ref) -> tuple[Ref, ...]:
+        """Forget an object that is gone; return those whose deletion may be due now."""
+        set_id = self._of.pop(ref, "")
+        members = self._members.get(set_id, {})
+        members.pop(ref, None)
+        if not members:
+            self._members.pop(set_id, None)
+        return tuple(members) if set_id in self._abandoned else ()
+
+    def abandon(self, set_id: str) -> tuple[Ref, ...]:
+        """Have a set deleted, whichever of its members are known or become known; return those."""
+        self._abandoned.add(set_id)
+        return tuple(self._members.get(set_id, ()))
+
+    def forget(self, set_id: str) -> None:
+        """Take note that nothing is left of a set, and that nothing of it will come."""
+        self._abandoned.discard(set_id)
+
+    def has(self, set_id: str) -> bool:
+        """Return whether some member of a set is known."""
+        return set_id in self._members
+
+    def is_abandoned(self, set_id: str) -> bool:
+        """Return whether a set is being taken back."""
+        return set_id in self._abandoned
+
+    def may_go(self, metadata: ObjectMetadata) -> bool:
+        """Return whether it is the turn of a member of an abandoned set.
+
+        The first goes last: it says that the set is unfinished, should this process end.
+        """
+        return not metadata.is_unfinished or len(self._members[metadata.set_id]) == 1

@@ -1,0 +1,212 @@
+"""The acknowledgement of Reservation objects: their status subresource.
+
+It follows the ledger, as the companions of ConfigMaps do. Each write is made for the
+resourceVersion that its writer has seen; so of several reservers that see a change one writes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
+from typing import NamedTuple
+
+import structlog
+
+from reserver.cluster.pod import Pod
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.api.client import ApiClient
+from reserver.kube.stores.configmap.status import PASS_EVERY_S, Warn
+from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.object.known import Known
+from reserver.kube.stores.room import Room
+from reserver.kube.watch.reflector import advice
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
+from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.status import Shortages
+from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import decode
+from reserver.wire.spec.object import Claim, ReservationObject, ReservationStatus
+from reserver.wire.status.object import invalid, is_newly_unbacked, spoiled, valid
+from reserver.wire.times import show_moment
+
+log = structlog.get_logger(__name__)
+
+SWEEP_EVERY_S = 60.0
+"""After so long all objects are looked at again: somebody may have written a status, in seconds."""
+
+_AT_ONCE = 100
+"""So many writes are begun before their answers are waited for."""
+
+_CONNECTIONS = 8
+"""So many writes are under way at once; bindings have the rest of the pool for themselves."""
+
+_FIRST_PAUSE_S = 1.0
+_LAST_PAUSE_S = 30.0
+
+
+class _Write(NamedTuple):
+    """A status that is to be written, for what was seen."""
+
+    ref: Ref
+    seen: Known
+    version: str
+    before: ReservationStatus | None
+    status: ReservationStatus
+
+
+class ObjectStatusWriter:
+    """Keeps the status of all Reservation objects up to date.
+
+    Attributes:
+        writes: how many writes were made.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        warn: Warn,
+        clock: Callable[[], float],
+        refused: Callable[[Ref, ApiError], None] = lambda *_: None,
+    ) -> None:
+        """Write the status of objects.
+
+        Args:
+            client: to write through.
+            warn: has a Warning event written.
+            clock: unix seconds.
+            refused: is told of each object that the API server did not let us write, and why.
+        """
+        self._refused = refused
+        self._client = client
+        self._warn = warn
+        self._clock = clock
+        self._touched: dict[Ref, None] = {}
+        self._failed: dict[Ref, None] = {}
+        self._room = Room(self.touched)
+        self._slots = asyncio.Semaphore(_CONNECTIONS)
+        self._swept_at = 0.0
+        self._retry_at = 0.0
+        self._pause_s = _FIRST_PAUSE_S
+        self._fault = ""
+        self.writes = 0
+
+    def touched(self, ref: Ref) -> None:
+        """Take note that the status of an object may have changed."""
+        if not ref.configmap:
+            self._touched[ref] = None
+
+    async def run(self, state: State, store: ObjectStore) -> None:
+        """Write until cancelled."""
+        while True:
+            with quarantined("pass", "object status"):
+                await self.write(state, store)
+            await asyncio.sleep(PASS_EVERY_S)
+
+    async def write(self, state: State, store: ObjectStore) -> None:
+        """Write what has changed since the last time; what cannot be written is tried later."""
+        now = self._clock()
+        if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
+            self._swept_at = now
+            self._touched |= {Ref(namespace, "", name): None for namespace, name in store.names()}
+        if now >= self._retry_at and self._failed:
+            self._touched |= self._failed
+            self._failed.clear()
+        self._room.look(state, now)
+        pending, self._touched = self._touched, {}
+        pacer = Pacer()
+        while pending:
+            writes = await self._due(pending, state, store, pacer)
+            async with asyncio.TaskGroup() as tasks:
+                for write in writes:
+                    tasks.create_task(self._try(write, store))
+        if not self._failed:
+            self._fault, self._pause_s = "", _FIRST_PAUSE_S
+
+    async def _due(
+        self, pending: dict[Ref, None], state: State, store: ObjectStore, pacer: Pacer
+    ) -> list[_Write]:
+        """Take some of what is pending, and return the writes for it as it is at this instant."""
+        shortages = self._room.look(state, self._clock())
+        writes: list[_Write] = []
+        while pending and len(writes) < _AT_ONCE:
+            ref = next(iter(pending))
+            del pending[ref]
+            known = store.known(ref)
+            if known is None:
+                continue  # It came and went.
+            with quarantined("status", ref, partial(store.spoiled, ref)):
+                status = self._status(known, ref, state, shortages)
+                if status != known.said:
+                    version = known.metadata.resource_version
+                    writes.append(_Write(ref, known, version, known.said, status))
+            if await pacer.give_way():
+                return writes
+        return writes
+
+    def _status(
+        self, known: Known, ref: Ref, state: State, shortages: Shortages
+    ) -> ReservationStatus:
+        generation, now = known.metadata.generation, self._clock()
+        reservation = known.reservation
+        if reservation is None:
+            return invalid(known.entries.problems[0], known.said, generation, now)
+        if known.entries.problems:
+            return spoiled(known.entries.problems[0], known.said, generation, now)
+        # Where it is placed is written with all else, and so it need not be written before.
+        reservation = replace(reservation, placed=state.ledger.placed(reservation))
+        status = shortages.status(reservation, state.ledger)
+        claims = _claims(state.ledger.claimants(ref), state, show_moment(now))
+        return valid(reservation, status, claims, known.said, generation, now)
+
+    async def _try(self, write: _Write, store: ObjectStore) -> None:
+        with quarantined("status", write.ref, partial(store.spoiled, write.ref)):
+            await self._write(write, store)
+
+    async def _write(self, write: _Write, store: ObjectStore) -> None:
+        metadata = write.seen.metadata
+        body = {"metadata": {"resourceVersion": write.version}, "status": write.status}
+        try:
+            async with self._slots:
+                answer = await self._client.patch(f"{write.seen.path}/status", body)
+        except ApiError as exc:
+            if exc.status != HTTPStatus.NOT_FOUND:  # Else it is gone, which the watch will show.
+                self._later(write.ref, exc)
+            return
+        self.writes += 1
+        with suppress(InvalidInput):  # The watch shows it as well.
+            store.wrote(decode(ReservationObject, answer))
+        if is_newly_unbacked(write.before, write.status):
+            reason = "NodeNotFound" if write.status.phase == Phase.FAILED else "NotBacked"
+            message = next(c.message for c in write.status.conditions if c.type == "Backed")
+            self._warn(metadata, reason, message)
+            log.warning("hold not backed", reservation=str(write.ref), why=message)
+
+    def _later(self, ref: Ref, error: ApiError) -> None:
+        """Have a write tried again; at once where somebody else has written in between."""
+        self._failed[ref] = None
+        if error.status == HTTPStatus.CONFLICT:
+            return
+        if error.is_definite:
+            self._refused(ref, error)
+        fault = advice(error)
+        if fault != self._fault:  # One line for one fault, however often it is retried.
+            log.warning("status cannot be written, retrying", reservation=str(ref), why=fault)
+            self._fault = fault
+        if self._clock() >= self._retry_at:
+            self._retry_at = self._clock() + self._pause_s
+            self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)
+
+
+def _claims(claimants: Mapping[str, Pod | None], state: State, now: str) -> Iterator[Claim]:
+    for uid, pod in claimants.items():
+        seen = state.pods.get(pod.name) if pod else None
+        assumption = state.assumption(uid)
+        node = seen.node if seen and seen.uid == uid else ""
+        if not node and assumption is not None:
+            node = assumption.node
+        yield Claim(str(pod.name) if pod else "", uid, node, now)

@@ -1,0 +1,206 @@
+"""Reads at the start what happened before, as far back as the API server remembers.
+
+A reserver that was killed may have left an entry behind that was claimed by a pod which is deleted
+by now: nothing in a list tells of that. Nor does a list tell which entry was written first.
+The API server's watch caches do, for a minute and more (`eventFreshDuration` in apiserver's
+pkg/storage/cacher/watch_cache.go), unless it was restarted meanwhile.
+
+What is not known holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from typing import NamedTuple, Protocol
+
+import msgspec
+import structlog
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.api.client import ApiClient
+from reserver.kube.watch.interval import Collection, changes, latest
+from reserver.kube.watch.reflector import PAGE
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
+from reserver.reservations.past import Past
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.watch import ObjectList, WatchEvent
+from reserver.wire.past import BOUND, PodPast, StorePast
+
+log = structlog.get_logger(__name__)
+
+_FARTHEST = 50_000
+"""So many resourceVersions are looked back at most: with 5,000 nodes' heartbeats, over a minute."""
+
+_NEAREST = 50
+_ENDLESS = 2**63
+_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
+
+
+class Listener(Protocol):
+    """What takes events of the past."""
+
+    def take(self, event: WatchEvent) -> None:
+        """Take the next event; raises InvalidInput if it is malformed."""
+
+
+class _Selected(NamedTuple):
+    """Some of a collection."""
+
+    path: str
+    selector: Mapping[str, str]
+
+
+class Store(Collection, Protocol):
+    """A collection that the API server need not know."""
+
+    @property
+    def absent(self) -> bool:
+        """Whether it does not know it."""
+
+
+class History:
+    """What happened before the watches began, for a ledger's `past`."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        past: Past,
+        pods: Collection,
+        stores: Sequence[Store],
+        home: str,
+    ) -> None:
+        """Read through a client; `home` is the namespace of `read_object`."""
+        self._client = client
+        self._past = past
+        self._bound = _Selected(pods.path, {**pods.selector, "fieldSelector": BOUND})
+        self._stores = stores
+        self._home = home
+
+    async def read(self) -> None:
+        """Let the ledger know of the past; all has been listed, and what was recorded is recalled.
+
+        What cannot be read stays unknown, and a line in the log says so.
+        """
+        bindings = PodPast()
+        reached = await _patiently(self._bound, lambda: self._read(self._bound, bindings))
+        recall = self._past.recall_binding
+        unsure, pacer = [], Pacer()
+        for pod, exact in bindings.bindings():
+            with quarantined("history", pod.name):
+                if not recall(pod, exact=exact):
+                    unsure.append((pod, exact))
+            await pacer.give_way()
+        recorded = self._past.unsure_since()
+        since = min((*(pod.revision - 1 for pod, _ in unsure), recorded or _ENDLESS))
+        if since < _ENDLESS:
+            stores = (store for store in self._stores if not store.absent)
+            await asyncio.gather(*(self._date_entries(store, since) for store in stores))
+            for pod, exact in unsure:
+                with quarantined("history", pod.name):
+                    recall(pod, exact=exact)
+                await pacer.give_way()
+        self._past.end()
+        log.info("history read", resource_versions_back=reached, unsure=len(unsure))
+
+    async def _date_entries(self, store: Store, since: int) -> None:
+        """Let the ledger know when entries were written, if after a resourceVersion."""
+        dates = StorePast(self._home)
+        if await _patiently(store, lambda: self._read_entries(store, since, dates)):
+            pacer = Pacer()
+            for ref, identity, when in dates.entries():
+                with quarantined("history", ref):
+                    self._past.narrow(ref, identity, when)
+                await pacer.give_way()
+
+    async def _read_entries(self, store: Store, since: int, listener: StorePast) -> int:
+        """Read what stood in a store at a resourceVersion, and what was written after it.
+
+        If etcd has forgotten how all stood then (it is compacted every five minutes), the events
+        before tell of some of it.
+        """
+        try:
+            async for item in self._listed(store, since):
+                _take(listener, WatchEvent("ADDED", item))
+        except ApiError as exc:
+            if exc.status != HTTPStatus.GONE:
+                raise
+            return await self._read(store, listener)
+        now = await latest(self._client, store)
+        return now - since if await self._reach(store, since, now, listener) else 0
+
+    async def _listed(self, store: Store, at: int) -> AsyncIterator[msgspec.Raw]:
+        """Yield what stood in a store at a resourceVersion, page by page.
+
+        Raises:
+            ApiError: the API server refused, or did not answer; 410 if it does not remember that.
+            InvalidInput: it answered with something else.
+        """
+        pacer = Pacer()
+        params = {"resourceVersion": str(at), "resourceVersionMatch": "Exact"}
+        while params:
+            asked = {**store.selector, "limit": str(PAGE), **params}
+            page = decode(ObjectList, await self._client.get(store.path, asked))
+            for item in page.items or ():
+                yield item
+                await pacer.give_way()
+            token = page.metadata.continue_
+            params = {"continue": token} if token else {}
+
+    async def _read(self, collection: Collection, listener: Listener) -> int:
+        """Read the past of a collection; return how many resourceVersions it reaches back.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+            InvalidInput: it answered with something else.
+        """
+        now = await latest(self._client, collection)
+        back = min(_FARTHEST, now - 1)
+        while back >= _NEAREST:
+            if await self._reach(collection, now - back, now, listener):
+                return back
+            back = back * 3 // 4
+        return 0
+
+    async def _reach(
+        self, collection: Collection, since: int, until: int, listener: Listener
+    ) -> bool:
+        """Read what has changed between two resourceVersions; False if that is not remembered.
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+            InvalidInput: it answered with something else.
+        """
+        try:
+            async for _, event in changes(self._client, collection, since, until):
+                _take(listener, event)
+        except ApiError as exc:
+            if exc.status == HTTPStatus.GONE:
+                return False
+            raise
+        return True
+
+
+def _take(listener: Listener, event: WatchEvent) -> None:
+    """Let a listener take an event; the watch tells of objects that cannot be read."""
+    with quarantined("history", "an event"), suppress(InvalidInput):
+        listener.take(event)
+
+
+async def _patiently(collection: Collection, read: Callable[[], Awaitable[int]]) -> int:
+    """Return what reading gives, begun anew while the API server is away; 0 if it fails."""
+    for pause in _PAUSES_S:
+        why, is_definite = "a fault", True
+        with quarantined("history", collection.path):
+            try:
+                return await read()
+            except (ApiError, InvalidInput) as exc:
+                why, is_definite = str(exc), not isinstance(exc, ApiError) or exc.is_definite
+        if is_definite:
+            break
+        await asyncio.sleep(pause)
+    log.warning("history not known", collection=collection.path, why=why)
+    return 0

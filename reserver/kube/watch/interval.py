@@ -1,0 +1,82 @@
+"""What has changed in a collection between two resourceVersions.
+
+A watch tells only by a bookmark that it has told all, and bookmarks come once a minute, and two
+seconds before the watch's end (`nextBookmarkTime` in apiserver's cacher/cache_watcher.go): a watch
+that is to end soon says soon how far it has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Protocol
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.api.client import ApiClient
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.watch import ObjectList, PartialObject, WatchEvent, read_event
+
+_ROUNDS = 20
+_TIMEOUT_S = 3
+
+
+class Collection(Protocol):
+    """What is watched: a collection of objects, or some of them."""
+
+    @property
+    def path(self) -> str:
+        """Its path."""
+
+    @property
+    def selector(self) -> Mapping[str, str]:
+        """Parameters of lists and watches."""
+
+
+async def latest(client: ApiClient, collection: Collection) -> int:
+    """Return the resourceVersion that a list would have now: no change made before is younger.
+
+    Raises:
+        ApiError: the API server refused, or did not answer.
+        InvalidInput: it answered with something else.
+    """
+    params = {**collection.selector, "limit": "1"}
+    metadata = decode(ObjectList, await client.get(collection.path, params)).metadata
+    if not metadata.revision:
+        problem = f"{metadata.resource_version!r} is no resourceVersion"
+        raise InvalidInput(
+            "metadata.resourceVersion",
+            problem,
+            "a list of the API server has one; see what stands before it",
+        )
+    return metadata.revision
+
+
+async def changes(
+    client: ApiClient, collection: Collection, since: int, until: int
+) -> AsyncIterator[tuple[int, WatchEvent]]:
+    """Yield each change after a resourceVersion up to another, and the resourceVersion it made.
+
+    Raises:
+        ApiError: the API server refused, or did not answer; 410 if it does not remember so far.
+        InvalidInput: it answered with something else.
+    """
+    reached = since
+    for _ in range(_ROUNDS):
+        params = {
+            **collection.selector,
+            "resourceVersion": str(reached),
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(_TIMEOUT_S),
+        }
+        async with aclosing(client.watch(collection.path, params, _TIMEOUT_S + 5)) as lines:
+            async for line in lines:
+                if line:
+                    event = read_event(line)
+                    reached = decode(PartialObject, event.object).metadata.revision
+                    if event.type != "BOOKMARK" and reached <= until:
+                        yield reached, event
+                if reached >= until:
+                    return
+                await asyncio.sleep(0)
+    raise ApiError(0, "Timeout", "the API server does not come to an end of it")

@@ -1,0 +1,308 @@
+"""Keeps a view of one collection up to date: list, then watch, for ever.
+
+The rules are those of client-go's tools/cache/reflector.go: resume from the last resourceVersion,
+list again after 410 Gone, back off with jitter, take a silent connection for a broken one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from reserver.errors import ApiError, InvalidInput
+from reserver.kube.api.client import ApiClient
+from reserver.kube.watch.lag import Lag, catch_up
+from reserver.pacer import Pacer, Steps
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.watch import ObjectList, PartialObject, read_event
+
+log = structlog.get_logger(__name__)
+
+PAGE = 250
+"""Objects a page of a list: bounds memory, and how long decoding keeps all calls waiting."""
+
+IDLE_LIMIT_S = 90.0
+"""How long a watch may be silent, in seconds. The API server sends a bookmark every minute."""
+
+STALE_AFTER_S = 5.0
+"""How long changes may be missed before the view is not good enough to decide on, in seconds."""
+
+_WATCH_TIMEOUT_S = (1800, 3600)
+"""Longer than client-go's: after each end bindings wait a second until it is known what was missed.
+"""
+
+_SHORTEST_WATCH_S = 1.0
+_HEALTHY_S = 2.0
+_FIRST_BACKOFF_S = 0.2
+_LAST_BACKOFF_S = 5.0
+"""No call is decided meanwhile, and there are few reservers: longer would help nobody."""
+
+ABSENT_PAUSE_S = 2.0
+"""How long it may take until a collection that appears is read, in seconds."""
+
+ABSENT_AFTER_S = 30.0
+"""How long a collection that was there has to be unknown to be believed gone, in seconds."""
+
+_GONE = 410
+_NOT_FOUND = 404
+
+
+class View(Protocol):
+    """What a reflector keeps up to date."""
+
+    unreadable: int
+    """How many objects were passed over because they could not be read."""
+
+    def list_began(self) -> None:
+        """Take note of what is known; a list before may have broken off."""
+
+    def listed(self, item: msgspec.Raw) -> Steps:
+        """Take an object that a page of a list shows."""
+
+    def list_ended(self, revision: int) -> Steps:
+        """Drop what no page has shown; the list was of this resourceVersion, 0 if of none."""
+
+    def changed(self, item: msgspec.Raw) -> Steps:
+        """Take an object that was added or modified."""
+
+    def deleted(self, item: msgspec.Raw) -> Steps:
+        """Drop an object; `item` is its last state."""
+
+
+class Reflector:
+    """Keeps a view of one collection up to date.
+
+    Attributes:
+        path: of the collection.
+        selector: parameters of lists and watches.
+        view: what it keeps up to date.
+        synced: set once the collection has been listed.
+        absent: the API server does not know the collection, so that there is nothing in it.
+        lists: how often it was listed.
+        watches: how often it was watched.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        path: str,
+        view: View,
+        selector: Mapping[str, str] | None = None,
+        idle_limit_s: float = IDLE_LIMIT_S,
+        *,
+        is_optional: bool = False,
+    ) -> None:
+        """Keep a view up to date.
+
+        Args:
+            client: of the API server.
+            path: of the collection.
+            view: what to keep up to date.
+            selector: parameters of lists and watches.
+            idle_limit_s: how long a watch may be silent, in seconds.
+            is_optional: the API server need not know the collection (its CRD may be missing): as
+                long as it does not, there is nothing in it.
+        """
+        self._client = client
+        self.path = path
+        self.view = view
+        self.selector = dict(selector or {})
+        self._idle_limit_s = idle_limit_s
+        self._is_optional = is_optional
+        self._pacer = Pacer()
+        self._version = ""  # To resume from; empty to list.
+        self._backoff_s = _FIRST_BACKOFF_S
+        self._complaint = ""
+        self._lag = Lag()
+        self._accepted_at: float | None = None  # Since when a watch is open.
+        self._watching: asyncio.TaskGroup | None = None  # As long as it is.
+        self._catching_up: asyncio.Task[None] | None = None
+        self.synced = asyncio.Event()
+        self.absent = False
+        self._unknown_at: float | None = None  # Since when the API server answers 404.
+        self.lists = 0
+        self.watches = 0
+
+    def __str__(self) -> str:
+        """Return what is watched."""
+        selector = ",".join(f"{key}={value}" for key, value in self.selector.items())
+        return f"{self.path}?{selector}" if selector else self.path
+
+    @property
+    def current(self) -> asyncio.Event:
+        """Set while a watch has told all that there was to tell when it began."""
+        return self._lag.over
+
+    def doubt(self, seconds: float) -> None:
+        """Take the last so many seconds for unseen until the watch has told what there was."""
+        self._lag.begin(_now() - seconds)
+        if self._watching is not None:
+            self._catch_up(self._watching)
+
+    def obstacle(self) -> str:
+        """Return why the view is not good enough to decide on; empty when it is."""
+        why = f": {self._complaint}" if self._complaint else ""
+        if not self.synced.is_set():
+            return f"{self} is not listed yet{why}"
+        if self._lag.since is not None and _now() - self._lag.since > STALE_AFTER_S:
+            return f"{self} is out of date{why}"
+        return ""
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            try:
+                if not self._version:
+                    self._version = await self._list()
+                await self._watch()
+            except ApiError as exc:
+                if exc.status == _GONE:
+                    self._version = ""
+                    self._backoff_s = _FIRST_BACKOFF_S
+                if exc.status == _NOT_FOUND:
+                    self._version = ""
+                    if await self._is_absent():
+                        await asyncio.sleep(ABSENT_PAUSE_S)
+                        continue
+                await self._back_off(exc)
+            except InvalidInput as exc:
+                self._version = ""
+                await self._back_off(ApiError(0, "Malformed", f"malformed answer: {exc}"))
+
+    async def _list(self) -> str:
+        """List all pages and return the resourceVersion to watch from.
+
+        Without a resourceVersion the API server answers with the latest state, so that whoever
+        starts sees every binding of the one before.
+        """
+        began = _now()
+        self.lists += 1
+        self.view.list_began()
+        token = ""
+        while True:
+            params = {**self.selector, "limit": str(PAGE)}
+            if token:
+                params["continue"] = token
+            page = decode(ObjectList, await self._client.get(self.path, params))
+            for item in page.items or ():
+                await self._pacer.run(self.view.listed(item))
+            token = page.metadata.continue_
+            if not token:
+                break
+        await self._pacer.run(self.view.list_ended(page.metadata.revision))
+        if self._complaint or self.absent or not self.synced.is_set():
+            log.info("collection listed", collection=str(self))
+        self._recovered()
+        self._lag.listed(began, page.metadata.revision)
+        self.absent, self._unknown_at = False, None
+        self.synced.set()
+        return page.metadata.resource_version
+
+    async def _watch(self) -> None:
+        """Follow changes until the API server ends the watch."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                await self._follow(tasks)
+        except* (ApiError, InvalidInput) as errors:
+            raise errors.exceptions[0] from None
+
+    async def _follow(self, tasks: asyncio.TaskGroup) -> None:
+        self.watches += 1
+        params = {
+            **self.selector,
+            "resourceVersion": self._version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
+        }
+        began, version = _now(), self._version
+        try:
+            async for line in self._client.watch(self.path, params, self._idle_limit_s):
+                if line:
+                    await self._take(line)
+                else:
+                    self._accepted_at, self._watching = _now(), tasks
+                    self._catch_up(tasks)
+        finally:
+            self._watching = None
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+        self._lag.begin(_now())
+        if self._version == version and _now() - began < _SHORTEST_WATCH_S:
+            raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
+
+    def _catch_up(self, tasks: asyncio.TaskGroup) -> None:
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+        self._catching_up = tasks.create_task(catch_up(self._client, self, self._lag))
+
+    async def _take(self, line: bytes) -> None:
+        event = read_event(line)
+        if event.type == "DELETED":
+            await self._pacer.run(self.view.deleted(event.object))
+        elif event.type != "BOOKMARK":
+            await self._pacer.run(self.view.changed(event.object))
+        metadata = decode(PartialObject, event.object).metadata
+        self._version = metadata.resource_version
+        self._recovered()
+        self._lag.reached(metadata.revision)
+        await self._pacer.give_way()  # Thousands of lines may have come at once.
+
+    async def _is_absent(self) -> bool:
+        """Take note that the API server does not know the collection; return whether that is fine.
+
+        While it starts it answers 503, not 404, until it knows all CRDs. Whoever removes a CRD
+        removes its objects first, which a watch shows; so a collection that was there is believed
+        to be gone only after a while, and out of date until then.
+        """
+        if not self._is_optional:
+            return False
+        self._unknown_at = self._unknown_at or _now()
+        was_there = self.synced.is_set() and not self.absent
+        if was_there and _now() - self._unknown_at < ABSENT_AFTER_S:
+            return False
+        if not self.absent:
+            log.info("collection does not exist, nothing is read from it", collection=str(self))
+        self.absent = True
+        self.view.list_began()
+        await self._pacer.run(self.view.list_ended(0))
+        self._recovered()
+        self._lag.end()
+        self.synced.set()
+        return True
+
+    def _recovered(self) -> None:
+        self._backoff_s = _FIRST_BACKOFF_S
+        self._complaint = ""
+
+    async def _back_off(self, error: ApiError) -> None:
+        # A connection that was silent for so long may have been dead for so long.
+        silent_s = self._idle_limit_s if error.reason == "Timeout" else 0.0
+        self._lag.begin(_now() - silent_s)
+        if self._accepted_at is not None and _now() - self._accepted_at > _HEALTHY_S:
+            self._backoff_s = _FIRST_BACKOFF_S  # It was well; nothing may have happened to tell.
+        self._accepted_at = None
+        complaint = advice(error)
+        if complaint != self._complaint:  # One line for one fault, however often it is retried.
+            log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)
+        self._complaint = complaint
+        pause = self._backoff_s * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load
+        self._backoff_s = min(self._backoff_s * 2, _LAST_BACKOFF_S)
+        await asyncio.sleep(pause)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def advice(error: ApiError) -> str:
+    """Return what is wrong, and what to do about it where that is known."""
+    if error.status == 403:  # noqa: PLR2004 - Forbidden
+        return f"{error.message}; grant it: scheduler-config/core/rbac-reserver.yaml"
+    if error.status == 401:  # noqa: PLR2004 - Unauthorized
+        return "the API server does not accept the credentials (401 Unauthorized)"
+    return str(error)

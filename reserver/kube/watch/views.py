@@ -1,0 +1,280 @@
+"""What watches feed: raw objects into the state that decisions see, and into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, MutableMapping
+from itertools import chain
+from typing import Generic, TypeVar
+
+import msgspec
+import structlog
+
+from reserver.cluster.pod import PodName
+from reserver.cluster.snapshot import Snapshot
+from reserver.cluster.storage import Claim, Storage, StorageClass, Volume
+from reserver.errors import InvalidInput
+from reserver.kube.loops.quotas import QuotaStore
+from reserver.kube.stores.configmap.cache import Name, Store
+from reserver.kube.stores.object.cache import ObjectStore
+from reserver.pacer import Steps
+from reserver.quarantine import quarantined
+from reserver.scheduling.state import State
+from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
+from reserver.wire.k8s.objects import ConfigMapObject, decode
+from reserver.wire.k8s.pods import BoundPod, PodObject
+from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
+from reserver.wire.k8s.watch import PartialObject
+from reserver.wire.spec.object import ReservationObject
+from reserver.wire.spec.quotaform import QuotaObject
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+Key = tuple[str, str]
+"""Namespace (empty for what has none) and name."""
+
+
+class ObjectView(Generic[T]):
+    """Tells somebody of each object that is seen, and of each that is gone.
+
+    Attributes:
+        unreadable: how many objects were passed over because they could not be read.
+        revision: the resourceVersion at which what is gone was.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a collection tells
+        self,
+        read: Callable[[msgspec.Raw], T],
+        seen: Callable[[T, bool], Steps | None],
+        gone: Callable[[Key], Steps | None],
+        known: Callable[[], Iterable[Key]],
+        has_successor: Callable[[Key, str], bool] = lambda *_: False,
+        *,
+        broken: Callable[[Key, msgspec.Raw], None] = lambda *_: None,
+        ended: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Tell somebody of a collection's objects.
+
+        Args:
+            read: turns JSON into an object; raises InvalidInput.
+            seen: is told of each object that exists, whenever it may have changed, and whether a
+                list shows it: then it may have changed more than once.
+            gone: is told of each object that does not exist any more.
+            known: the objects that somebody believes to exist.
+            has_successor: whether one of the same name is known, but of another UID than this.
+            broken: is told of each object that cannot be read or judged: what is known of it is
+                out of date from then on.
+            ended: is told of the resourceVersion of each list that has been taken.
+        """
+        self._read = read
+        self._seen = seen
+        self._gone = gone
+        self._known = known
+        self._has_successor = has_successor
+        self._broken = broken
+        self._ended = ended
+        self.revision = 0
+        self._unlisted: set[Key] = set()
+        self.unreadable = 0
+
+    def list_began(self) -> None:
+        """Take note of what is known: what becomes known from now on, the list may not show."""
+        self._unlisted = set(self._known())
+
+    def listed(self, item: msgspec.Raw) -> Steps:
+        """Take an object that a page of a list shows."""
+        self._unlisted.discard((yield from self._take(item, listed=True)))
+
+    def list_ended(self, revision: int) -> Steps:
+        """Drop the objects that no page has shown; the list was of this resourceVersion."""
+        self.revision = revision
+        while self._unlisted:
+            yield from self._drop(self._unlisted.pop())
+            yield
+        self._ended(revision)
+
+    def changed(self, item: msgspec.Raw) -> Steps:
+        """Take an object that was added or modified."""
+        yield from self._take(item, listed=False)
+
+    def deleted(self, item: msgspec.Raw) -> Steps:
+        """Drop an object, after taking its last state: a pod may have been bound in between."""
+        self.revision = decode(PartialObject, item).metadata.revision
+        key = yield from self._take(item, listed=False)
+        if not self._has_successor(key, decode(PartialObject, item).metadata.uid):
+            yield from self._drop(key)
+
+    def _take(self, item: msgspec.Raw, *, listed: bool) -> Generator[None, None, Key]:
+        metadata = decode(PartialObject, item).metadata
+        key = metadata.namespace, metadata.name
+
+        def failed(_: InvalidInput) -> None:
+            self.unreadable += 1
+            self._broken(key, item)
+
+        with quarantined("watch", "/".join(key), failed):
+            try:
+                yield from self._seen(self._read(item), listed) or ()
+            except InvalidInput as exc:
+                log.error("object cannot be read and is passed over", name=key, why=str(exc))
+                failed(exc)
+        return key
+
+    def _drop(self, key: Key) -> Steps:
+        with quarantined("watch", "/".join(key)):
+            yield from self._gone(key) or ()
+
+
+def pod_view(state: State) -> ObjectView[PodObject]:
+    """Return a view that keeps the state's pods up to date."""
+
+    def seen(pod: PodObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
+        value = pod.value()
+        state.pod_seen(value, listed=listed)
+        state.doubts.trust(value.name)
+
+    def gone(key: Key) -> None:
+        state.doubts.trust(key)
+        state.pod_gone(PodName(*key))
+
+    def broken(key: Key, raw: msgspec.Raw) -> None:
+        try:
+            node = decode(BoundPod, raw).spec.node_name
+        except InvalidInput:  # Not even that can be read: no API server has such a pod.
+            node = ""
+        state.doubts.doubt(key, node)
+
+    return ObjectView(
+        read=lambda raw: decode(PodObject, raw),
+        seen=seen,
+        gone=gone,
+        known=lambda: chain(state.pods, filter(_has_namespace, state.doubts)),
+        has_successor=lambda key, uid: (
+            (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
+        ),
+        broken=broken,
+        ended=state.pods_shown,
+    )
+
+
+def node_view(state: State) -> ObjectView[NodeObject]:
+    """Return a view that keeps the state's nodes up to date."""
+
+    def seen(node: NodeObject, _: bool) -> None:  # noqa: FBT001 - as the view calls it
+        value = node.value()
+        state.node_seen(value)
+        state.doubts.trust(("", value.name))
+
+    def gone(key: Key) -> None:
+        state.doubts.trust(key)
+        state.node_gone(key[1])
+
+    return ObjectView(
+        read=lambda raw: decode(NodeObject, raw),
+        seen=seen,
+        gone=gone,
+        known=lambda: (
+            *(("", name) for name in state.snapshot.node_names()),
+            *(key for key in state.doubts if not _has_namespace(key)),
+        ),
+        broken=lambda key, _: state.doubts.doubt(key, key[1]),
+    )
+
+
+def _has_namespace(key: Key) -> bool:
+    return bool(key[0])
+
+
+def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
+    """Return a view that keeps the labels of namespaces up to date."""
+    namespaces = snapshot.namespaces
+    return ObjectView(
+        read=lambda raw: decode(NamespaceObject, raw),
+        seen=lambda one, _: namespaces.update({one.metadata.name: one.metadata.labels or {}}),
+        gone=lambda key: _drop(namespaces, key[1]),
+        known=lambda: (("", name) for name in namespaces),
+    )
+
+
+def claim_view(storage: Storage) -> ObjectView[Claim]:
+    """Return a view that keeps PersistentVolumeClaims up to date."""
+    return ObjectView(
+        read=lambda raw: decode(ClaimObject, raw).value(),
+        seen=lambda claim, _: storage.claims.update({claim.name: claim}),
+        gone=lambda key: _drop(storage.claims, PodName(*key)),
+        known=lambda: storage.claims,
+    )
+
+
+def volume_view(storage: Storage) -> ObjectView[Volume]:
+    """Return a view that keeps PersistentVolumes up to date."""
+    return ObjectView(
+        read=lambda raw: decode(VolumeObject, raw).value(),
+        seen=lambda volume, _: storage.volumes.update({volume.name: volume}),
+        gone=lambda key: _drop(storage.volumes, key[1]),
+        known=lambda: (("", name) for name in storage.volumes),
+    )
+
+
+def class_view(storage: Storage) -> ObjectView[StorageClass]:
+    """Return a view that keeps StorageClasses up to date."""
+    return ObjectView(
+        read=lambda raw: decode(StorageClassObject, raw).value(),
+        seen=lambda one, _: storage.classes.update({one.name: one}),
+        gone=lambda key: _drop(storage.classes, key[1]),
+        known=lambda: (("", name) for name in storage.classes),
+    )
+
+
+def _drop(known: MutableMapping[K, V], key: K) -> None:
+    known.pop(key, None)
+
+
+def store_view(store: Store, covers: Callable[[Name], bool]) -> ObjectView[ConfigMapObject]:
+    """Return a view that keeps the store up to date.
+
+    Args:
+        store: what to feed; other watches feed it, too.
+        covers: which ConfigMaps this watch, and no other one, is for.
+    """
+
+    def seen(configmap: ConfigMapObject, listed: bool) -> Steps:  # noqa: FBT001 - as the view calls it
+        if covers((configmap.metadata.namespace, configmap.metadata.name)):
+            yield from store.put(configmap, listed=listed)
+
+    def gone(name: Name) -> Steps:
+        if covers(name):
+            yield from store.drop(name, view.revision)
+
+    view = ObjectView(
+        read=lambda raw: decode(ConfigMapObject, raw),
+        seen=seen,
+        gone=gone,
+        known=lambda: filter(covers, store.names()),
+        ended=lambda revision: store.listed(covers, revision),
+    )
+    return view
+
+
+def object_view(store: ObjectStore) -> ObjectView[ReservationObject]:
+    """Return a view that keeps the store of Reservation objects up to date."""
+    view: ObjectView[ReservationObject] = ObjectView(
+        read=lambda raw: decode(ReservationObject, raw),
+        seen=lambda item, listed: store.put(item, listed=listed),
+        gone=lambda name: store.drop(name, view.revision),
+        known=store.names,
+        ended=store.listed,
+    )
+    return view
+
+
+def quota_view(store: QuotaStore) -> ObjectView[QuotaObject]:
+    """Return a view that keeps what ReservationQuotas say up to date."""
+    return ObjectView(
+        read=lambda raw: decode(QuotaObject, raw),
+        seen=lambda item, _: store.put(item),
+        gone=store.drop,
+        known=store.names,
+    )

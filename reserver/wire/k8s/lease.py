@@ -1,0 +1,94 @@
+"""A Lease on the wire, and whose it is.
+
+The rules are those of client-go's tools/leaderelection/leaderelection.go: a lease is over when it
+was not renewed for its duration by the clock of whoever looks at it, never by comparing moments
+that two machines have written.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.limits import Int32
+from reserver.wire.times import show_moment
+
+DURATION_S = 15
+"""How long a lease that is not renewed keeps others away, in seconds."""
+
+RENEW_DEADLINE_S = 10.0
+"""How long a leader that cannot renew its lease goes on, in seconds: it has to end first."""
+
+RETRY_S = 2.0
+"""Seconds between two looks at the lease."""
+
+
+class LeaseSpec(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """Who holds the lease, and since when."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: Int32 | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: Int32 | None = None
+
+
+class LeaseObject(msgspec.Struct, rename="camel", frozen=True):
+    """A Lease of coordination.k8s.io/v1."""
+
+    metadata: Metadata = Metadata()
+    spec: LeaseSpec = LeaseSpec()
+
+    @property
+    def holder(self) -> str:
+        """Who holds it; empty if nobody does."""
+        return self.spec.holder_identity or ""
+
+    @property
+    def duration_s(self) -> int:
+        """How long it keeps others away since it was renewed last, in seconds."""
+        return self.spec.lease_duration_seconds or 0
+
+
+def held_by(before: LeaseObject, identity: str, now: float) -> LeaseSpec:
+    """Return what to write to hold a lease, or to go on holding it.
+
+    Args:
+        before: the lease as it stands.
+        identity: whose it becomes.
+        now: unix seconds.
+    """
+    moment, is_new = _micro_time(now), before.holder != identity
+    transitions = before.spec.lease_transitions or 0
+    return LeaseSpec(
+        holder_identity=identity,
+        lease_duration_seconds=DURATION_S,
+        acquire_time=moment if is_new else before.spec.acquire_time,
+        renew_time=moment,
+        lease_transitions=transitions + is_new,
+    )
+
+
+def released(before: LeaseObject, now: float) -> LeaseSpec:
+    """Return what to write to let go of a lease, so that a standby need not wait for its end."""
+    return msgspec.structs.replace(
+        before.spec, holder_identity="", lease_duration_seconds=1, renew_time=_micro_time(now)
+    )
+
+
+def manifest(name: str, namespace: str, version: str, spec: LeaseSpec) -> dict[str, object]:
+    """Return the object to create or, if `version` is its resourceVersion, to replace."""
+    metadata = {"name": name, "namespace": namespace}
+    if version:
+        metadata["resourceVersion"] = version
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def _micro_time(now: float) -> str:
+    """Return a moment as MicroTime is read: always with six places."""
+    return f"{show_moment(now).removesuffix('Z')}.{int(now % 1 * 1e6):06d}Z"

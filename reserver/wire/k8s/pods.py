@@ -1,0 +1,214 @@
+"""Pods as the API server and kube-scheduler send them.
+
+Most pods of a cluster come from few templates, and are equal in most that decisions need: what
+follows from bytes that have been seen before is looked up, which takes a fraction of reading them.
+What few pods have (host ports, claims, constraints) is left as JSON until it is known to be there.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from reserver.cluster.labels import UNREAD, Labels
+from reserver.cluster.pod import NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
+from reserver.cluster.remembered import Remembered, reckoned
+from reserver.errors import InvalidInput
+from reserver.wire.k8s.constraints import BEYOND, Demands, WrittenDemands, pod_demands
+from reserver.wire.k8s.objects import Metadata, WireStruct, decode, decode_part
+from reserver.wire.k8s.requests import Actuated, Requesting, request
+from reserver.wire.limits import POD, Int32
+
+CLAIMS_ANNOTATION = "reserver.io/claims"
+"""On a bound pod: a JSON list of the identities of the reservations that its binding claimed."""
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+"""On a mirror pod: the only pods that the NodeRestriction admission plugin lets kubelets create
+(MirrorPodAnnotationKey in k8s.io/api/core/v1)."""
+
+RETRY_ANNOTATION = "reserver.io/retry"
+"""On a pending pod: any change of it makes kube-scheduler try the pod again."""
+
+_ABSENT = msgspec.Raw()
+
+
+class Owned(Metadata, frozen=True):
+    """``metadata`` of an object whose labels and owners matter."""
+
+    labels: msgspec.Raw = _ABSENT
+    owner_references: msgspec.Raw = _ABSENT
+    deletion_timestamp: str | None = None
+
+
+class _PodSpec(Requesting, frozen=True):
+    node_name: str = ""
+    priority: Int32 | None = None
+    node_selector: msgspec.Raw = _ABSENT
+    affinity: msgspec.Raw = _ABSENT
+    tolerations: msgspec.Raw = _ABSENT
+    topology_spread_constraints: msgspec.Raw = _ABSENT
+    volumes: msgspec.Raw = _ABSENT
+
+
+class _PodStatus(Actuated, frozen=True):
+    phase: str = ""
+    nominated_node_name: str = ""
+
+
+class _Bound(WireStruct, frozen=True):
+    node_name: str = ""
+
+
+class BoundPod(WireStruct, frozen=True):
+    """A pod as far as where it is: enough to know of one that cannot be judged."""
+
+    metadata: Metadata = Metadata()
+    spec: _Bound = _Bound()
+
+
+class OwnerReference(WireStruct, frozen=True):
+    """One owner of an object."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class _ClaimSource(WireStruct, frozen=True):
+    claim_name: str = ""
+
+
+class _EphemeralSource(WireStruct, frozen=True):
+    """That it is there is all that matters."""
+
+
+class _Volume(WireStruct, frozen=True):
+    name: str = ""
+    persistent_volume_claim: _ClaimSource | None = None
+    ephemeral: _EphemeralSource | None = None
+
+
+class PodObject(WireStruct, frozen=True):
+    """A Pod on the wire."""
+
+    metadata: Owned = Owned()
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
+
+    def value(self) -> Pod:
+        """Return the pod as decisions see it.
+
+        Raises:
+            InvalidInput: a part is malformed; the error carries its path.
+        """
+        metadata, spec, status = self.metadata, self.spec, self.status
+        demanded = _demands(metadata.namespace, spec)
+        claims = _claim_uses(metadata.name, bytes(spec.volumes))
+        if len(claims) > POD.things:
+            demanded, claims = BEYOND, ()
+        return Pod(
+            name=PodName(metadata.namespace, metadata.name),
+            uid=metadata.uid,
+            revision=metadata.revision,
+            requests=request(spec, status),
+            node=spec.node_name,
+            priority=spec.priority or 0,
+            finished=status.phase in {"Succeeded", "Failed"},
+            nominated_node=status.nominated_node_name,
+            claims=_claims(metadata.annotations),
+            has_preferences=demanded.has_preferences,
+            labels=_labels(bytes(metadata.labels)),
+            controller=_controller(bytes(metadata.owner_references)),
+            constraints=demanded.constraints,
+            volume_claims=claims,
+            terminating=metadata.deletion_timestamp is not None,
+            is_mirror=MIRROR_ANNOTATION in (metadata.annotations or {}),
+        )
+
+
+_LABELS: Remembered[bytes, Labels] = Remembered(16 * 2**20)
+_CONTROLLERS: Remembered[bytes, Controller] = Remembered(8 * 2**20)
+
+
+def _labels(written: bytes) -> Labels:
+    """Return ``metadata.labels``; one value for all pods that have the same."""
+    if len(written) > POD.part_bytes:
+        return UNREAD
+    known = _LABELS.get(written)
+    if known is None:
+        read = decode_part(dict[str, str], written, "metadata.labels") or {}
+        known = read if len(read) <= POD.labels else UNREAD
+        _LABELS.put(written, known, reckoned(len(written)))
+    return known
+
+
+def controller_of(written: bytes) -> OwnerReference | None:
+    """Return the owner that is the controller, None without one.
+
+    Raises:
+        InvalidInput: these are no owner references.
+    """
+    owners = decode_part(list[OwnerReference], written, "metadata.ownerReferences") or ()
+    return next((owner for owner in owners if owner.controller), None)
+
+
+def _controller(written: bytes) -> Controller:
+    if len(written) > POD.part_bytes:
+        return NO_CONTROLLER
+    known = _CONTROLLERS.get(written)
+    if known is None:
+        owner = controller_of(written)
+        known = Controller(owner.kind, owner.name) if owner else NO_CONTROLLER
+        _CONTROLLERS.put(written, known, reckoned(len(written)))
+    return known
+
+
+def _demands(namespace: str, spec: _PodSpec) -> Demands:
+    written = WrittenDemands(
+        selector=bytes(spec.node_selector),
+        affinity=bytes(spec.affinity),
+        tolerations=bytes(spec.tolerations),
+        spread=bytes(spec.topology_spread_constraints),
+        ports=_host_ports(spec),
+    )
+    return pod_demands(written._replace(namespace=namespace) if written.affinity else written)
+
+
+def _host_ports(spec: _PodSpec) -> tuple[bytes, ...]:
+    """Return the ports of those containers that take any of the node, as JSON."""
+    found: tuple[bytes, ...] = ()
+    for container in spec.containers or ():
+        ports = bytes(container.ports)
+        if b'"hostPort"' in ports:
+            found += (ports,)
+    for container in spec.init_containers or ():
+        ports = bytes(container.ports)
+        if b'"hostPort"' in ports and container.is_sidecar:
+            found += (ports,)
+    return found
+
+
+def _claim_uses(pod: str, written: bytes) -> tuple[ClaimUse, ...]:
+    if b'"persistentVolumeClaim"' not in written and b'"ephemeral"' not in written:
+        return ()
+    volumes = decode_part(list[_Volume], written, "spec.volumes") or ()
+    return tuple(use for volume in volumes if (use := _claim_use(pod, volume)))
+
+
+def _claim_use(pod: str, volume: _Volume) -> ClaimUse | None:
+    if volume.persistent_volume_claim is not None:
+        return ClaimUse(volume.persistent_volume_claim.claim_name)
+    if volume.ephemeral is not None:
+        return ClaimUse(f"{pod}-{volume.name}", is_ephemeral=True)
+    return None
+
+
+def _claims(annotations: dict[str, str] | None) -> frozenset[str]:
+    text = (annotations or {}).get(CLAIMS_ANNOTATION)
+    if text is None:
+        return frozenset()
+    try:
+        claims = frozenset(decode(list[str], text.encode()))
+    except InvalidInput:
+        return frozenset()  # Not written by us.
+    return claims if len(claims) <= POD.claims else frozenset()  # Nor this.

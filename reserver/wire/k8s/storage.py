@@ -1,0 +1,104 @@
+"""PersistentVolumeClaims, PersistentVolumes and StorageClasses as the API server sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reserver.cluster.labels import Labels
+from reserver.cluster.pod import PodName
+from reserver.cluster.storage import ZONE_LABELS, Claim, StorageClass, Volume
+from reserver.wire.k8s.constraints import NodeSelector, node_terms
+from reserver.wire.k8s.nodes import Labelled
+from reserver.wire.k8s.objects import Metadata, WireStruct
+from reserver.wire.k8s.pods import Owned, controller_of
+
+_BOUND = "pv.kubernetes.io/bind-completed"
+_SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
+
+_ZONE_DELIMITER = "__"
+
+
+class _ClaimSpec(WireStruct, frozen=True):
+    volume_name: str = ""
+    storage_class_name: str | None = None
+    access_modes: list[str] | None = None
+
+
+class _ClaimStatus(WireStruct, frozen=True):
+    phase: str = ""
+
+
+class ClaimObject(WireStruct, frozen=True):
+    """A PersistentVolumeClaim on the wire."""
+
+    metadata: Owned = Owned()
+    spec: _ClaimSpec = _ClaimSpec()
+    status: _ClaimStatus = _ClaimStatus()
+
+    def value(self) -> Claim:
+        """Return the claim as decisions see it.
+
+        Raises:
+            InvalidInput: its owner references are malformed.
+        """
+        metadata, spec = self.metadata, self.spec
+        annotations = metadata.annotations or {}
+        owner = controller_of(bytes(metadata.owner_references))
+        return Claim(
+            name=PodName(metadata.namespace, metadata.name),
+            volume=spec.volume_name,
+            is_bound=bool(spec.volume_name) and _BOUND in annotations,
+            storage_class=annotations.get(_OLD_CLASS, spec.storage_class_name or ""),
+            is_lost=self.status.phase == "Lost",
+            terminating=metadata.deletion_timestamp is not None,
+            owner_uid=owner.uid if owner else "",
+            selected_node=annotations.get(_SELECTED_NODE, ""),
+            is_exclusive="ReadWriteOncePod" in (spec.access_modes or ()),
+        )
+
+
+class _VolumeAffinity(WireStruct, frozen=True):
+    required: NodeSelector | None = None
+
+
+class _VolumeSpec(WireStruct, frozen=True):
+    node_affinity: _VolumeAffinity | None = None
+
+
+class VolumeObject(WireStruct, frozen=True):
+    """A PersistentVolume on the wire."""
+
+    metadata: Labelled = Labelled()
+    spec: _VolumeSpec = _VolumeSpec()
+
+    def value(self) -> Volume:
+        """Return the volume as decisions see it."""
+        affinity = self.spec.node_affinity
+        required = affinity.required if affinity else None
+        return Volume(
+            name=self.metadata.name,
+            node_terms=node_terms(required) if required else None,
+            zones=tuple(_zones(self.metadata.labels or {})),
+        )
+
+
+def _zones(labels: Labels) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the zone and region labels; one that names an empty zone says nothing."""
+    for key in ZONE_LABELS.keys() & labels.keys():
+        zones = frozenset(zone.strip() for zone in labels[key].split(_ZONE_DELIMITER))
+        if "" not in zones:
+            yield key, zones
+
+
+class StorageClassObject(WireStruct, frozen=True):
+    """A StorageClass on the wire."""
+
+    metadata: Metadata = Metadata()
+    volume_binding_mode: str = ""
+
+    def value(self) -> StorageClass:
+        """Return the class as decisions see it."""
+        return StorageClass(
+            self.metadata.name, waits=self.volume_binding_mode == "WaitForFirstConsumer"
+        )

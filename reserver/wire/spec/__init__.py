@@ -1,0 +1,1 @@
+"""What people and managers write: reservations and quotas, in each of their forms."""

@@ -1,0 +1,168 @@
+"""Edits of the store that touch one entry and only as it was seen.
+
+In a ConfigMap each is a JSON patch (RFC 6902) whose ``test`` makes the API server refuse it if
+somebody has written the key in between; a Reservation is deleted with its UID and resourceVersion
+as preconditions. So their edit wins, and ours is made anew or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reserver.errors import InvalidInput
+from reserver.reservations.placement import Parts
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire.spec import document, listform, placementform, specform
+from reserver.wire.times import show_moment
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of one data key.
+
+    Attributes:
+        ref: the key, `item` empty.
+        seen: the value that the edit is made for.
+        value: the value to put in its place; None to remove the key.
+        reason: what the edit is for, for the log.
+    """
+
+    ref: Ref
+    seen: str
+    value: str | None
+    reason: str
+
+    @property
+    def path(self) -> str:
+        """The ConfigMap's path in the API."""
+        return f"/api/v1/namespaces/{self.ref.namespace}/configmaps/{self.ref.configmap}"
+
+    def patch(self) -> list[dict[str, str]]:
+        """Return the JSON patch."""
+        path = _path(self.ref.key)
+        test = {"op": "test", "path": path, "value": self.seen}
+        if self.value is None:
+            return [test, {"op": "remove", "path": path}]
+        return [test, {"op": "replace", "path": path, "value": self.value}]
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """The end of a Reservation that is over.
+
+    Attributes:
+        ref: its place.
+        path: its path in the API.
+        uid: its UID.
+        version: the resourceVersion that the deletion is made for.
+        reason: what it is for, for the log.
+    """
+
+    ref: Ref
+    path: str
+    uid: str
+    version: str
+    reason: str
+
+    def options(self) -> dict[str, object]:
+        """Return the DeleteOptions."""
+        return {"preconditions": {"uid": self.uid, "resourceVersion": self.version}}
+
+
+def together(edits: Iterable[Edit | Deletion]) -> list[list[Edit | Deletion]]:
+    """Return edits in lists that one request can make: those of one ConfigMap, or one deletion."""
+    batches: dict[str, list[Edit | Deletion]] = {}
+    for edit in edits:
+        batches.setdefault(edit.path, []).append(edit)
+    return list(batches.values())
+
+
+def insertion(entries: Mapping[str, str], *, into_empty: bool) -> list[dict[str, Any]]:
+    """Return the JSON patch that adds keys to a ConfigMap, all of them or none.
+
+    The API server takes a path that is not there for equal to null (evanphx/json-patch v4), so that
+    nothing is overwritten.
+
+    Args:
+        entries: value by key.
+        into_empty: the ConfigMap has no data at all.
+    """
+    if into_empty:
+        return [
+            {"op": "test", "path": "/data", "value": None},
+            {"op": "add", "path": "/data", "value": dict(entries)},
+        ]
+    tests = [{"op": "test", "path": _path(key), "value": None} for key in entries]
+    adds = [{"op": "add", "path": _path(key), "value": text} for key, text in entries.items()]
+    return [*tests, *adds]
+
+
+def _path(key: str) -> str:
+    return "/data/" + key.replace("~", "~0").replace("/", "~1")
+
+
+def remove(ref: Ref, seen: str, is_over: Callable[[Reservation], bool]) -> Edit | None:
+    """Return the edit that removes the reservations of a list that are over.
+
+    Everything else in the list is kept as it is, broken items included.
+
+    Args:
+        ref: the key, `item` empty.
+        seen: its value, a list.
+        is_over: which reservations to remove.
+    """
+    items = document.split_list(seen)
+    left = [item for item in items if not _is_over(item, ref, is_over)]
+    if len(left) == len(items):
+        return None
+    value = f"[{', '.join(left)}]" if left else None
+    return Edit(ref, seen, value, "over")
+
+
+def complete(ref: Ref, seen: str, reservation: Reservation, placed: Parts) -> Edit | None:
+    """Return the edit that writes down what a reservation does not say itself; None if it does.
+
+    That is when one with a ttl expires, and where one without a node is placed. Comments and layout
+    of a YAML value are kept where the lines can simply be added.
+
+    Args:
+        ref: the key, `item` empty.
+        seen: its value, one reservation.
+        reservation: what that says.
+        placed: where it is.
+    """
+    said = document.parse(seen)
+    news: dict[str, str] = {}
+    wanted = dict(said)
+    if specform.needs_stamp(said) and reservation.expires_at is not None:
+        wanted["expiresAt"] = news["expiresAt"] = show_moment(reservation.expires_at)
+    if placed != reservation.placed:
+        wanted["placements"] = parts = placementform.show_parts(placed)
+        news["placements"] = json.dumps(parts)
+    if not news:
+        return None
+    reason = "placed" if "placements" in news else "stamp"
+    if not seen.lstrip().startswith("{"):
+        kept = [line for line in seen.rstrip().split("\n") if line.partition(":")[0] not in news]
+        lines = [f"{name}: {text}" for name, text in news.items()]
+        appended = "\n".join([*kept, *lines, ""])
+        if _parse_or_none(appended) == wanted:
+            return Edit(ref, seen, appended, reason)
+    return Edit(ref, seen, json.dumps(wanted, ensure_ascii=False), reason)
+
+
+def _is_over(item: str, ref: Ref, is_over: Callable[[Reservation], bool]) -> bool:
+    try:
+        return is_over(listform.read_item(document.parse(item), ref))
+    except InvalidInput:
+        return False
+
+
+def _parse_or_none(text: str) -> Any:  # noqa: ANN401 - whatever YAML can hold
+    try:
+        return document.parse(text)
+    except InvalidInput:
+        return None

@@ -1,0 +1,155 @@
+"""What a store ConfigMap says: its reservations, and what is wrong with all other entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import Fault, InvalidInput, ReserverError
+from reserver.printable import printable
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire.k8s import names
+from reserver.wire.limits import HOME, ITEM_BYTES, MOST_ITEMS, check_text
+from reserver.wire.spec import document, listform, specform
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why one entry is not enforced.
+
+    Attributes:
+        ref: where it stands; `item` is empty where it could not be told.
+        error: field, value and remedy.
+    """
+
+    ref: Ref
+    error: InvalidInput
+
+    def __str__(self) -> str:
+        """Return one line for an event or a log."""
+        return f"{printable(self.ref.key)}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What one data key says.
+
+    Attributes:
+        reservations: those that are enforced.
+        problems: one for each entry that is not, the first `MOST_PROBLEMS` of them.
+        more_problems: how many there are besides.
+        unstamped: it says how long it lives but not until when, which the next start of Reserver
+            could not tell any more (`edits.complete`).
+    """
+
+    reservations: tuple[Reservation, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    more_problems: int = 0
+    unstamped: bool = False
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether some entry is not read because of a fault of ours."""
+        return any(isinstance(problem.error, Fault) for problem in self.problems)
+
+    def says_what(self, other: Entries) -> bool:
+        """Return whether both are the same reservations, wherever these are placed."""
+        own = [reservation.identity for reservation in self.reservations]
+        return own == [reservation.identity for reservation in other.reservations]
+
+
+MOST_PROBLEMS = 100
+"""So many broken entries of one key are told one by one; nobody reads more."""
+
+
+Noted = Callable[[Ref, Exception], Fault]
+"""Takes note of what raised while an entry was read; returns what to tell of the entry."""
+
+
+def _raise(_: Ref, exc: Exception) -> Fault:
+    raise exc
+
+
+def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
+    """Return what one data key says; a broken entry costs no other.
+
+    Args:
+        ref: where it stands, `item` empty.
+        text: its value.
+        seen_at: when Reserver first saw this value, unix seconds.
+    """
+    reading = reading_key(ref, text, seen_at, _raise)
+    while True:
+        try:
+            next(reading)
+        except StopIteration as done:
+            entries: Entries = done.value
+            return entries
+
+
+def reading_key(
+    ref: Ref, text: str, seen_at: float, noted: Noted
+) -> Generator[None, None, Entries]:
+    """Do as `read_key` does, entry by entry; what raises costs the entry that it is about."""
+    try:
+        if text.lstrip().startswith("["):
+            return (yield from _read_list(ref, text, noted))
+        with _faults(ref, noted):
+            return _read_one(ref, text, seen_at)
+    except InvalidInput as exc:
+        return Entries(problems=(Problem(ref, exc),))
+
+
+@contextmanager
+def _faults(ref: Ref, noted: Noted) -> Iterator[None]:
+    """Raise what is raised in this block otherwise than on purpose as a fault of ours."""
+    try:
+        yield
+    except (ReserverError, MemoryError):
+        raise
+    except Exception as exc:
+        raise noted(ref, exc) from exc
+
+
+def _read_one(ref: Ref, text: str, seen_at: float) -> Entries:
+    check_text(text, HOME.spec_bytes)
+    value = document.parse(text)
+    if value is None:
+        return Entries()  # What a Go program writes for a list without items.
+    if isinstance(value, dict):
+        reservation = specform.read(value, ref, seen_at)
+        return Entries((reservation,), unstamped=specform.needs_stamp(value))
+    if isinstance(value, list):
+        raise InvalidInput("", "a list has to be JSON", 'write [{"pod": …}, …]')
+    problem = f"{shorten(repr(value))} is neither a reservation nor a list of them"
+    raise InvalidInput("", problem, "write a mapping, or a JSON list for a node")
+
+
+def _read_list(ref: Ref, text: str, noted: Noted) -> Generator[None, None, Entries]:
+    with _faults(ref, noted):
+        items = document.split_list(text)
+    names.check_subdomain(ref.key, "", "a node's name, as the key of a list has to be")
+    if len(items) > MOST_ITEMS:
+        problem = f"{len(items)} items are too many for one node"
+        raise InvalidInput("", problem, f"write {MOST_ITEMS} at most")
+    reservations: dict[Ref, Reservation] = {}
+    problems = []
+    for index, item in enumerate(items):
+        try:
+            with _faults(ref, noted):
+                check_text(item, ITEM_BYTES)
+                reservation = listform.read_item(document.parse(item), ref)
+                if reservation.ref in reservations:
+                    problem = f"pod {reservation.ref.item} stands in the list before"
+                    raise InvalidInput("", problem, "write one entry for a pod and a node")
+                reservations[reservation.ref] = reservation
+        except InvalidInput as exc:
+            problems.append(Problem(ref, exc.under(f"[{index}]")))
+        yield
+    return Entries(
+        tuple(reservations.values()),
+        tuple(problems[:MOST_PROBLEMS]),
+        more_problems=len(problems[MOST_PROBLEMS:]),
+    )

@@ -1,0 +1,89 @@
+"""A reservation written anew in another store, so that it is the same one there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire.spec import placementform, specform
+
+_PARTS = ("pod", "controller", "selector")
+_MOST_NAME = 253
+
+
+def name_for(reservation: Reservation) -> str:
+    """Return what a reservation is called where each has a name of its own."""
+    item = reservation.ref.item
+    if not item:
+        return reservation.ref.key
+    pod = item.partition("/")[2][: _MOST_NAME - 1 - len(reservation.digest)]
+    return f"{pod.rstrip('-.')}-{reservation.digest}"
+
+
+def rewritten(
+    reservation: Reservation, document: dict[str, Any], place: Ref, *, only_own_namespace: bool
+) -> dict[str, Any]:
+    """Return the spec of a reservation as it has to be written at another place.
+
+    Args:
+        reservation: as it was read.
+        document: what it was read from: a spec; for an item of a list it does not matter.
+        place: where it is to stand.
+        only_own_namespace: owners have to be of that place's namespace.
+
+    Raises:
+        InvalidInput: it would not be the same there.
+    """
+    spec = _item(reservation) if reservation.ref.item else _spec(reservation, document)
+    spec |= {"origin": reservation.origin or str(reservation.ref)}
+    # In the place of a Reservation its status says where it is placed.
+    spec.pop("placements", None)
+    if place.configmap and reservation.placed:
+        spec["placements"] = placementform.show_parts(reservation.placed)
+    if reservation.expires_at is None:
+        spec["ttl"] = 0
+    else:
+        spec["expiresAt"] = _moment(reservation.expires_at)
+    there = specform.read(spec, place, 0.0, only_own_namespace=only_own_namespace)
+    if there.identity != reservation.identity:
+        problem = "would be another reservation there"
+        raise InvalidInput("", problem, "remove it here and write it there by hand")
+    return spec
+
+
+def _item(reservation: Reservation) -> dict[str, Any]:
+    (owner,) = reservation.owners
+    amounts = reservation.resources
+    return {
+        "owners": [{"pod": {"name": owner.name, "namespace": owner.namespace}}],
+        "node": reservation.node,
+        "resources": {
+            name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()
+        },
+    }
+
+
+def _spec(reservation: Reservation, document: dict[str, Any]) -> dict[str, Any]:
+    said = {field: value for field, value in document.items() if value is not None}
+    said.pop("ttl", None)
+    owners = [_with_namespace(entry, reservation.ref.namespace) for entry in said["owners"]]
+    resources = {name: _text(amount) for name, amount in said["resources"].items()}
+    return said | {"owners": owners, "resources": resources}
+
+
+def _with_namespace(entry: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """Say in an owner entry what its place says there."""
+    parts = {field: dict(entry[field]) for field in _PARTS if entry.get(field) is not None}
+    if not any(part.get("namespace") for part in parts.values()):
+        next(iter(parts.values()))["namespace"] = namespace
+    return parts
+
+
+def _text(amount: str | float) -> str | int:
+    return str(amount) if isinstance(amount, float) else amount
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")

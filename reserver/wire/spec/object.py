@@ -1,0 +1,215 @@
+"""The Reservation objects of reserver.io/v1alpha1: what one says, read as an entry is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from reserver.errors import InvalidInput
+from reserver.reservations.placement import clipped
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire.k8s.objects import LabelledMetadata, decode
+from reserver.wire.limits import HOME, TENANT, Int32, Int64, check_bytes
+from reserver.wire.spec import document, specform
+from reserver.wire.spec.entries import Entries, Problem
+from reserver.wire.spec.placementform import PartObject, read_parts
+from reserver.wire.times import parse_moment
+
+API_VERSION = "reserver.io/v1alpha1"
+KIND = "Reservation"
+COLLECTION = f"/apis/{API_VERSION}/reservations"
+"""The path of all Reservations of a cluster."""
+
+SET_LABEL = "reserver.io/set"
+"""On each member of a set: what tells the set from others."""
+
+UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
+"""On the first member of a set, until all of them are written (docs/adr/0012)."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A slot that a pod took.
+
+    Attributes:
+        pod: as ``namespace/name``.
+        uid: of the pod.
+        node: where it was bound; empty where that is not known any more.
+        at: when Reserver saw it, RFC 3339.
+    """
+
+    pod: str
+    uid: str
+    node: str
+    at: str
+
+
+class Condition(msgspec.Struct, rename="camel", frozen=True):
+    """A condition, as Kubernetes has them (metav1.Condition)."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    last_transition_time: str
+    observed_generation: Int64
+
+
+class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """The status subresource, all of it: a write leaves nothing of what was there before."""
+
+    phase: str
+    observed_generation: Int64
+    claimed: Int32
+    expires_at: str | None = None  # The API server drops what is null.
+    placements: list[PartObject]
+    claims: list[Claim]
+    conditions: list[Condition]
+
+
+class ObjectMetadata(LabelledMetadata, frozen=True):
+    """The metadata of a Reservation."""
+
+    creation_timestamp: str = ""
+    generation: Int64 = 0
+
+    @property
+    def set_id(self) -> str:
+        """The set that it was created with, ``NAMESPACE/ID``; empty if it stands alone."""
+        label = (self.labels or {}).get(SET_LABEL, "")
+        return f"{self.namespace}/{label}" if label else ""
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it leads a set that is not known to be complete."""
+        return UNFINISHED_ANNOTATION in (self.annotations or {})
+
+
+class ReservationObject(msgspec.Struct, frozen=True):
+    """A Reservation on the wire; spec and status stay raw, so that neither can hide the object."""
+
+    metadata: ObjectMetadata = ObjectMetadata()
+    spec: msgspec.Raw = msgspec.Raw(b"")
+    status: msgspec.Raw = msgspec.Raw(b"")
+
+    @property
+    def ref(self) -> Ref:
+        """Its place."""
+        return Ref(self.metadata.namespace, "", self.metadata.name)
+
+    @property
+    def path(self) -> str:
+        """Its path in the API."""
+        return path(self.ref)
+
+    def said(self) -> ReservationStatus | None:
+        """Return its status, None where there is none or where somebody else wrote it."""
+        try:
+            return decode(ReservationStatus, self.status)
+        except InvalidInput:
+            return None
+
+
+def path(ref: Ref) -> str:
+    """Return the path of a Reservation in the API."""
+    return f"{collection(ref.namespace)}/{ref.key}"
+
+
+def collection(namespace: str) -> str:
+    """Return the path of the Reservations of a namespace."""
+    return f"/apis/{API_VERSION}/namespaces/{namespace}/reservations"
+
+
+def manifest(ref: Ref, text: str, set_id: str = "", size: int = 0) -> dict[str, object]:
+    """Return a Reservation to be created.
+
+    Args:
+        ref: its place.
+        text: its spec, as JSON.
+        set_id: the set that it is a member of, ``NAMESPACE/ID``; empty if it stands alone.
+        size: of the set, if this one leads it; else 0.
+    """
+    metadata: dict[str, object] = {"name": ref.key, "namespace": ref.namespace}
+    if set_id:
+        metadata["labels"] = {SET_LABEL: set_id.rpartition("/")[2]}
+    if size:
+        metadata["annotations"] = {UNFINISHED_ANNOTATION: str(size)}
+    spec = msgspec.Raw(text.encode())
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def replacement(uid: str, seen: bytes, text: str) -> list[dict[str, object]]:
+    """Return the JSON patch that gives an object another spec, if it has still the one seen.
+
+    What is seen goes back as it came: the API server compares numbers and texts byte by byte
+    (evanphx/json-patch v4). Its status may have been written meanwhile.
+    """
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "test", "path": "/spec", "value": msgspec.Raw(seen)},
+        {"op": "replace", "path": "/spec", "value": msgspec.Raw(text.encode())},
+    ]
+
+
+def completion(uid: str) -> list[dict[str, object]]:
+    """Return the JSON patch that says on the first member of a set that all are written."""
+    annotation = "/metadata/annotations/" + UNFINISHED_ANNOTATION.replace("/", "~1")
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "remove", "path": annotation},
+    ]
+
+
+def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
+    """Return what a Reservation says.
+
+    Unlike a data key it knows when it was created: a ``ttl`` counts from there, and nothing has to
+    be written down.
+
+    Args:
+        item: the object.
+        seen_at: unix seconds; from when a ``ttl`` counts if it does not say when it was created.
+        home: the namespace whose Reservations may have owners anywhere, and say more
+            (`limits.HOME`); all others only in theirs.
+    """
+    ref = item.ref
+    is_tenants = ref.namespace != home
+    try:
+        check_bytes(len(item.spec), (TENANT if is_tenants else HOME).spec_bytes)
+        spec = document.parse(_text(item.spec))
+        created = _created(item, seen_at)
+        reservation = specform.read(spec, ref, created, only_own_namespace=is_tenants)
+    except InvalidInput as exc:
+        return Entries(problems=(Problem(ref, exc.under("spec")),))
+    if not reservation.origin:  # Another one of that name, later, is another reservation.
+        reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
+    reservation = replace(reservation, created_at=_created(item, 0.0))
+    return Entries((with_placements(reservation, item.said()),))
+
+
+def with_placements(reservation: Reservation, said: ReservationStatus | None) -> Reservation:
+    """Return a reservation as placed where its status says, if Reserver chooses its node."""
+    if reservation.node:
+        return reservation
+    try:
+        parts = read_parts(said.placements) if said else ()
+    except InvalidInput:
+        parts = ()  # Not written by us.
+    return replace(reservation, placed=clipped(parts, reservation.slots))
+
+
+def _text(spec: msgspec.Raw) -> str:
+    try:
+        text = bytes(spec).decode()
+    except UnicodeDecodeError as exc:
+        raise InvalidInput("", "is not UTF-8", "write it anew") from exc
+    if not text:
+        raise InvalidInput("", "is missing", "say what to hold, for whom")
+    return text
+
+
+def _created(item: ReservationObject, seen_at: float) -> float:
+    try:
+        return parse_moment(item.metadata.creation_timestamp)
+    except InvalidInput:
+        return seen_at

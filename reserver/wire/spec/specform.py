@@ -1,0 +1,293 @@
+"""One reservation as a mapping: the spec of docs/reservations.md in JSON or YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from reserver.cluster import quantity
+from reserver.errors import InvalidInput
+from reserver.reservations import owner
+from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
+from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.scheduling.placement import MOST_BESIDE_EACH_OTHER, is_about_neighbours, slot_pod
+from reserver.wire.k8s import names
+from reserver.wire.k8s.objects import from_msgspec
+from reserver.wire.limits import (
+    HOME,
+    SET_SLOTS_BESIDE_EACH_OTHER,
+    TENANT,
+    Limits,
+    check_count,
+    check_number,
+)
+from reserver.wire.spec import ownerform, placementform
+from reserver.wire.spec.identity import identified
+from reserver.wire.spec.ownerform import OwnerEntry, Owners
+from reserver.wire.spec.placementform import PartObject
+from reserver.wire.times import parse_duration, parse_moment
+
+DEFAULT_TTL_S = 24 * 3600.0
+"""How long a reservation lives that says nothing about it, in seconds."""
+
+MOST_DRIFT_S = 30
+"""For whom a ttl is worked out within so many seconds, it is one reservation (docs/adr/0001)."""
+
+MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
+LEAST_PRIORITY = -(2**31)
+MOST_PRIORITY = 1_000_000_000
+"""HighestUserDefinablePriority in pkg/apis/scheduling/types.go."""
+
+_ORIGIN = re.compile(
+    r"[-a-z0-9]{1,63}(/[-._a-zA-Z0-9]{1,253}){1,2}(\[[-./a-z0-9]{1,317}\])?(#[-a-zA-Z0-9]{1,64})?"
+)
+_NATIVE = re.compile(r"cpu|memory|pods|ephemeral-storage|hugepages-[0-9A-Za-z]+")
+
+
+class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """A reservation's spec as it is written."""
+
+    owners: list[OwnerEntry]
+    resources: dict[str, str | int | float]
+    slots: int = 1
+    node: str = ""
+    placement: Any = None
+    starts_at: str | None = None
+    expires_at: str | None = None
+    ttl: str | int | None = None
+    policy: Policy = Policy.PREFER
+    preemptible: bool = False
+    priority: int | None = None
+    reusable: bool = False
+    request_id: str = ""  # What a client called the request that wrote it; means nothing here.
+    origin: str = ""
+
+
+class EntrySpec(Spec):
+    """A spec in a ConfigMap, where there is no status beside it."""
+
+    placements: list[PartObject] = []  # Where Reserver has put it, which nobody else writes.
+
+
+_FIELDS = ", ".join(field.encode_name for field in msgspec.structs.fields(Spec))
+
+
+def read(
+    document: Any,  # noqa: ANN401 - whatever YAML can hold
+    ref: Ref,
+    seen_at: float,
+    *,
+    only_own_namespace: bool = False,
+) -> Reservation:
+    """Return the reservation that a mapping describes.
+
+    Args:
+        document: the parsed value of a data key.
+        ref: where it stands; the key has to be a valid object name.
+        seen_at: unix seconds from which a ``ttl`` counts: when Reserver first saw it.
+        only_own_namespace: owners have to be of the reservation's namespace, and it may say less
+            (`limits.TENANT`): whoever writes there may be nobody elsewhere.
+
+    Raises:
+        InvalidInput: some field is not acceptable; the error carries its path.
+    """
+    limits = TENANT if only_own_namespace else HOME
+    names.check_subdomain(ref.key, "", "a reservation's name")
+    spec = convert(document, EntrySpec if ref.configmap else Spec)
+    if spec.node:
+        names.check_subdomain(spec.node, "node", "a node's name")
+    if not 1 <= spec.slots <= limits.slots:
+        raise InvalidInput(
+            "slots",
+            f"{quantity.shorten(str(spec.slots))} is out of range",
+            f"write 1 to {limits.slots}",
+        )
+    starts_at = _moment(spec.starts_at, "startsAt")
+    expires_at = _expiry(spec, seen_at)
+    if starts_at is not None and expires_at is not None and starts_at >= expires_at:
+        raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
+    owners = ownerform.read(spec.owners, ref.namespace, limits, only_there=only_own_namespace)
+    reservation = identified(
+        ref=ref,
+        node=spec.node,
+        owners=owners.named,
+        rules=owners.rules,
+        resources=_resources(spec, limits),
+        slots=spec.slots,
+        starts_at=starts_at,
+        expires_at=expires_at,
+        policy=spec.policy,
+        yields_above=_yields_above(spec),
+        reusable=spec.reusable,
+        placement=_placement(spec, owners, limits),
+        placed=_placed(spec),
+        origin=_origin(spec.origin),
+        drift=_drift(spec) if ref.configmap else 0,
+    )
+    _check_neighbours(reservation)
+    return reservation
+
+
+def convert(document: Any, kind: type[Spec] = Spec) -> Spec:  # noqa: ANN401 - whatever YAML can hold
+    """Return a mapping as a spec of a kind, as it is written.
+
+    Raises:
+        InvalidInput: it is not of that shape; the error carries the path.
+    """
+    try:
+        return msgspec.convert(document, kind, strict=True)
+    except msgspec.ValidationError as exc:
+        raise from_msgspec(exc, f"the fields of a reservation are {_FIELDS}") from exc
+
+
+def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
+    """Return whether a mapping says how long it lives, but not until when."""
+    if not isinstance(document, dict) or document.get("expiresAt") is not None:
+        return False
+    return str(document.get("ttl")) != "0"
+
+
+def check_set(reservations: Iterable[Reservation]) -> None:
+    """Refuse a set of which too many slots have to be judged one by one.
+
+    Raises:
+        InvalidInput: at ``reservations``.
+    """
+    slots = sum(one.slots for one in reservations if is_about_neighbours(slot_pod(one)))
+    what = "slots with a placement that is about neighbours"
+    check_number(slots, "reservations", SET_SLOTS_BESIDE_EACH_OTHER, what)
+
+
+def _placement(spec: Spec, owners: Owners, limits: Limits) -> Placement:
+    if spec.placement is None:
+        return ANYWHERE
+    if spec.node:
+        remedy = "remove it, or leave the choice to Reserver: remove node"
+        raise InvalidInput("placement", "stands beside node", remedy)
+    try:
+        home = owner.home(owners.named, owners.rules)
+        return placementform.read(spec.placement, home, limits)
+    except InvalidInput as exc:
+        raise exc.under("placement") from exc
+
+
+def _placed(spec: Spec) -> Parts:
+    if spec.node or not isinstance(spec, EntrySpec):
+        return ()  # It may have been placed before somebody named a node.
+    try:
+        return clipped(placementform.read_parts(spec.placements), spec.slots)
+    except InvalidInput as exc:
+        raise exc.under("placements") from exc
+
+
+def _check_neighbours(reservation: Reservation) -> None:
+    if reservation.slots > MOST_BESIDE_EACH_OTHER and is_about_neighbours(slot_pod(reservation)):
+        problem = f"{reservation.slots} are too many with a placement that is about neighbours"
+        remedy = f"write {MOST_BESIDE_EACH_OTHER} at most, or several reservations"
+        raise InvalidInput("slots", problem, remedy)
+
+
+def _yields_above(spec: Spec) -> int | None:
+    priority = 0 if spec.priority is None else spec.priority
+    if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
+        problem = f"{quantity.shorten(str(priority))} is out of range"
+        remedy = f"write {LEAST_PRIORITY} to {MOST_PRIORITY}, as in a PriorityClass"
+        raise InvalidInput("priority", problem, remedy)
+    if spec.priority is not None and not spec.preemptible:
+        remedy = "remove it, or let pods of higher priority take the hold: preemptible: true"
+        raise InvalidInput("priority", "means nothing without preemptible", remedy)
+    return priority if spec.preemptible else None
+
+
+def _origin(text: str) -> str:
+    if text and not _ORIGIN.fullmatch(text):
+        problem = f"{quantity.shorten(text)!r} is not a place"
+        remedy = "leave it to `reserver migrate`: NAMESPACE/CONFIGMAP/KEY or NAMESPACE/NAME#UID"
+        raise InvalidInput("origin", problem, remedy)
+    return text
+
+
+def _resources(spec: Spec, limits: Limits) -> dict[str, int]:
+    written, slots = spec.resources, spec.slots
+    check_count(written, "resources", limits.resources)
+    resources = {"pods": 1}  # Each owner takes one of the node's pods, whether or not it is said.
+    for name, text in written.items():
+        path = f"resources.{quantity.shorten(name)}"
+        if not is_resource(name):
+            remedy = "write cpu, memory, pods, ephemeral-storage, hugepages-SIZE or DOMAIN/NAME"
+            raise InvalidInput(path, "is not a resource that a node can offer", remedy)
+        try:
+            amount = quantity.amount(name, str(text))
+        except InvalidInput as exc:
+            raise exc.under(path) from exc
+        resources[name] = check_amount(amount, str(text), path, slots)
+    if not any(amount for name, amount in resources.items() if name in written):
+        raise InvalidInput("resources", "holds nothing", "write what one slot holds, e.g. cpu: 2")
+    return {name: amount for name, amount in resources.items() if amount}
+
+
+def is_resource(name: str) -> bool:
+    """Return whether a name is that of something that a node can offer."""
+    return bool(_NATIVE.fullmatch(name)) or names.is_extended_resource(name)
+
+
+def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
+    """Return an amount that so many slots can hold.
+
+    Raises:
+        InvalidInput: it is negative, or more than any node has, or all slots together are.
+    """
+    if amount < 0:
+        problem = f"{quantity.shorten(text)} is negative"
+        raise InvalidInput(path, problem, "write the amount to hold")
+    if amount > quantity.MAX:
+        problem = f"{quantity.shorten(text)} is more than any node has"
+        raise InvalidInput(path, problem, "check the unit")
+    if amount * slots > quantity.MAX:
+        problem = (
+            f"{quantity.shorten(text)} for each of {slots} slots is too much for one reservation"
+        )
+        remedy = "check the unit; all slots together hold 2^53 bytes or millicores (8Pi) at most"
+        raise InvalidInput(path, problem, remedy)
+    return amount
+
+
+def _drift(spec: Spec) -> int:
+    """Return by how many seconds others may work out another expiry of an entry.
+
+    They may see it a moment later, or start after its first Reserver has ended.
+    """
+    if spec.ttl is None:
+        return 0 if spec.expires_at is not None else MOST_DRIFT_S
+    try:
+        ttl = parse_duration(str(spec.ttl))
+    except InvalidInput:
+        return 0  # It has a moment beside it, which counts.
+    return min(MOST_DRIFT_S, max(1, int(ttl / 2))) if ttl else 0
+
+
+def _moment(text: str | None, path: str) -> float | None:
+    if text is None:
+        return None
+    try:
+        return parse_moment(text)
+    except InvalidInput as exc:
+        raise exc.under(path) from exc
+
+
+def _expiry(spec: Spec, seen_at: float) -> float | None:
+    if spec.expires_at is not None:
+        return _moment(spec.expires_at, "expiresAt")
+    if spec.ttl is None:
+        return float(int(seen_at + DEFAULT_TTL_S))
+    try:
+        ttl = parse_duration(str(spec.ttl))
+    except InvalidInput as exc:
+        raise exc.under("ttl") from exc
+    if ttl > MAX_TTL_S:
+        raise InvalidInput("ttl", "is more than a hundred years", "write 0 to hold for ever")
+    # Whole seconds, because that is what will be written back (`edits.complete`).
+    return float(int(seen_at + ttl)) if ttl else None

@@ -1,0 +1,1 @@
+"""What Reserver writes back: what became of a reservation."""

@@ -1,0 +1,157 @@
+"""What the companion of a store ConfigMap says of each of the store's keys, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import msgspec
+
+from reserver.errors import InvalidInput
+from reserver.printable import printable
+from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.status import Status
+from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.spec.entries import Entries
+
+INVALID = "Invalid"
+"""The phase of an entry that is not enforced because it cannot be."""
+
+QUOTA_EXCEEDED = "QuotaExceeded"
+"""The reason of what holds nothing because of the quotas of its namespace."""
+
+MOST_CLAIMS = 1000
+"""So many claims of one reservation are recorded."""
+
+
+class EntryStatus(msgspec.Struct):
+    """The status of one entry; `digest` tells which reservation it is about.
+
+    `claims` are the UIDs of the pods that took a slot for good, each with a resourceVersion at
+    which it had it: the next start would not know of one that is deleted (`ledger.past.recall`).
+    `landed` says where, if the reservation is on several nodes. `reason` is `QUOTA_EXCEEDED`, or
+    there is none.
+    """
+
+    phase: str
+    backed: bool
+    digest: str
+    message: str = ""
+    claims: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    landed: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    reason: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def show(entries: Entries, status: Callable[[Reservation], Status | None]) -> str:
+    """Return the status of one data key.
+
+    A broken item of a list stands under its index, ``[3]``: its pod may not be readable, or be that
+    of another item. One without a status is left out: why stands among the problems.
+    """
+    problems = entries.problems
+    if len(problems) == 1 and not problems[0].error.path.startswith("["):
+        return _text(_invalid(str(problems[0].error)))
+    told = ((each, status(each)) for each in entries.reservations)
+    said = {each.ref.item: _entry(each, its) for each, its in told if its is not None}
+    if "" in said:
+        return _text(said[""])
+    for problem in problems:
+        index = problem.error.path.partition("]")[0] + "]"
+        said[index] = _invalid(str(problem.error))
+    if entries.more_problems:
+        said["[…]"] = _invalid(f"{entries.more_problems} more items are broken")
+    return _text(said)
+
+
+def without_messages(text: str) -> str:
+    """Return a key's status without its messages, for where there is no room for them."""
+    if '"message"' not in text:
+        return text
+    try:
+        status: dict[str, object] = decode(dict, text.encode())
+    except InvalidInput:
+        return text  # Not written by us.
+    for entry in (status, *status.values()):
+        if isinstance(entry, dict):
+            entry.pop("message", None)
+    return _text(status)
+
+
+def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str, EntryStatus]]:
+    """Yield the items of a key whose hold is not backed and was not said to be so before.
+
+    A node that has gone is news also where the room was taken before.
+
+    Args:
+        before: what was written, None if nothing was.
+        after: what is to be written now.
+
+    Yields:
+        The item, empty for a key that is one reservation, and its status now.
+    """
+    known = {(item, entry.phase) for item, entry in _entries(before) if _is_unbacked(entry)}
+    for item, entry in _entries(after):
+        if _is_unbacked(entry) and (item, entry.phase) not in known:
+            yield item, entry
+
+
+def records_claims(text: str) -> bool:
+    """Return whether the text of a key may say who took slots of an entry."""
+    return '"claims":{' in text
+
+
+def admitted_items(text: str) -> Iterator[tuple[str, str]]:
+    """Yield item and digest of each entry of a key that the quotas of its namespace let hold."""
+    for item, entry in _read(text):
+        if entry.phase != INVALID and entry.reason != QUOTA_EXCEEDED:
+            yield item, entry.digest
+
+
+def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
+    """Yield item and status of each entry of a key that says who took slots of it."""
+    if not records_claims(text):
+        return
+    for item, entry in _read(text):
+        if entry.claims is not msgspec.UNSET:
+            yield item, entry
+
+
+def _entry(reservation: Reservation, status: Status) -> EntryStatus:
+    claims = dict(islice(sorted(status.claims.items()), MOST_CLAIMS)) or msgspec.UNSET
+    landed = {uid: status.landed[uid] for uid in claims or () if uid in status.landed}
+    return EntryStatus(
+        status.phase.value,
+        status.is_backed,
+        reservation.digest,
+        printable(status.message),
+        claims,
+        landed or msgspec.UNSET,
+        QUOTA_EXCEEDED if status.exceeds_quota else msgspec.UNSET,
+    )
+
+
+def _invalid(message: str) -> EntryStatus:
+    return EntryStatus(INVALID, backed=False, digest="", message=printable(message))
+
+
+def _text(status: object) -> str:
+    return encode(status).decode()
+
+
+def _entries(text: str | None) -> Iterator[tuple[str, EntryStatus]]:
+    if text is not None and '"backed":false' in text:  # Only what is not backed is looked for.
+        yield from _read(text)
+
+
+def _read(text: str) -> Iterator[tuple[str, EntryStatus]]:
+    try:
+        if text.startswith('{"phase":'):
+            yield "", decode(EntryStatus, text.encode())
+        else:
+            yield from decode(dict[str, EntryStatus], text.encode()).items()
+    except InvalidInput:
+        return  # Not written by us.
+
+
+def _is_unbacked(entry: EntryStatus) -> bool:
+    return entry.phase in {Phase.ACTIVE, Phase.FAILED} and not entry.backed
