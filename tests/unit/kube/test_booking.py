@@ -45,8 +45,8 @@ class Desk:
         metadata = Metadata(configmap_, NAMESPACE, "u", str(version))
         outcome(self.store.put(ConfigMapObject(metadata, data)))
 
-    def insert(self, *keys: str, text: str = TEXT) -> asyncio.Task[Any]:
-        place = self.booking.place({})
+    def insert(self, *keys: str, text: str = TEXT, size: int = 0) -> asyncio.Task[Any]:
+        place = self.booking.place(dict.fromkeys(keys, size))
         texts = dict.fromkeys(keys, text)
         entries = {k: read_key(place._replace(key=k), t, NOW) for k, t in texts.items()}
         return self.booking.insert(place, texts, entries)
@@ -173,6 +173,29 @@ async def test_a_full_configmap_is_followed_by_the_next(desk: Make) -> None:
     assert made.booking.place({"k": 199}).configmap == "reservations-3"
     made.show(5, {"here": TEXT}, "reservations-2")
     assert made.booking.find("here") == Ref(NAMESPACE, "reservations-2", "here")
+
+
+async def test_a_name_is_found_in_every_configmap_of_the_store_also_beside_a_gap(
+    desk: Make,
+) -> None:
+    made = desk()
+    made.show(3, {"x": TEXT})
+    made.show(4, {"here": TEXT}, "reservations-5")
+    made.show(5, {"last": TEXT}, "reservations-11")
+    made.show(6, {"elsewhere": TEXT}, "reservations-01")
+    assert made.booking.find("here") == Ref(NAMESPACE, "reservations-5", "here")
+    assert made.booking.find("last") == Ref(NAMESPACE, "reservations-11", "last")
+    assert made.booking.find("elsewhere") is None
+    assert made.booking.place({"k": MOST_BYTES - 10}).configmap == "reservations-2"
+
+
+async def test_a_name_is_found_in_the_next_configmap_before_that_is_written(desk: Make) -> None:
+    made = desk(configmap(7))
+    for number, name in enumerate(("reservations", "reservations-2", "reservations-3")):
+        made.show(number + 3, {f"x{number}": "y" * (MOST_BYTES - 100)}, name)
+    task = made.insert("a", size=200)
+    assert made.booking.find("a") == Ref(NAMESPACE, "reservations-4", "a")
+    assert await task is None
 
 
 async def test_an_edit_returns_once_it_is_in_force(desk: Make) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ log = structlog.get_logger(__name__)
 
 BASE = "reservations"
 """Name of the first ConfigMap of the default store."""
+
+_SHARD = re.compile(rf"{BASE}(-([2-9]|[1-9][0-9]+))?")
+"""Their names, as `_names` counts them; there may be gaps, where somebody has deleted one."""
 
 MOST_BYTES = 900 * 1024
 """So much goes into one ConfigMap; the API server takes 1 MiB, and others may write, too."""
@@ -123,6 +127,7 @@ class Booking:
             entries: what each value says.
         """
         refs = [place._replace(key=key) for key in texts]
+        self._turn(place.configmap)  # From now on what is found may be there.
         for ref in refs:
             self._store.expect(ref, texts[ref.key], entries[ref.key])
         return self._tasks.create_task(self._insert(refs, texts))
@@ -150,12 +155,10 @@ class Booking:
         for number in count(2):
             yield f"{BASE}-{number}"
 
-    def _shards(self) -> Iterator[str]:
-        """Yield the ConfigMaps that are there or about to be, in their order."""
+    def _shards(self) -> list[str]:
+        """Return the ConfigMaps of this store that are there or about to be, in their order."""
         known = {name for namespace, name in self._store.names() if namespace == self._namespace}
-        yield BASE
-        for number in range(2, len(known | self._turns.keys()) + 2):
-            yield f"{BASE}-{number}"
+        return sorted(filter(_SHARD.fullmatch, known | self._turns.keys()), key=_number)
 
     async def _insert(self, refs: list[Ref], texts: Mapping[str, str]) -> Outcome:
         name = (self._namespace, refs[0].configmap)
@@ -262,6 +265,10 @@ class Booking:
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, LAST_PAUSE_S)
+
+
+def _number(shard: str) -> int:
+    return int(shard.removeprefix(BASE).removeprefix("-") or 1)
 
 
 def _is_store(configmap: LabelledConfigMap) -> bool:
