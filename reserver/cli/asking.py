@@ -99,7 +99,9 @@ def _read(each: Sequence[Wanted], namespace: str) -> Specs:
     return specs
 
 
-async def create_each(client: Client, specs: Specs, form: Output, request_id: str) -> None:
+async def create_each(
+    client: Client, specs: Specs, form: Output, request_id: str, *, no_wait: bool
+) -> None:
     """Create reservations one after the other; one that is refused costs no other.
 
     Raises:
@@ -110,7 +112,7 @@ async def create_each(client: Client, specs: Specs, form: Output, request_id: st
     async with patience(f"Creating {_count(specs)}"):
         for name, spec in specs.items():
             try:
-                made.append(await client.create(name, spec, request_id=request_id))
+                made.append(await client.create(name, spec, request_id=request_id, no_wait=no_wait))
             except CallFailed as exc:
                 if failure.is_without_answer(exc):
                     _tell(made, form, alone=False)

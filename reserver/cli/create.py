@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -136,7 +136,11 @@ def create(
         int | None, typer.Option(help="Of a preemptible one.", rich_help_panel=_SHAPE)
     ] = None,
     whole_set: Annotated[
-        bool, typer.Option("--set", help="All or none, and only if there is room for all now.")
+        bool, typer.Option("--set", help="All or none, and only if all can hold at once.")
+    ] = False,
+    no_wait: Annotated[
+        bool,
+        typer.Option("--no-wait", help="Refuse what cannot hold at once: create no Pending one."),
     ] = False,
     request_id: Annotated[
         str, typer.Option(metavar="ID", help="Makes it safe to run the same command again.")
@@ -151,7 +155,8 @@ def create(
     What to hold is said by flags, or by files: Reservation objects (docs/crd.md), documents with
     `name` and `spec` as `reserver get -o yaml` prints them, or specs alone (docs/reservations.md).
 
-    Exit status: 0 created; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room.
+    Exit status: 0 created; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room, on
+    nodes or in the quota.
     """
     from reserver.cli.asking import Asked
     from reserver.cli.spec_flags import SpecFlags
@@ -174,24 +179,32 @@ def create(
         priority=priority,
     )
     asked = Asked.of(name, filename or (), flags, namespace)
-    target.run(lambda session: _create(session, asked, output, request_id, whole_set, dry_run))
+    way = _Way(whole_set, no_wait, request_id, dry_run)
+    target.run(lambda session: _create(session, asked, way, output))
 
 
-async def _create(
-    session: Session, asked: Asked, output: Output, request_id: str, whole_set: bool, dry_run: bool
-) -> None:
+class _Way(NamedTuple):
+    """How to create, as the options of these names say."""
+
+    whole_set: bool
+    no_wait: bool
+    request_id: str
+    dry_run: bool
+
+
+async def _create(session: Session, asked: Asked, way: _Way, output: Output) -> None:
     from reserver.cli import asking
 
     specs = asked.specs(session.namespace)
-    if request_id and len(specs) > 1 and not whole_set:
+    if way.request_id and len(specs) > 1 and not way.whole_set:
         problem = "names one request, and these are several"
         raise Failed(Status.USAGE, f"--request-id: {problem}; give --set, too")
-    if dry_run:
+    if way.dry_run:
         await asking.weigh(session.client, specs, output)
-    elif whole_set:
-        await asking.create_set(session.client, specs, output, request_id)
+    elif way.whole_set:
+        await asking.create_set(session.client, specs, output, way.request_id)
     else:
-        await asking.create_each(session.client, specs, output, request_id)
+        await asking.create_each(session.client, specs, output, way.request_id, no_wait=way.no_wait)
 
 
 @connecting

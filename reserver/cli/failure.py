@@ -15,7 +15,7 @@ from reserver.printable import printable
 if TYPE_CHECKING:
     from reserver.client import CallFailed
 
-_NO_ROOM = {"NO_ROOM", "CAN_NEVER_FIT"}
+_NO_ROOM = {"NO_ROOM", "CAN_NEVER_FIT", "QUOTA_EXCEEDED"}
 _NO_ANSWER = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
 _INTERRUPTED = 130
 """As shells have it: 128 and SIGINT."""

@@ -92,20 +92,26 @@ class Client:
         """Close the connection."""
         await self._connection.close()
 
-    async def create(self, name: str, spec: Spec, *, request_id: str = "") -> Reservation:
+    async def create(
+        self, name: str, spec: Spec, *, request_id: str = "", no_wait: bool = False
+    ) -> Reservation:
         """Create a reservation and return once its hold is in force.
 
         Args:
             name: of the reservation.
             spec: what it asks for.
             request_id: give one to repeat the call after this process was started again.
+            no_wait: refuse it if it is not backed at once.
 
         Raises:
             CallFailed: it was not created, or that is not known; to call again with the same
-                `request_id` does no harm.
+                `request_id` does no harm. With `no_wait` as `create_set`.
         """
         request = pb.CreateRequest(
-            name=name, spec=write_spec(spec), request_id=request_id or uuid4().hex
+            name=name,
+            spec=write_spec(spec),
+            request_id=request_id or uuid4().hex,
+            no_wait=no_wait,
         )
         return messages.read((await self._call(self._stub.Create, request)).reservation)
 
@@ -115,8 +121,8 @@ class Client:
         """Create several reservations, by name, that are all backed, or none.
 
         Raises:
-            CallFailed: as `create`; ``RESOURCE_EXHAUSTED`` if the room is taken at the moment,
-                ``FAILED_PRECONDITION`` if one can never fit.
+            CallFailed: as `create`; ``RESOURCE_EXHAUSTED`` if the room is taken at the moment, or
+                a quota does not allow it; ``FAILED_PRECONDITION`` if one can never fit.
         """
         entries = [
             pb.CreateSetRequest.Entry(name=name, spec=write_spec(spec))
@@ -230,15 +236,22 @@ class Client:
                 raise
 
     @asynccontextmanager
-    async def hold(self, name: str, spec: Spec) -> AsyncIterator[Reservation]:
+    async def hold(
+        self, name: str, spec: Spec, *, no_wait: bool = False
+    ) -> AsyncIterator[Reservation]:
         """Hold capacity while a block runs; release what has not been claimed by then.
+
+        Args:
+            name: of the reservation.
+            spec: what it asks for.
+            no_wait: refuse it if it is not backed at once, and do not run the block.
 
         Raises:
             CallFailed: it cannot be held; or not released, if the block itself raises nothing.
         """
         request_id = uuid4().hex
         try:
-            reservation = await self.create(name, spec, request_id=request_id)
+            reservation = await self.create(name, spec, request_id=request_id, no_wait=no_wait)
         except CallFailed as exc:
             if exc.code == grpc.StatusCode.DEADLINE_EXCEEDED.name:
                 with suppress(CallFailed):  # It may have been created after all.

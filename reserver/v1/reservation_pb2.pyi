@@ -200,14 +200,16 @@ class Claim(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., uid: _Optional[str] = ...) -> None: ...
 
 class CreateRequest(_message.Message):
-    __slots__ = ("name", "spec", "request_id")
+    __slots__ = ("name", "spec", "request_id", "no_wait")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    NO_WAIT_FIELD_NUMBER: _ClassVar[int]
     name: str
     spec: ReservationSpec
     request_id: str
-    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+    no_wait: bool
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., no_wait: _Optional[bool] = ...) -> None: ...
 
 class CreateResponse(_message.Message):
     __slots__ = ("reservation",)

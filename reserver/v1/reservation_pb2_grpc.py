@@ -97,8 +97,8 @@ class ReservationServiceServicer:
         A hold on room that is already taken is kept all the same: then `status.backed` is false, and
         `status.message` says what is missing. One that names no node is placed at once if it can be; else
         it is PENDING, `status.message` says why, and it is placed as soon as there is room.
-        ALREADY_EXISTS if there is one of that name, unless it
-        was created with the same `request_id`: then that one is returned.
+        With `no_wait` it is refused instead, as CreateSet would refuse it. ALREADY_EXISTS if there is one
+        of that name, unless it was created with the same `request_id`: then that one is returned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -108,8 +108,8 @@ class ReservationServiceServicer:
         """Writes several reservations, or none.
 
         All of them are backed by capacity that is free at one instant, beside each other. RESOURCE_EXHAUSTED
-        if the room is taken at the moment, FAILED_PRECONDITION if one can never fit; the BadRequest
-        detail names each one that lacks room.
+        if the room is taken at the moment, or a quota of their namespace does not allow all of them now;
+        FAILED_PRECONDITION if one can never fit; the BadRequest detail names each one that lacks room.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

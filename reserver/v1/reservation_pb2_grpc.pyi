@@ -45,15 +45,15 @@ class ReservationServiceStub:
     A hold on room that is already taken is kept all the same: then `status.backed` is false, and
     `status.message` says what is missing. One that names no node is placed at once if it can be; else
     it is PENDING, `status.message` says why, and it is placed as soon as there is room.
-    ALREADY_EXISTS if there is one of that name, unless it
-    was created with the same `request_id`: then that one is returned.
+    With `no_wait` it is refused instead, as CreateSet would refuse it. ALREADY_EXISTS if there is one
+    of that name, unless it was created with the same `request_id`: then that one is returned.
     """
     CreateSet: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.CreateSetRequest, _reservation_pb2.CreateSetResponse]
     """Writes several reservations, or none.
 
     All of them are backed by capacity that is free at one instant, beside each other. RESOURCE_EXHAUSTED
-    if the room is taken at the moment, FAILED_PRECONDITION if one can never fit; the BadRequest
-    detail names each one that lacks room.
+    if the room is taken at the moment, or a quota of their namespace does not allow all of them now;
+    FAILED_PRECONDITION if one can never fit; the BadRequest detail names each one that lacks room.
     """
     Get: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.GetRequest, _reservation_pb2.GetResponse]
     """Returns one reservation. NOT_FOUND if there is none of that name."""
@@ -94,15 +94,15 @@ class ReservationServiceAsyncStub(ReservationServiceStub):
     A hold on room that is already taken is kept all the same: then `status.backed` is false, and
     `status.message` says what is missing. One that names no node is placed at once if it can be; else
     it is PENDING, `status.message` says why, and it is placed as soon as there is room.
-    ALREADY_EXISTS if there is one of that name, unless it
-    was created with the same `request_id`: then that one is returned.
+    With `no_wait` it is refused instead, as CreateSet would refuse it. ALREADY_EXISTS if there is one
+    of that name, unless it was created with the same `request_id`: then that one is returned.
     """
     CreateSet: _aio.UnaryUnaryMultiCallable[_reservation_pb2.CreateSetRequest, _reservation_pb2.CreateSetResponse]  # type: ignore[assignment]
     """Writes several reservations, or none.
 
     All of them are backed by capacity that is free at one instant, beside each other. RESOURCE_EXHAUSTED
-    if the room is taken at the moment, FAILED_PRECONDITION if one can never fit; the BadRequest
-    detail names each one that lacks room.
+    if the room is taken at the moment, or a quota of their namespace does not allow all of them now;
+    FAILED_PRECONDITION if one can never fit; the BadRequest detail names each one that lacks room.
     """
     Get: _aio.UnaryUnaryMultiCallable[_reservation_pb2.GetRequest, _reservation_pb2.GetResponse]  # type: ignore[assignment]
     """Returns one reservation. NOT_FOUND if there is none of that name."""
@@ -146,8 +146,8 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         A hold on room that is already taken is kept all the same: then `status.backed` is false, and
         `status.message` says what is missing. One that names no node is placed at once if it can be; else
         it is PENDING, `status.message` says why, and it is placed as soon as there is room.
-        ALREADY_EXISTS if there is one of that name, unless it
-        was created with the same `request_id`: then that one is returned.
+        With `no_wait` it is refused instead, as CreateSet would refuse it. ALREADY_EXISTS if there is one
+        of that name, unless it was created with the same `request_id`: then that one is returned.
         """
 
     @_abc_1.abstractmethod
@@ -159,8 +159,8 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         """Writes several reservations, or none.
 
         All of them are backed by capacity that is free at one instant, beside each other. RESOURCE_EXHAUSTED
-        if the room is taken at the moment, FAILED_PRECONDITION if one can never fit; the BadRequest
-        detail names each one that lacks room.
+        if the room is taken at the moment, or a quota of their namespace does not allow all of them now;
+        FAILED_PRECONDITION if one can never fit; the BadRequest detail names each one that lacks room.
         """
 
     @_abc_1.abstractmethod

@@ -91,6 +91,28 @@ async def test_every_flag_reaches_the_spec(run: Run) -> None:
     }
 
 
+async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) -> None:
+    big = ("--node", "worker-1", "--cpu", "64", *FLAGS)
+    refused = await run("create", "big", *big, "--no-wait")
+    assert (refused.exit_code, refused.stdout) == (4, "")
+    assert refused.stderr == "reserver: big: spec: worker-1 offers too little cpu\n"
+    assert (await run("get", "big")).exit_code == 1
+    assert (await run("create", "big", *big)).exit_code == 0
+    small = await run("create", "a", "--node", "worker-2", "--cpu", "1", *FLAGS, "--no-wait")
+    assert (small.exit_code, untimed(small.stdout)) == (
+        0,
+        "a created: Active on worker-2, for SPAN\n",
+    )
+    text = "---\n" + "\n---\n".join(
+        document(name, "worker-2", cpu) for name, cpu in (("b", "64"), ("c", "1"))
+    )
+    several = await run("create", "-f", "-", "-n", "shop", "--no-wait", text=text)
+    assert (several.exit_code, untimed(several.stdout)) == (
+        4,
+        "c created: Active on worker-2, for SPAN\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("flags", "line"),
     [

@@ -107,6 +107,39 @@ async def test_a_request_that_was_answered_before_a_restart_is_known_after_it(
         assert (await api.CreateSet(wanted)).reservations == made.reservations
 
 
+@pytest.mark.parametrize(
+    ("wanted", "code", "reason"),
+    [
+        (spec(cpu="3"), grpc.StatusCode.RESOURCE_EXHAUSTED, "NO_ROOM"),
+        (spec(cpu="5"), grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT"),
+        (spec(node="ghost"), grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT"),
+        (spec(node="", cpu="5"), grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT"),
+        (
+            spec(
+                starts_at=datetime(2100, 1, 1, tzinfo=UTC),
+                expires_at=datetime(2100, 1, 2, tzinfo=UTC),
+            ),
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "INVALID_FIELD",
+        ),
+    ],
+    ids=["taken", "too large", "no such node", "nowhere", "later"],
+)
+async def test_what_may_not_wait_is_backed_at_once_or_refused(
+    world: World, wanted: pb.ReservationSpec, code: grpc.StatusCode, reason: str
+) -> None:
+    first = pb.CreateRequest(name="first", spec=spec(cpu="2"), no_wait=True)
+    assert (await world.api.Create(first)).reservation.status.backed
+    request = pb.CreateRequest(name="a", spec=wanted, request_id="r", no_wait=True)
+    found, why, fields = await refused(world.api.Create(request))
+    assert (found, why) == (code, reason)
+    assert set(fields) <= {"spec", "spec.startsAt"}
+    assert fields
+    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 2000
+    waits = pb.CreateRequest(name="a", spec=wanted, request_id="r")  # It was not begun: no clash.
+    assert not (await world.api.Create(waits)).reservation.status.backed
+
+
 async def test_of_two_that_create_the_same_name_one_is_told(world: World) -> None:
     calls = [
         world.api.Create(pb.CreateRequest(name="one", spec=spec(n)))

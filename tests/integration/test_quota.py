@@ -273,6 +273,10 @@ async def test_calls_that_do_not_wait_are_refused_at_once_and_create_waits(world
     longer = pb.ExtendRequest(name="a", ttl=Duration(seconds=49 * 3600))
     error = await refused(world.api.Extend(longer))
     assert "maxTTL=48h" in (error.details() or "")
+    alone = pb.CreateRequest(name="b", spec=spec("2"), no_wait=True)
+    error = await refused(world.api.Create(alone))
+    assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "exceeded quota: team-quota, requested: held.cpu=2" in (error.details() or "")
     second = (await world.api.Create(pb.CreateRequest(name="b", spec=spec("2")))).reservation
     assert second.status.phase == pb.PHASE_PENDING
     assert "exceeded quota: team-quota, requested: held.cpu=2" in second.status.message

@@ -127,17 +127,17 @@ class Creation:
         )
 
     async def one(self, request: pb.CreateRequest) -> pb.Reservation:
-        """Create a reservation, whether there is room for it or not.
+        """Create a reservation, whether there is room for it or not; only if it does not wait.
 
         Raises:
             InvalidInput: a field is wrong.
-            Refusal: the name is taken.
+            Refusal: the name is taken, or it would have to wait and is not to.
             ApiError: it cannot be written.
         """
         begun = self._before(request)
         if begun is None:
             drafts = self._drafts(request, [(request.name, request.spec)], [""])
-            begun = self._begin(request, drafts, "")
+            begun = self._begin(request, drafts, "spec" if request.no_wait else "")
         (reservation,) = await self._finish(begun)
         return reservation
 
@@ -190,7 +190,7 @@ class Creation:
         Args:
             request: what was sent.
             drafts: what it asks for.
-            path: where they stand in the request; empty for one that needs no room.
+            path: where they stand in the request; empty for one that may wait.
         """
         existing = self._existing(drafts, request.request_id)
         if existing is not None:
@@ -235,7 +235,8 @@ class Creation:
         for each, draft in zip(new, drafts, strict=True):
             if each.starts_at is not None and each.starts_at > now:
                 field = f"{draft.path}spec.startsAt"
-                raise InvalidInput(field, "lies in the future", "a set holds from now on")
+                remedy = "leave it out: what does not wait holds at once"
+                raise InvalidInput(field, "lies in the future", remedy)
         if why := self._state.ledger.quotas.trial(new, now):
             raise refusal.quota_exceeded(why, path)
         verdict = judge_set(new, self._state, now)
