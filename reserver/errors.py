@@ -110,6 +110,35 @@ class ApiError(ReserverError):
         return self.status == HTTPStatus.UNPROCESSABLE_ENTITY and is_generic
 
     @property
+    def is_absent(self) -> bool:
+        """Whether there is no such object, or none any more."""
+        return self.status == HTTPStatus.NOT_FOUND
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether there is another object of that name, version or UID than was expected."""
+        return self.status == HTTPStatus.CONFLICT
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether nobody remembers that far back: all has to be listed."""
+        return self.status == HTTPStatus.GONE
+
+    @property
+    def is_late(self) -> bool:
+        """Whether somebody else was faster, in whichever way the API server says so."""
+        return self.is_overtaken or self.is_conflict or self.is_absent
+
+    @property
+    def is_away(self) -> bool:
+        """Whether nobody answers, or nobody is to be asked: whatever is asked next meets the same.
+
+        A webhook that is away is another matter, which the API server answers with 500.
+        """
+        busy = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+        return not self.status or self.status in busy
+
+    @property
     def is_definite(self) -> bool:
         """Whether the request certainly had no effect: the server refused it as it stood.
 

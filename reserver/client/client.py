@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
@@ -13,15 +12,10 @@ from uuid import uuid4
 
 import grpc
 
+from reserver.backoff import Backoff
 from reserver.client import messages
 from reserver.client.capacity import Capacity
-from reserver.client.connection import (
-    DEADLINE_S,
-    FIRST_PAUSE_S,
-    LAST_PAUSE_S,
-    REPEATED,
-    Connection,
-)
+from reserver.client.connection import DEADLINE_S, PAUSES_S, REPEATED, Connection
 from reserver.client.spec_message import write_spec
 from reserver.client.values import (
     EVERYTHING,
@@ -166,7 +160,7 @@ class Client:
             CallFailed: it may not be watched.
         """
         known: dict[str, Reservation] = {}
-        token, pause = "", FIRST_PAUSE_S
+        token, backoff = "", Backoff(*PAUSES_S)
         while True:
             request = pb.WatchRequest(filter=messages.select(selection), resume_token=token)
             there: set[str] = set()
@@ -174,7 +168,7 @@ class Client:
                 async for message in self._stub.Watch(
                     request, metadata=self._connection.metadata()
                 ):
-                    pause = FIRST_PAUSE_S
+                    backoff.succeeded()
                     token = message.resume_token or token
                     if message.kind == pb.WatchResponse.KIND_BOOKMARK:
                         for gone in [known.pop(each) for each in known.keys() - there]:
@@ -192,8 +186,7 @@ class Client:
                     token = ""
                 elif exc.code() not in {*REPEATED, grpc.StatusCode.RESOURCE_EXHAUSTED}:
                     raise messages.failure(exc) from exc
-            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
-            pause = min(2 * pause, LAST_PAUSE_S)
+            await backoff.sleep()
 
     async def update(self, name: str, spec: Spec, *, etag: str = "") -> Reservation:
         """Replace the spec of a reservation.

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import grpc
 
+from reserver.backoff import Backoff
 from reserver.client import messages
 
 DEADLINE_S = 10.0
 """How long a call may take, its repetitions included, in seconds."""
 
-FIRST_PAUSE_S = 0.1
-LAST_PAUSE_S = 2.0
+PAUSES_S = (0.1, 2.0)
+"""The longest wait after the first failure, and after any, in seconds."""
+
 REPEATED = {grpc.StatusCode.UNAVAILABLE}
 
 Response = TypeVar("Response")
@@ -85,13 +86,13 @@ class Connection:
             CallFailed: there was none, or it is a refusal.
         """
         loop = asyncio.get_running_loop()
-        ends, pause = loop.time() + self._deadline_s, FIRST_PAUSE_S
+        ends, backoff = loop.time() + self._deadline_s, Backoff(*PAUSES_S)
         while True:
             left = max(ends - loop.time(), 0.0)
             try:
                 return await method(request, timeout=left, metadata=self.metadata())
             except grpc.aio.AioRpcError as exc:
-                pause = min(2 * pause, LAST_PAUSE_S) * random.uniform(0.5, 1.0)  # noqa: S311
+                pause = backoff.failed()
                 if exc.code() not in REPEATED or loop.time() + pause >= ends:
                     raise messages.failure(exc) from exc
             await asyncio.sleep(pause)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 from collections.abc import Callable, Mapping, Sequence
-from http import HTTPStatus
 from itertools import count
 
 import structlog
 
+from reserver.backoff import Backoff
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import JSON_PATCH, ApiClient
@@ -21,8 +19,6 @@ from reserver.wire.spec.edits import Deletion, Edit
 
 log = structlog.get_logger(__name__)
 
-_FIRST_PAUSE_S = 0.1
-_LAST_PAUSE_S = 5.0
 _MOST_FAILURES = 4
 """How often a binding may fail inside the API server before we look what became of the pod."""
 
@@ -64,16 +60,16 @@ class Apply:
         """
         failure: ApiError | None = None
         may_have_happened = False
-        pause = _FIRST_PAUSE_S
+        backoff = Backoff(0.1, 5.0)
         for attempt in count(1):
             has_to_look = True
             if failure is None or is_wanted():
                 failure = await self._try_to_bind(pod, node, claims)
                 if failure is None:
                     return
-                if failure.status == HTTPStatus.NOT_FOUND:
+                if failure.is_absent:
                     raise failure  # The pod is gone, whatever became of it before.
-                is_refusal = failure.is_definite and failure.status != HTTPStatus.CONFLICT
+                is_refusal = failure.is_definite and not failure.is_conflict
                 if is_refusal and not may_have_happened:
                     raise failure
                 may_have_happened = may_have_happened or not failure.is_definite
@@ -85,8 +81,7 @@ class Apply:
             if bound is False:
                 raise failure
             log.warning("binding not confirmed yet", pod=str(pod.name), why=str(failure))
-            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
-            pause = min(2 * pause, _LAST_PAUSE_S)
+            await backoff.sleep()
 
     async def _try_to_bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> ApiError | None:
         try:
@@ -143,7 +138,7 @@ class Apply:
         try:
             await self._client.delete(deletion.path, deletion.options())
         except ApiError as exc:
-            if exc.status in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+            if exc.is_conflict or exc.is_absent:
                 return False
             raise
         return True
@@ -160,7 +155,7 @@ class Apply:
         try:
             answer = await self._client.patch(path, patch, JSON_PATCH)
         except ApiError as exc:
-            if exc.is_overtaken or exc.status == HTTPStatus.NOT_FOUND:
+            if exc.is_overtaken or exc.is_absent:
                 return None
             raise
         return decode(PartialObject, answer).metadata.revision
@@ -170,7 +165,7 @@ class Apply:
         try:
             now = decode(BoundPod, await self._client.get(_pod_path(pod.name)))
         except ApiError as exc:
-            return False if exc.status == HTTPStatus.NOT_FOUND else None
+            return False if exc.is_absent else None
         except InvalidInput:
             return None
         return now.metadata.uid == pod.uid and now.spec.node_name == node

@@ -13,12 +13,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from http import HTTPStatus
 from typing import NamedTuple, Protocol
 
 import msgspec
 import structlog
 
+from reserver.backoff import Backoff
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.interval import Collection, changes, latest
@@ -37,7 +37,7 @@ _FARTHEST = 50_000
 
 _NEAREST = 50
 _ENDLESS = 2**63
-_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
+_MOST_TRIES = 7
 
 
 class Listener(Protocol):
@@ -126,7 +126,7 @@ class History:
             async for item in self._listed(store, since):
                 _take(listener, WatchEvent("ADDED", item))
         except ApiError as exc:
-            if exc.status != HTTPStatus.GONE:
+            if not exc.is_forgotten:
                 raise
             return await self._read(store, listener)
         now = await latest(self._client, store)
@@ -178,7 +178,7 @@ class History:
             async for _, event in changes(self._client, collection, since, until):
                 _take(listener, event)
         except ApiError as exc:
-            if exc.status == HTTPStatus.GONE:
+            if exc.is_forgotten:
                 return False
             raise
         return True
@@ -192,7 +192,8 @@ def _take(listener: Listener, event: WatchEvent) -> None:
 
 async def _patiently(collection: Collection, read: Callable[[], Awaitable[int]]) -> int:
     """Return what reading gives, begun anew while the API server is away; 0 if it fails."""
-    for pause in _PAUSES_S:
+    backoff = Backoff(0.4, 5.0)
+    for _ in range(_MOST_TRIES):
         why, is_definite = "a fault", True
         with quarantined("history", collection.path):
             try:
@@ -201,6 +202,6 @@ async def _patiently(collection: Collection, read: Callable[[], Awaitable[int]])
                 why, is_definite = str(exc), not isinstance(exc, ApiError) or exc.is_definite
         if is_definite:
             break
-        await asyncio.sleep(pause)
+        await backoff.sleep()
     log.warning("history not known", collection=collection.path, why=why)
     return 0

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from http import HTTPStatus
 
+from reserver.backoff import Backoff
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.interval import Collection, changes, latest
-
-_FIRST_PAUSE_S = 0.2
-_LAST_PAUSE_S = 5.0
 
 MUTE_AFTER_S = 10.0
 """How long a watch may keep to itself what was missed, in seconds; its cache may be behind."""
@@ -94,7 +91,7 @@ async def _find_missed(client: ApiClient, collection: Collection, lag: Lag) -> N
     Raises:
         ApiError: 410, nobody remembers what was missed: all has to be listed.
     """
-    since, pause_s = lag.revision, _FIRST_PAUSE_S
+    since, backoff = lag.revision, Backoff(0.2, 5.0)
     while True:
         try:
             now = await latest(client, collection)
@@ -103,9 +100,8 @@ async def _find_missed(client: ApiClient, collection: Collection, lag: Lag) -> N
                 missed = [revision async for revision, _ in changes(client, collection, since, now)]
                 lag.aim(max(missed, default=since))
         except (ApiError, InvalidInput) as exc:
-            if isinstance(exc, ApiError) and exc.status == HTTPStatus.GONE:
+            if isinstance(exc, ApiError) and exc.is_forgotten:
                 raise
-            await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, _LAST_PAUSE_S)
+            await backoff.sleep()
         else:
             return

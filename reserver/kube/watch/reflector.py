@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
 import structlog
 
+from reserver.backoff import Backoff
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.lag import Lag, catch_up
@@ -38,8 +40,7 @@ _WATCH_TIMEOUT_S = (1800, 3600)
 
 _SHORTEST_WATCH_S = 1.0
 _HEALTHY_S = 2.0
-_FIRST_BACKOFF_S = 0.2
-_LAST_BACKOFF_S = 5.0
+_BACKOFF_S = (0.2, 5.0)
 """No call is decided meanwhile, and there are few reservers: longer would help nobody."""
 
 ABSENT_PAUSE_S = 2.0
@@ -47,9 +48,6 @@ ABSENT_PAUSE_S = 2.0
 
 ABSENT_AFTER_S = 30.0
 """How long a collection that was there has to be unknown to be believed gone, in seconds."""
-
-_GONE = 410
-_NOT_FOUND = 404
 
 
 class View(Protocol):
@@ -93,9 +91,9 @@ class Reflector:
         path: str,
         view: View,
         selector: Mapping[str, str] | None = None,
-        idle_limit_s: float = IDLE_LIMIT_S,
         *,
         is_optional: bool = False,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         """Keep a view up to date.
 
@@ -104,19 +102,19 @@ class Reflector:
             path: of the collection.
             view: what to keep up to date.
             selector: parameters of lists and watches.
-            idle_limit_s: how long a watch may be silent, in seconds.
             is_optional: the API server need not know the collection (its CRD may be missing): as
                 long as it does not, there is nothing in it.
+            timer: monotonic seconds.
         """
         self._client = client
         self.path = path
         self.view = view
         self.selector = dict(selector or {})
-        self._idle_limit_s = idle_limit_s
         self._is_optional = is_optional
+        self._now = timer
         self._pacer = Pacer()
         self._version = ""  # To resume from; empty to list.
-        self._backoff_s = _FIRST_BACKOFF_S
+        self._backoff = Backoff(*_BACKOFF_S)
         self._complaint = ""
         self._lag = Lag()
         self._accepted_at: float | None = None  # Since when a watch is open.
@@ -140,7 +138,7 @@ class Reflector:
 
     def doubt(self, seconds: float) -> None:
         """Take the last so many seconds for unseen until the watch has told what there was."""
-        self._lag.begin(_now() - seconds)
+        self._lag.begin(self._now() - seconds)
         if self._watching is not None:
             self._catch_up(self._watching)
 
@@ -149,7 +147,7 @@ class Reflector:
         why = f": {self._complaint}" if self._complaint else ""
         if not self.synced.is_set():
             return f"{self} is not listed yet{why}"
-        if self._lag.since is not None and _now() - self._lag.since > STALE_AFTER_S:
+        if self._lag.since is not None and self._now() - self._lag.since > STALE_AFTER_S:
             return f"{self} is out of date{why}"
         return ""
 
@@ -161,10 +159,10 @@ class Reflector:
                     self._version = await self._list()
                 await self._watch()
             except ApiError as exc:
-                if exc.status == _GONE:
+                if exc.is_forgotten:
                     self._version = ""
-                    self._backoff_s = _FIRST_BACKOFF_S
-                if exc.status == _NOT_FOUND:
+                    self._backoff.succeeded()
+                if exc.is_absent:
                     self._version = ""
                     if await self._is_absent():
                         await asyncio.sleep(ABSENT_PAUSE_S)
@@ -180,7 +178,7 @@ class Reflector:
         Without a resourceVersion the API server answers with the latest state, so that whoever
         starts sees every binding of the one before.
         """
-        began = _now()
+        began = self._now()
         self.lists += 1
         self.view.list_began()
         token = ""
@@ -219,20 +217,20 @@ class Reflector:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(random.randint(*_WATCH_TIMEOUT_S)),  # noqa: S311 - spreads load
         }
-        began, version = _now(), self._version
+        began, version = self._now(), self._version
         try:
-            async for line in self._client.watch(self.path, params, self._idle_limit_s):
+            async for line in self._client.watch(self.path, params, IDLE_LIMIT_S):
                 if line:
                     await self._take(line)
                 else:
-                    self._accepted_at, self._watching = _now(), tasks
+                    self._accepted_at, self._watching = self._now(), tasks
                     self._catch_up(tasks)
         finally:
             self._watching = None
         if self._catching_up is not None:
             self._catching_up.cancel()
-        self._lag.begin(_now())
-        if self._version == version and _now() - began < _SHORTEST_WATCH_S:
+        self._lag.begin(self._now())
+        if self._version == version and self._now() - began < _SHORTEST_WATCH_S:
             raise ApiError(0, "ShortWatch", "the API server ended a watch at once")
 
     def _catch_up(self, tasks: asyncio.TaskGroup) -> None:
@@ -261,9 +259,9 @@ class Reflector:
         """
         if not self._is_optional:
             return False
-        self._unknown_at = self._unknown_at or _now()
+        self._unknown_at = self._unknown_at or self._now()
         was_there = self.synced.is_set() and not self.absent
-        if was_there and _now() - self._unknown_at < ABSENT_AFTER_S:
+        if was_there and self._now() - self._unknown_at < ABSENT_AFTER_S:
             return False
         if not self.absent:
             log.info("collection does not exist, nothing is read from it", collection=str(self))
@@ -276,27 +274,21 @@ class Reflector:
         return True
 
     def _recovered(self) -> None:
-        self._backoff_s = _FIRST_BACKOFF_S
+        self._backoff.succeeded()
         self._complaint = ""
 
     async def _back_off(self, error: ApiError) -> None:
         # A connection that was silent for so long may have been dead for so long.
-        silent_s = self._idle_limit_s if error.reason == "Timeout" else 0.0
-        self._lag.begin(_now() - silent_s)
-        if self._accepted_at is not None and _now() - self._accepted_at > _HEALTHY_S:
-            self._backoff_s = _FIRST_BACKOFF_S  # It was well; nothing may have happened to tell.
+        silent_s = IDLE_LIMIT_S if error.reason == "Timeout" else 0.0
+        self._lag.begin(self._now() - silent_s)
+        if self._accepted_at is not None and self._now() - self._accepted_at > _HEALTHY_S:
+            self._backoff.succeeded()  # It was well; nothing may have happened to tell.
         self._accepted_at = None
         complaint = advice(error)
         if complaint != self._complaint:  # One line for one fault, however often it is retried.
             log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)
         self._complaint = complaint
-        pause = self._backoff_s * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load
-        self._backoff_s = min(self._backoff_s * 2, _LAST_BACKOFF_S)
-        await asyncio.sleep(pause)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+        await self._backoff.sleep()
 
 
 def advice(error: ApiError) -> str:

@@ -92,7 +92,8 @@ async def test_it_is_read_anew_when_the_api_server_was_away(pauses: list[float])
         NO_ANSWER, now(1000), [NO_ANSWER], now(1001), [shown("DELETED", 950, NAMED), bookmark(1001)]
     )
     assert ledger.phase(NAMED.ref) is Phase.CLAIMED
-    assert [pause for pause in pauses if pause] == [0.2, 0.5]
+    first, second = (pause for pause in pauses if pause)
+    assert 0.2 <= first <= 0.4 <= second <= 0.8
 
 
 @pytest.mark.usefixtures("pauses")

@@ -1,0 +1,150 @@
+"""What has to be looked at, each key once, however often something touches it.
+
+The rules are those of client-go (util/workqueue), docs/adr/0024: a key that is touched twice is
+given once; one that is being worked on is given again only after that; one that failed is given
+again later, and later each time. Two more are ours: keys of one group are given together, and while
+the API server is away no key is given. All of this is pure: moments are arguments.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from typing import Generic, TypeVar
+
+from reserver.backoff import Backoff
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(slots=True)
+class _Failure:
+    """Of a key: the back-off, and what it is about.
+
+    Attributes:
+        what: what failed.
+        backoff: how often.
+        until: when it may be tried again.
+    """
+
+    what: object
+    backoff: Backoff
+    until: float
+
+
+class Keys(Generic[K]):
+    """Which keys may be given at a moment. Moments are seconds of any clock that does not go back.
+
+    What it guarantees: no key is given twice at once, nor two of one group; none is lost that was
+    added, unless it is discarded; and groups are given in the order in which they were added.
+    """
+
+    def __init__(self, backoff: Backoff, group: Callable[[K], Hashable] = lambda key: key) -> None:
+        """Begin empty.
+
+        Args:
+            backoff: of each key that fails, not begun yet.
+            group: names what may be worked on by one at a time; keys that share it are given
+                together.
+        """
+        self._backoff = backoff
+        self._group = group
+        self._ready: OrderedDict[Hashable, dict[K, None]] = OrderedDict()
+        self._given: set[Hashable] = set()
+        self._later: list[tuple[float, int, K]] = []  # A heap.
+        self._moments: dict[K, float] = {}  # What else is in the heap is void.
+        self._numbers = count()
+        self._failures: dict[K, _Failure] = {}
+        self._held_until = -inf
+
+    def __len__(self) -> int:
+        """Return how many groups are given, or will be without further delay."""
+        return len(self._ready.keys() | self._given)
+
+    def add(self, key: K, at: float = -inf) -> None:
+        """Have a key given at a moment; one that was to be given before that still is."""
+        if at == -inf:
+            self._ready.setdefault(self._group(key), {})[key] = None
+        elif at < self._moments.get(key, inf):
+            self._give_at(key, at)
+
+    def is_ready(self, key: K) -> bool:
+        """Return whether a key waits for nothing but its turn."""
+        return key in self._ready.get(self._group(key), ())
+
+    def discard(self, key: K) -> None:
+        """Do not give a key, and forget its failures."""
+        group = self._group(key)
+        waiting = self._ready.get(group, {})
+        waiting.pop(key, None)
+        if not waiting:
+            self._ready.pop(group, None)
+        self._moments.pop(key, None)
+        self._failures.pop(key, None)
+
+    def take(self, now: float, at_once: int) -> list[K]:
+        """Give the keys of one group, until `done`; none if so many groups are given already."""
+        if self.has_some(now) and len(self._given) < at_once:
+            for group in self._ready:
+                if group not in self._given:
+                    self._given.add(group)
+                    return list(self._ready.pop(group))
+        return []
+
+    def take_all(self, now: float) -> list[K]:
+        """Give all keys there are, and take them for done: whoever asks does so one at a time."""
+        self.has_some(now)
+        ready, self._ready = self._ready, OrderedDict()
+        return [key for keys in ready.values() for key in keys]
+
+    def done(self, key: K) -> None:
+        """Take note that the group of a key is not worked on any more."""
+        self._given.discard(self._group(key))
+
+    def failed(self, key: K, what: object, now: float, most_s: float = inf) -> None:
+        """Have a key given again after its back-off, that begins anew if something else failed."""
+        before = self._failures.get(key)
+        is_again = before is not None and before.what == what
+        backoff = before.backoff if before and is_again else replace(self._backoff)
+        until = now + min(backoff.failed(), most_s)
+        self._failures[key] = _Failure(what, backoff, until)
+        self._give_at(key, until)
+
+    def rests(self, key: K, what: object, now: float) -> bool:
+        """Return whether the same has failed, and may not be tried again yet."""
+        failure = self._failures.get(key)
+        return failure is not None and now < failure.until and failure.what == what
+
+    def succeeded(self, key: K) -> None:
+        """Forget how often a key has failed."""
+        self._failures.pop(key, None)
+
+    def hold(self, until: float) -> None:
+        """Give no key before a moment."""
+        self._held_until = until
+
+    def is_held(self, now: float) -> bool:
+        """Return whether no key is given."""
+        return now < self._held_until
+
+    def has_some(self, now: float) -> bool:
+        """Return whether there is something to give; what is due by now waits for its turn only."""
+        while self._later and self._later[0][0] <= now:
+            at, _, key = heappop(self._later)
+            if self._moments.get(key) == at:
+                del self._moments[key]
+                self.add(key)
+        return bool(self._ready) and not self.is_held(now)
+
+    def next_at(self, now: float) -> float:
+        """Return when there may be something to give that there is not now; inf for never."""
+        held = self._held_until if self._ready and self.is_held(now) else inf
+        return min(held, self._later[0][0] if self._later else inf)
+
+    def _give_at(self, key: K, at: float) -> None:
+        self._moments[key] = at
+        heappush(self._later, (at, next(self._numbers), key))

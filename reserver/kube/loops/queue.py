@@ -1,0 +1,165 @@
+"""The work queue: keys (`keys.py`) that are worked on, at most so many at once or for so long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import replace
+from math import inf
+from typing import Any, Generic, Protocol, TypeVar
+
+from reserver.backoff import Backoff
+from reserver.errors import ApiError
+from reserver.kube.loops.keys import K, Keys
+from reserver.pacer import Pacer
+from reserver.quarantine import quarantined
+
+T = TypeVar("T")
+
+AWAY = Backoff(0.2, 5.0)
+"""How long nothing is given once the API server was found to be away."""
+
+
+class Timer(Protocol):
+    """What is to be done later."""
+
+    def cancel(self) -> None:
+        """Do not do it."""
+
+
+class Time(Protocol):
+    """What the queue needs of an event loop."""
+
+    def time(self) -> float:
+        """Return seconds."""
+
+    def call_later(self, delay: float, callback: Callable[..., Any], /) -> Timer:
+        """Call in so many seconds."""
+
+
+class WorkQueue(Generic[K]):
+    """Keys that are worked on: at most so many at once, or for so much of the time."""
+
+    def __init__(
+        self,
+        name: str,
+        backoff: Backoff = AWAY,
+        *,
+        group: Callable[[K], Hashable] = lambda key: key,
+        time: Time | None = None,
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            name: of who works, for the log.
+            backoff: of each key that fails.
+            group: names what one works on at a time; keys that share it are given together.
+            time: passes; None for that of the event loop.
+        """
+        self._name = name
+        self._time = time
+        self._keys = Keys(backoff, group)
+        self._away = replace(AWAY, chance=backoff.chance)
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        """Return how many groups of keys are worked on, or wait for nothing but that."""
+        return len(self._keys)
+
+    def add(self, key: K, after_s: float = 0.0) -> None:
+        """Have a key worked on, in so many seconds at the latest; returns at once."""
+        self._keys.add(key, self._now + after_s if after_s > 0 else -inf)
+        self._changed.set()
+
+    def discard(self, key: K) -> None:
+        """Do not have a key worked on, and forget its failures."""
+        self._keys.discard(key)
+
+    def is_ready(self, key: K) -> bool:
+        """Return whether a key waits for nothing but its turn."""
+        return self._keys.is_ready(key)
+
+    def take_all(self) -> list[K]:
+        """Return all keys that there is something to do about, for one pass."""
+        return self._keys.take_all(self._now)
+
+    def failed(
+        self, key: K, error: ApiError | None = None, what: object = None, most_s: float = inf
+    ) -> None:
+        """Have a key worked on again, later each time.
+
+        Args:
+            key: the key.
+            error: why it failed. If nobody can be told anything, that is no failure of the key.
+            what: what failed; for something else the back-off begins anew.
+            most_s: how long to wait at most, in seconds.
+        """
+        if error is None or not error.is_away:
+            self._keys.failed(key, what, self._now, most_s)
+        else:
+            self._keys.add(key)
+            if not self._keys.is_held(self._now):  # Else one who asked before has found out.
+                self._keys.hold(self._now + self._away.failed())
+        self._changed.set()
+
+    def rests(self, key: K, what: object = None) -> bool:
+        """Return whether the same has failed, and may not be tried again yet."""
+        return self._keys.rests(key, what, self._now)
+
+    def succeeded(self, key: K) -> None:
+        """Forget how often a key has failed."""
+        self._away.succeeded()
+        self._keys.succeeded(key)
+
+    async def run(self, work: Callable[[list[K]], Awaitable[None]], at_once: int = 1) -> None:
+        """Work on the keys until cancelled, on so many groups at once."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                keys = await self._until(lambda now: self._keys.take(now, at_once))
+                tasks.create_task(self._work(keys, work))
+
+    async def passes(self, look: Callable[[Pacer], Awaitable[None]], least_s: float = 0.0) -> None:
+        """Have a pass made whenever there are keys, for a quarter of the time at most.
+
+        Args:
+            look: makes a pass, giving way, over what it takes.
+            least_s: how long to rest at least after each, in seconds.
+        """
+        while True:
+            await self._until(self._keys.has_some)
+            pacer = Pacer()
+            with quarantined("pass", self._name):
+                await look(pacer)
+            await pacer.rest(least_s)
+
+    @property
+    def _loop(self) -> Time:
+        return self._time or asyncio.get_running_loop()
+
+    @property
+    def _now(self) -> float:
+        return self._loop.time()
+
+    async def _work(self, keys: list[K], work: Callable[[list[K]], Awaitable[None]]) -> None:
+        try:
+            with quarantined("pass", self._name) as faults:
+                await work(keys)
+            if faults:
+                for key in keys:
+                    self.failed(key)
+        finally:
+            self._keys.done(keys[0])
+            self._changed.set()
+
+    async def _until(self, look: Callable[[float], T]) -> T:
+        """Wait until there is something to be seen, and return it."""
+        while True:
+            now = self._now
+            if found := look(now):
+                return found
+            self._changed.clear()
+            at = self._keys.next_at(now)
+            timer = self._loop.call_later(at - now, self._changed.set) if at < inf else None
+            await self._changed.wait()
+            if timer is not None:
+                timer.cancel()
