@@ -16,7 +16,7 @@ from hack.sets.auditor import SYSTEM
 from reserver import app
 from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.config import ReservationStore, Settings
-from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
+from reserver.sim.cluster import EmbeddedCluster
 
 NODES = 40
 CPU = 4
@@ -40,8 +40,7 @@ class Scene(NamedTuple):
 async def embedded(store: ReservationStore) -> AsyncIterator[Scene]:
     """Run the embedded cluster, and reserver in this process."""
     with tempfile.TemporaryDirectory() as folder:
-        options = ClusterOptions(scheduler=None, history=100_000)
-        async with EmbeddedCluster(options) as cluster:
+        async with EmbeddedCluster(history=100_000) as cluster:
             nodes = [f"worker-{number}" for number in range(NODES)]
             for node in nodes:
                 await cluster.create_node(node)

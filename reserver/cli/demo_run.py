@@ -22,8 +22,8 @@ from reserver.cli.demo_scene import node_rows, pod_rows, reservation_rows
 from reserver.cli.demo_view import Progress, Scene, StepRow, draw
 from reserver.config import Settings
 from reserver.sim.clock import SystemClock
-from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
-from reserver.sim.scheduler.loop import Scheduler, SchedulerOptions
+from reserver.sim.cluster import EmbeddedCluster
+from reserver.sim.scheduler.loop import Scheduler
 
 _STEP_LIMIT_S = 20.0
 _LOOK_EVERY_S = 0.05
@@ -101,12 +101,11 @@ async def run(console: Console, *, once: bool) -> bool:
 @asynccontextmanager
 async def started(kubeconfig: Path, console: Console) -> AsyncIterator[Demo]:
     """An embedded cluster whose scheduler has reserver as its extender."""
-    async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
+    async with EmbeddedCluster() as cluster:
         cluster.write_kubeconfig(kubeconfig)
         settings = Settings(kubeconfig=kubeconfig, http_port=0, grpc_address=("127.0.0.1", 0))
         async with app.running(settings) as reserver, aiohttp.ClientSession() as session:
-            options = SchedulerOptions(extender_url=reserver.url)
-            scheduler = Scheduler(cluster.client, session, SystemClock(), options)
+            scheduler = Scheduler(cluster.client, session, SystemClock(), reserver.url)
             scheduling = asyncio.create_task(scheduler.run())
             try:
                 yield Demo(cluster, reserver, console)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -38,10 +37,7 @@ class SystemClock:
 
 
 async def wait_for(event: asyncio.Event, clock: Clock, seconds: float) -> None:
-    """Wait until an event is set, but not longer than so many seconds; infinity is allowed."""
-    if math.isinf(seconds):
-        await event.wait()
-        return
+    """Wait until an event is set, but not longer than so many seconds."""
     waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(clock.sleep(seconds))]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -1,11 +1,10 @@
-"""The embedded cluster: API server, kubelets and scheduler, started and stopped together."""
+"""The embedded cluster: API server and kubelets, started and stopped together."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,24 +17,6 @@ from reserver.sim.apiserver.store import Store
 from reserver.sim.client import ApiClient, Endpoint
 from reserver.sim.clock import Clock, SystemClock, rfc3339
 from reserver.sim.kubelet import Kubelet
-from reserver.sim.scheduler.loop import Scheduler, SchedulerOptions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterOptions:
-    """What an embedded cluster is like.
-
-    Attributes:
-        port: the API server's TCP port; 0 lets the system choose.
-        history: changes of each resource that watches can go back, at least.
-        scheduler: how the scheduler works; None for no scheduler.
-        kubelet: whether bound pods run.
-    """
-
-    port: int = 0
-    history: int = 10_000
-    scheduler: SchedulerOptions | None = field(default_factory=SchedulerOptions)
-    kubelet: bool = True
 
 
 class EmbeddedCluster:
@@ -45,12 +26,12 @@ class EmbeddedCluster:
     in different tasks, as test fixtures do.
 
     Args:
-        options: what it is like.
+        history: changes of each resource that watches can go back, at least.
         clock: its time.
     """
 
-    def __init__(self, options: ClusterOptions | None = None, clock: Clock | None = None) -> None:
-        self._options = options or ClusterOptions()
+    def __init__(self, history: int = 10_000, clock: Clock | None = None) -> None:
+        self._history = history
         self._clock = clock or SystemClock()
         self._stop = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
@@ -94,25 +75,19 @@ class EmbeddedCluster:
             await self._running
 
     async def _run(self, started: asyncio.Event) -> None:
-        store, options = Store(self._options.history), self._options
+        store = Store(self._history)
         async with (
-            serve(store, self._clock, options.port) as url,
+            serve(store, self._clock) as url,
             aiohttp.ClientSession() as session,
             asyncio.TaskGroup() as tasks,
         ):
             client = ApiClient(session, Endpoint(url))
-            parts = []
-            if options.kubelet:
-                parts.append(tasks.create_task(Kubelet(client, self._clock).run()))
-            if options.scheduler is not None:
-                scheduler = Scheduler(client, session, self._clock, options.scheduler)
-                parts.append(tasks.create_task(scheduler.run()))
+            kubelet = tasks.create_task(Kubelet(client, self._clock).run())
             self._started = (url, client)
             started.set()
             await self._stop.wait()
             self._started = None
-            for part in parts:
-                part.cancel()
+            kubelet.cancel()
 
     def write_kubeconfig(self, path: Path) -> None:
         """Write a kubeconfig for kubectl and others."""

@@ -16,7 +16,7 @@ from reserver.kube.api import credentials
 from reserver.kube.api.client import MERGE_PATCH, ApiClient
 from reserver.kube.api.portforward import Tunnel
 from reserver.kube.api.serving_pod import ServingPod, serving_pod
-from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
+from reserver.sim.cluster import EmbeddedCluster
 
 PODS = "/api/v1/namespaces/ns/pods"
 PORT = struct.pack("<H", 9443)
@@ -104,7 +104,7 @@ async def test_a_refusal_is_told_at_once(tmp_path: Path) -> None:
 
 
 async def test_the_pod_that_is_ready_is_asked(tmp_path: Path) -> None:
-    async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
+    async with EmbeddedCluster() as cluster:
         cluster.write_kubeconfig(tmp_path / "kubeconfig")
         send = cluster.client.send
         await send("POST", "/api/v1/namespaces", {"metadata": {"name": "ns"}})

@@ -8,7 +8,7 @@ from pathlib import Path
 from reserver import app
 from reserver.config import Settings
 from reserver.kube.watched import Watched
-from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
+from reserver.sim.cluster import EmbeddedCluster
 
 MERGE = "application/merge-patch+json"
 
@@ -34,7 +34,7 @@ async def _until(watched: Watched, keys: set[str]) -> None:
 
 
 async def test_labelled_and_named_configmaps_are_read_and_no_others(tmp_path: Path) -> None:
-    async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
+    async with EmbeddedCluster() as cluster:
         await cluster.create_node("worker-1")
         for namespace in ("reserver-system", "unicore", "shop"):
             await cluster.client.send(

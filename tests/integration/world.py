@@ -14,7 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from reserver import app
 from reserver.config import ReservationStore, Settings
-from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
+from reserver.sim.cluster import EmbeddedCluster
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 
 SYSTEM = "reserver-system"
@@ -61,7 +61,7 @@ class World:
 async def serving(
     tmp_path: Path, *nodes: str, store: ReservationStore = ReservationStore.CONFIGMAP
 ) -> AsyncIterator[World]:
-    async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
+    async with EmbeddedCluster() as cluster:
         for node in nodes or ("worker-1", "worker-2"):
             await cluster.create_node(node)
         for namespace in (SYSTEM, "shop"):

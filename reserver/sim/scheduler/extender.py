@@ -1,104 +1,63 @@
-"""Calls to an HTTP extender, as kube-scheduler makes them (pkg/scheduler/extender.go)."""
+"""Calls of an HTTP extender, as kube-scheduler makes them (pkg/scheduler/extender.go)."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TypeVar
 
 import aiohttp
 import msgspec
 
-from reserver.sim.scheduler.objects import PodView
-from reserver.sim.scheduler.verdict import AttemptFailedError
+from reserver.sim.scheduler.view import PodView
 
-T = TypeVar("T")
-
-
-class FilterResult(msgspec.Struct, frozen=True):
-    """What kube-scheduler reads of the answer to Filter."""
-
-    node_names: list[str] | None = msgspec.field(default=None, name="NodeNames")
-    failed: dict[str, str] | None = msgspec.field(default=None, name="FailedNodes")
-    unresolvable: dict[str, str] | None = msgspec.field(
-        default=None, name="FailedAndUnresolvableNodes"
-    )
-    error: str = msgspec.field(default="", name="Error")
-
-    @property
-    def reasons(self) -> dict[str, tuple[str, ...]]:
-        """Why nodes were taken away."""
-        both = (self.failed or {}) | (self.unresolvable or {})
-        return {node: (reason,) for node, reason in both.items()}
+_TIMEOUT = aiohttp.ClientTimeout(total=5.0)
 
 
-class BindResult(msgspec.Struct, frozen=True):
-    """What kube-scheduler reads of the answer to Bind."""
+class AttemptFailedError(Exception):
+    """The attempt to place a pod broke down; nothing is known of the nodes."""
 
-    error: str = msgspec.field(default="", name="Error")
+
+class Answer(msgspec.Struct, frozen=True, rename="pascal"):
+    """What kube-scheduler reads of the answers to Filter and Bind."""
+
+    node_names: list[str] | None = None
+    failed_nodes: dict[str, str] | None = None
+    failed_and_unresolvable_nodes: dict[str, str] | None = None
+    error: str = ""
 
 
 class Extender:
-    """An extender with `filterVerb: filter`, `bindVerb: bind` and `nodeCacheCapable: true`.
+    """An extender with `filterVerb: filter`, `bindVerb: bind` and `nodeCacheCapable: true`."""
 
-    Args:
-        session: for the calls.
-        url: the `urlPrefix`.
-        timeout: seconds for one call (`httpTimeout`).
-    """
-
-    def __init__(self, session: aiohttp.ClientSession, url: str, timeout: float) -> None:
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session
         self._url = url.rstrip("/")
-        self._timeout = aiohttp.ClientTimeout(total=timeout)
 
-    async def filter(self, view: PodView, names: list[str]) -> FilterResult:
-        """Ask which of the nodes can take the pod.
-
-        Raises:
-            AttemptFailedError: the extender says so, breaks the protocol, or does not answer.
-        """
-        args = {"Pod": view.content, "Nodes": None, "NodeNames": names}
-        result = await self._send("filter", args, FilterResult)
-        if result.error:
-            raise AttemptFailedError(result.error)
-        known = set(names)
-        for name in result.node_names or ():
-            if name not in known:
-                raise AttemptFailedError(
-                    f'extender "{self._url}" claims a filtered node "{name}" which is not found in '
-                    "the input node list"
-                )
-        return result
+    async def filter(self, view: PodView, names: list[str]) -> Answer:
+        """Ask which of the nodes can take the pod."""
+        return await self._send("filter", Pod=view.content, Nodes=None, NodeNames=names)
 
     async def bind(self, view: PodView, node: str) -> None:
-        """Let the extender bind the pod.
+        """Let the extender bind the pod."""
+        namespace, name = view.pod.name
+        pod = {"PodName": name, "PodNamespace": namespace, "PodUID": view.pod.uid}
+        await self._send("bind", **pod, Node=node)
+
+    async def _send(self, verb: str, **args: object) -> Answer:
+        """Call a verb.
 
         Raises:
-            AttemptFailedError: it did not.
+            AttemptFailedError: the extender says so, or does not answer as it should.
         """
-        name = view.pod.name
-        args = {
-            "PodName": name.name,
-            "PodNamespace": name.namespace,
-            "PodUID": view.pod.uid,
-            "Node": node,
-        }
-        result = await self._send("bind", args, BindResult)
-        if result.error:
-            raise AttemptFailedError(result.error)
-
-    async def _send(self, verb: str, args: object, kind: type[T]) -> T:
         url = f"{self._url}/{verb}"
-        headers = {"Content-Type": "application/json"}
-        data = msgspec.json.encode(args)
         try:
-            async with self._session.post(
-                url, data=data, headers=headers, timeout=self._timeout
-            ) as response:
+            async with self._session.post(url, json=args, timeout=_TIMEOUT) as response:
                 body = await response.read()
             if response.status != HTTPStatus.OK:
                 problem = f"failed {verb} with extender at URL {url}, code {response.status}"
                 raise AttemptFailedError(problem)
-            return msgspec.json.decode(body, type=kind)
+            answer = msgspec.json.decode(body, type=Answer)
         except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError) as error:
             raise AttemptFailedError(f'Post "{url}": {error}') from error
+        if answer.error:
+            raise AttemptFailedError(answer.error)
+        return answer

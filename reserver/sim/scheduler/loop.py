@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterable
 
 import aiohttp
+import structlog
 
+from reserver.cluster.node import Node
 from reserver.errors import ApiError
-from reserver.sim.client import ApiClient
-from reserver.sim.clock import Clock, wait_for
+from reserver.sim.apiserver.status import Json
+from reserver.sim.client import JSON, STRATEGIC_PATCH, ApiClient
+from reserver.sim.clock import Clock, rfc3339
 from reserver.sim.informer import Informer
-from reserver.sim.scheduler.extender import Extender
-from reserver.sim.scheduler.objects import NodeView, PodView, parse_node, parse_pod
-from reserver.sim.scheduler.queue import Happening, SchedulingQueue, Waiting
-from reserver.sim.scheduler.reports import Reporter
-from reserver.sim.scheduler.search import NodeSearch
-from reserver.sim.scheduler.verdict import AttemptFailedError, NotSchedulableError
-from reserver.sim.scheduler.view import ClusterView
+from reserver.sim.scheduler.extender import AttemptFailedError, Extender
+from reserver.sim.scheduler.view import ClusterView, PodView, fit_message, parse_pod
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import decode
+
+NAME = "default-scheduler"
+
+RETRY_S = 1.0
+"""Seconds until a pod is tried again whose attempt or binding broke down."""
+
+log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerOptions:
-    """How the scheduler works.
-
-    Attributes:
-        name: it takes the pods that ask for it by this name.
-        extender_url: the extender's `urlPrefix`; None for none.
-        extender_timeout: seconds for one call of the extender.
-        sample: feasible nodes that are looked for, and so sent, at most
-            (`numFeasibleNodesToFind`).
-        initial_backoff: seconds until a pod that failed once is due again.
-        max_backoff: seconds until a pod that failed often is due again.
-    """
-
-    name: str = "default-scheduler"
-    extender_url: str | None = None
-    extender_timeout: float = 5.0
-    sample: int = 100
-    initial_backoff: float = 1.0
-    max_backoff: float = 10.0
+class _NotSchedulableError(Exception):
+    """No node can take the pod; the message is kube-scheduler's."""
 
 
 class Scheduler:
@@ -48,155 +38,172 @@ class Scheduler:
     Args:
         client: the API server.
         session: for calls of the extender.
-        clock: times the back-off.
-        options: how it works.
+        clock: times the retries.
+        extender_url: the extender's `urlPrefix`.
     """
 
     def __init__(
-        self,
-        client: ApiClient,
-        session: aiohttp.ClientSession,
-        clock: Clock,
-        options: SchedulerOptions,
+        self, client: ApiClient, session: aiohttp.ClientSession, clock: Clock, extender_url: str
     ) -> None:
         self._client = client
         self._clock = clock
-        self._name = options.name
+        self._extender = Extender(session, extender_url)
         self._cluster = ClusterView()
-        self._queue = SchedulingQueue(options.initial_backoff, options.max_backoff)
         self._pending: dict[str, PodView] = {}
-        url = options.extender_url
-        self._extender = Extender(session, url, options.extender_timeout) if url else None
-        self._search = NodeSearch(self._cluster, self._extender, options.sample)
-        self._reporter = Reporter(client, clock, options.name)
+        """By UID: the pods that want a node, in the order in which they came."""
+        self._due: set[str] = set()
+        self._woken = asyncio.Event()
 
     async def run(self) -> None:
         """Schedule until cancelled."""
         pods = Informer(self._client, "/api/v1/pods", parse_pod, self._on_pod, self._clock)
-        nodes = Informer(self._client, "/api/v1/nodes", parse_node, self._on_node, self._clock)
+        nodes = Informer(self._client, "/api/v1/nodes", _parse_node, self._on_node, self._clock)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(pods.run())
             tasks.create_task(nodes.run())
             await pods.synced.wait()
             await nodes.synced.wait()
             while True:
-                await self._attempt(await self._next(), tasks)
+                await self._woken.wait()
+                if view := self._next():
+                    await self._attempt(view, tasks)
 
-    async def _next(self) -> Waiting:
-        while True:
-            now = self._clock.monotonic()
-            if waiting := self._queue.pop(now):
-                return waiting
-            self._queue.changed.clear()
-            await wait_for(self._queue.changed, self._clock, self._queue.next_due() - now)
+    def _next(self) -> PodView | None:
+        """Take out the pod to try: the highest priority first, then who came first."""
+        due = [view for uid, view in self._pending.items() if uid in self._due]
+        if not due:
+            self._woken.clear()
+            return None
+        view = max(due, key=lambda view: view.pod.priority)
+        self._due.remove(view.pod.uid)
+        return view
 
-    async def _attempt(self, waiting: Waiting, tasks: asyncio.TaskGroup) -> None:
-        uid = waiting.view.pod.uid
+    async def _attempt(self, view: PodView, tasks: asyncio.TaskGroup) -> None:
+        uid = view.pod.uid
         try:
-            node = await self._search.pick(waiting.view, self._queue.nominated())
-        except NotSchedulableError as refusal:
-            now = self._clock.monotonic()
-            self._queue.refused(waiting, now, by_extender=refusal.by_extender)
-            await self._tell(waiting, "Unschedulable", str(refusal), tasks)
+            node = await self._pick(view)
+        except _NotSchedulableError as refusal:
+            await self._refuse(view, "Unschedulable", str(refusal))
         except AttemptFailedError as error:
-            if uid in self._pending:
-                self._queue.failed(waiting, self._clock.monotonic())
-            await self._tell(waiting, error.reason, str(error), tasks)
+            tasks.create_task(self._failed(view, str(error)))
         else:
             if uid in self._pending:
-                self._cluster.assume(waiting.view.pod, node)
-                self._queue.remove(uid)
-                tasks.create_task(self._bind(waiting, node, tasks))
+                self._cluster.pods[uid] = (node, view.pod)
+                self._due.discard(uid)
+                tasks.create_task(self._bind(view, node))
 
-    async def _bind(self, waiting: Waiting, node: str, tasks: asyncio.TaskGroup) -> None:
-        view = waiting.view
+    async def _pick(self, view: PodView) -> str:
+        nodes = self._cluster.nodes
+        if not nodes:
+            raise _NotSchedulableError("no nodes available to schedule pods")
+        reasons = {name: self._cluster.why_not(view, node) for name, node in nodes.items()}
+        passed = [name for name, why in reasons.items() if not why]
+        if passed:
+            answer = await self._extender.filter(view, passed)
+            refused = answer.failed_nodes or {}
+            refused |= answer.failed_and_unresolvable_nodes or {}
+            reasons.update({name: (why,) for name, why in refused.items()})
+            passed = [name for name in answer.node_names or () if name in nodes]
+        if not passed:
+            raise _NotSchedulableError(fit_message(len(nodes), reasons))
+        return self._cluster.emptiest(passed)
+
+    async def _bind(self, view: PodView, node: str) -> None:
         try:
-            if self._extender is not None:
-                await self._extender.bind(view, node)
-            else:
-                await self._client.send("POST", f"{view.path}/binding", _binding(view, node))
-        except (AttemptFailedError, ApiError) as error:
-            await self._unbind(waiting, str(error), tasks)
+            await self._extender.bind(view, node)
+        except AttemptFailedError as error:
+            uid = view.pod.uid
+            if uid in self._pending:
+                self._cluster.pods.pop(uid, None)
+            self._wake(self._pending.keys() - {uid})
+            await self._failed(view, str(error))
         else:
-            await self._reporter.scheduled(view, node)
+            namespace, name = view.pod.name
+            note = f"Successfully assigned {namespace}/{name} to {node}"
+            await self._event(view, "Normal", "Scheduled", note)
 
-    async def _unbind(self, waiting: Waiting, problem: str, tasks: asyncio.TaskGroup) -> None:
-        """Take back a decision whose binding failed, unless the pod is seen bound after all."""
-        now = self._clock.monotonic()
-        uid = waiting.view.pod.uid
-        self._cluster.forget(uid)
-        self._queue.move(Happening.POD_GONE, now)
-        if uid in self._pending:
-            waiting.view = self._pending[uid]
-            self._queue.failed(waiting, now)
-        await self._tell(waiting, "SchedulerError", problem, tasks)
+    async def _failed(self, view: PodView, message: str) -> None:
+        await self._refuse(view, "SchedulerError", message)
+        await self._clock.sleep(RETRY_S)
+        self._wake({view.pod.uid})
 
-    async def _tell(
-        self, waiting: Waiting, reason: str, message: str, tasks: asyncio.TaskGroup
-    ) -> None:
-        if waiting.view.pod.uid in self._pending:
-            await self._reporter.mark(waiting.view, reason, message)
-        tasks.create_task(self._reporter.failed(waiting.view, message))
+    def _wake(self, uids: Iterable[str]) -> None:
+        """Try pods again that wait; those that are being bound are not."""
+        self._due.update(self._pending.keys() & set(uids) - self._cluster.pods.keys())
+        self._woken.set()
 
-    def _on_node(self, before: NodeView | None, after: NodeView | None) -> None:
+    def _on_node(self, before: Node | None, after: Node | None) -> None:
         if after is not None:
-            self._cluster.set_node(after)
-            if before is None or before.scheduling != after.scheduling:
-                self._queue.move(Happening.NODE_CHANGED, self._clock.monotonic())
+            self._cluster.nodes[after.name] = after
         elif before is not None:
-            self._cluster.remove_node(before.node.name)
+            del self._cluster.nodes[before.name]
+        if before != after:
+            self._wake(self._pending)
 
     def _on_pod(self, before: PodView | None, after: PodView | None) -> None:
-        if before and after and before.pod.uid != after.pod.uid:
-            self._gone(before)
-            before = None
-        if after is None:
-            if before is not None:
-                self._gone(before)
-        elif after.pod.node:
-            self._assigned(before, after)
-        elif after.scheduler == self._name and not after.is_going and not after.is_gated:
-            self._pending[after.pod.uid] = after
-            # A pod that was given a node is not scheduled again because of a change.
-            if not self._cluster.knows(after.pod.uid):
-                self._queue.update(after, self._clock.monotonic())
-                if before and before.pod.nominated_node != after.pod.nominated_node:
-                    self._nomination_ended(before)
+        if before and (after is None or before.pod.uid != after.pod.uid):
+            self._pending.pop(before.pod.uid, None)
+            self._cluster.pods.pop(before.pod.uid, None)
+            self._wake(self._pending)
+        if after:
+            self._keep(after)
+            if before is None or before.what_counts != after.what_counts:
+                nominated = before.pod.nominated_node if before else ""
+                is_own = after.pod.uid in self._pending and nominated == after.pod.nominated_node
+                self._wake({after.pod.uid} if is_own else self._pending)
+
+    def _keep(self, view: PodView) -> None:
+        pod = view.pod
+        if view.waits_for(NAME):
+            self._pending[pod.uid] = view
+            return
+        self._pending.pop(pod.uid, None)
+        if pod.node and not pod.finished:
+            self._cluster.pods[pod.uid] = (pod.node, pod)
         else:
-            self._no_more_pending(after.pod.uid)
+            self._cluster.pods.pop(pod.uid, None)
 
-    def _assigned(self, before: PodView | None, after: PodView) -> None:
-        self._no_more_pending(after.pod.uid)
-        self._cluster.set_pod(after.pod)
-        ended = after.pod.finished and before is not None and not before.pod.finished
-        if ended or not after.pod.finished:
-            happening = Happening.POD_GONE if ended else Happening.POD_ASSIGNED
-            self._queue.move(happening, self._clock.monotonic())
+    async def _refuse(self, view: PodView, reason: str, message: str) -> None:
+        """Say why a pod has no node, in its status and by an event, unless its status says it.
 
-    def _gone(self, view: PodView) -> None:
-        self._no_more_pending(view.pod.uid)
-        self._cluster.remove_pod(view.pod.uid)
-        if view.pod.node and not view.pod.finished:
-            self._queue.move(Happening.POD_GONE, self._clock.monotonic())
-        else:
-            self._nomination_ended(view)
+        A nomination is cleared, as preemption without candidates does (`handleSchedulingFailure`).
+        """
+        latest = self._pending.get(view.pod.uid)
+        if latest is None:
+            return
+        told = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+        is_new = not told.items() <= latest.condition("PodScheduled").items()
+        status: Json = {}
+        if is_new:
+            status["conditions"] = [{**told, "lastTransitionTime": rfc3339(self._clock.now())}]
+        if latest.pod.nominated_node:
+            status["nominatedNodeName"] = None
+        if status:
+            patch = {"metadata": {"uid": view.pod.uid}, "status": status}
+            await self._write("PATCH", f"{view.path}/status", patch, STRATEGIC_PATCH)
+        if is_new:
+            await self._event(view, "Warning", "FailedScheduling", message)
 
-    def _nomination_ended(self, view: PodView) -> None:
-        """Wake the pods that a nomination kept out (`hasNominatedNodeNameChanged`)."""
-        if view.pod.nominated_node:
-            now = self._clock.monotonic()
-            self._queue.move(Happening.POD_GONE, now, up_to=view.pod.priority)
+    async def _event(self, view: PodView, kind: str, reason: str, note: str) -> None:
+        namespace, name = view.pod.name
+        reference = {"kind": "Pod", "namespace": namespace, "name": name, "uid": view.pod.uid}
+        event = {
+            "metadata": {"name": f"{name}.{secrets.token_hex(8)}", "namespace": namespace},
+            "involvedObject": reference,
+            "type": kind,
+            "reason": reason,
+            "message": note,
+            "source": {"component": NAME},
+        }
+        await self._write("POST", f"/api/v1/namespaces/{namespace}/events", event)
 
-    def _no_more_pending(self, uid: str) -> None:
-        self._pending.pop(uid, None)
-        self._queue.remove(uid)
+    async def _write(self, method: str, path: str, body: Json, media: str = JSON) -> None:
+        """Write what nothing depends on: a failure is only logged, as in kube-scheduler."""
+        try:
+            await self._client.send(method, path, body, media=media)
+        except ApiError as error:
+            log.warning("report_failed", path=path, error=str(error))
 
 
-def _binding(view: PodView, node: str) -> object:
-    name = view.pod.name
-    return {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": name.name, "namespace": name.namespace, "uid": view.pod.uid},
-        "target": {"kind": "Node", "name": node},
-    }
+def _parse_node(raw: bytes) -> Node:
+    return decode(NodeObject, raw).value()

@@ -1,91 +1,108 @@
-"""What the scheduler knows of the cluster: nodes, and the pods that are on them or will be.
-
-kube-scheduler's backend/cache: a pod is assumed on its node from the decision until the API server
-shows it there, or until the binding fails.
-"""
+"""What the scheduler knows of pods and nodes, and kube-scheduler's own filters on it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+import msgspec
+
+from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.sim.scheduler.objects import NodeView
+from reserver.sim.apiserver.status import Json
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
+
+_NOT_SENT = frozenset({"kind", "apiVersion"})
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """A pod: its value for decisions, and its JSON as extenders get it."""
+
+    pod: Pod
+    content: Json
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{self.pod.name.namespace}/pods/{self.pod.name.name}"
+
+    @property
+    def what_counts(self) -> object:
+        """What makes another attempt worthwhile when it changes: all but the conditions."""
+        metadata = self.content["metadata"]
+        written = (metadata.get("labels"), metadata.get("annotations"), self.content["spec"])
+        return written, self.pod.nominated_node, self.pod.finished
+
+    def waits_for(self, scheduler: str) -> bool:
+        """Return whether it wants a node from the scheduler of this name."""
+        spec = self.content["spec"]
+        is_wanted = not (self.pod.node or self.pod.terminating or spec.get("schedulingGates"))
+        return is_wanted and spec.get("schedulerName") == scheduler
+
+    def condition(self, kind: str) -> Json:
+        """Return a condition of its status; empty without one."""
+        conditions: list[Json] = self.content.get("status", {}).get("conditions", [])
+        return next((c for c in conditions if c["type"] == kind), {})
+
+
+def parse_pod(raw: bytes) -> PodView:
+    """Read a pod's JSON."""
+    content: Json = msgspec.json.decode(raw)
+    # kube-scheduler's informers drop managedFields, so extenders never see them.
+    content["metadata"].pop("managedFields", None)
+    sent = {key: value for key, value in content.items() if key not in _NOT_SENT}
+    return PodView(decode(PodObject, raw).value(), sent)
 
 
 class ClusterView:
-    """Nodes, and what their pods take."""
+    """The nodes, and the pods that are on them or will be.
+
+    A pod is assumed on its node from the decision until its binding fails.
+    """
 
     def __init__(self) -> None:
-        self._nodes: dict[str, NodeView] = {}
-        self._pods: dict[str, tuple[str, Pod]] = {}
-        self._used: dict[str, dict[str, int]] = {}
-        self._assumed: set[str] = set()
+        self.nodes: dict[str, Node] = {}
+        self.pods: dict[str, tuple[str, Pod]] = {}
+        """By UID: the pods that have a node, and its name."""
 
-    @property
-    def nodes(self) -> list[NodeView]:
-        """The nodes, in the order in which they came."""
-        return list(self._nodes.values())
+    def why_not(self, view: PodView, node: Node) -> tuple[str, ...]:
+        """Return the reasons of the first filter that keeps a pod from a node.
 
-    def node(self, name: str) -> NodeView | None:
-        """Return a node."""
-        return self._nodes.get(name)
+        In the order of the default profile: NodeUnschedulable, NodeAffinity, NodeResourcesFit.
+        """
+        selector: Mapping[str, str] = view.content["spec"].get("nodeSelector", {})
+        if node.unschedulable:
+            return ("node(s) were unschedulable",)
+        if any(node.labels.get(key) != value for key, value in selector.items()):
+            return ("node(s) didn't match Pod's node affinity/selector",)
+        free = self._free(node)
+        short = [n for n, amount in view.pod.requests.items() if amount > max(free[n], 0)]
+        return tuple("Too many pods" if n == "pods" else f"Insufficient {n}" for n in short)
 
-    def set_node(self, node: NodeView) -> None:
-        """Add or replace a node."""
-        self._nodes[node.node.name] = node
+    def emptiest(self, names: list[str]) -> str:
+        """Return the node with the most free CPU; of equals, the first by name."""
+        return min(names, key=lambda name: (-self._free(self.nodes[name])["cpu"], name))
 
-    def remove_node(self, name: str) -> None:
-        """Forget a node."""
-        self._nodes.pop(name, None)
-
-    def used(self, node: str) -> Mapping[str, int]:
-        """Return what the pods of a node take from it."""
-        return self._used.get(node, {})
-
-    def assume(self, pod: Pod, node: str) -> None:
-        """Count a pod on a node before it is bound."""
-        self._assumed.add(pod.uid)
-        self._place(pod, node)
-
-    def forget(self, uid: str) -> None:
-        """Take an assumed pod away again; one that was seen bound stays."""
-        if uid in self._assumed:
-            self.remove_pod(uid)
-
-    def set_pod(self, pod: Pod) -> None:
-        """Count a pod on the node that it is bound to."""
-        self._assumed.discard(pod.uid)
-        if pod.finished:
-            self.remove_pod(pod.uid)
-        else:
-            self._place(pod, pod.node)
-
-    def remove_pod(self, uid: str) -> None:
-        """Forget a pod."""
-        self._assumed.discard(uid)
-        if uid in self._pods:
-            node, pod = self._pods.pop(uid)
-            self._add(node, pod.requests, -1)
-
-    def knows(self, uid: str) -> bool:
-        """Whether a pod has a node."""
-        return uid in self._pods
-
-    def _place(self, pod: Pod, node: str) -> None:
-        assumed = pod.uid in self._assumed
-        self.remove_pod(pod.uid)
-        if assumed:
-            self._assumed.add(pod.uid)
-        self._pods[pod.uid] = (node, pod)
-        self._add(node, pod.requests, 1)
-
-    def _add(self, node: str, requests: Mapping[str, int], sign: int) -> None:
-        used = self._used.setdefault(node, {})
-        for name, amount in requests.items():
-            used[name] = used.get(name, 0) + sign * amount
+    def _free(self, node: Node) -> Counter[str]:
+        free = Counter(node.allocatable)
+        for name, pod in self.pods.values():
+            if name == node.name:
+                free.subtract(pod.requests)
+        return free
 
 
-def rotated(nodes: list[NodeView], start: int) -> Iterator[NodeView]:
-    """Yield the nodes from an index on, then the ones before it."""
-    for offset in range(len(nodes)):
-        yield nodes[(start + offset) % len(nodes)]
+def fit_message(nodes: int, reasons: Mapping[str, tuple[str, ...]]) -> str:
+    """Word a refusal as kube-scheduler does (`framework.FitError`).
+
+    For example: `0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods.`
+
+    Args:
+        nodes: how many there are.
+        reasons: by node.
+    """
+    counts = Counter(reason for of_node in reasons.values() for reason in of_node)
+    listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    return f"0/{nodes} nodes are available: {listed}."

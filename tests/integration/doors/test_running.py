@@ -12,7 +12,7 @@ import trustme
 
 from reserver import app
 from reserver.config import Settings, parse_tls
-from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
+from reserver.sim.cluster import EmbeddedCluster
 from tests.integration.doors.wire import call, wire
 
 
@@ -32,7 +32,7 @@ async def test_a_key_to_the_grpc_api_does_not_open_the_extender(tmp_path: Path) 
         ca.issue_cert(common_name="system:kube-scheduler").configure_cert(context)
         return context
 
-    async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
+    async with EmbeddedCluster() as cluster:
         cluster.write_kubeconfig(tmp_path / "kubeconfig")
         settings = Settings(
             kubeconfig=tmp_path / "kubeconfig",
@@ -66,7 +66,7 @@ async def test_a_key_to_the_grpc_api_does_not_open_the_extender(tmp_path: Path) 
 async def test_reserver_as_it_is_started_has_its_doors_closed(
     tmp_path: Path, attack: bytes
 ) -> None:
-    async with EmbeddedCluster(ClusterOptions(scheduler=None)) as cluster:
+    async with EmbeddedCluster() as cluster:
         cluster.write_kubeconfig(tmp_path / "kubeconfig")
         settings = Settings(
             kubeconfig=tmp_path / "kubeconfig", http_port=0, health_address=("127.0.0.1", 0)

@@ -1,4 +1,4 @@
-"""The embedded cluster as an extender sees it."""
+"""The embedded cluster's scheduler, as an extender and its users see it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -6,13 +6,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 from aiohttp import web
 
 from reserver.sim.client import ApiClient
-from reserver.sim.cluster import ClusterOptions, EmbeddedCluster
-from reserver.sim.scheduler.loop import SchedulerOptions
+from reserver.sim.clock import SystemClock
+from reserver.sim.cluster import EmbeddedCluster
+from reserver.sim.scheduler.loop import RETRY_S, Scheduler
+from reserver.sim.scheduler.view import ClusterView, fit_message, parse_pod
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import decode, encode
 from tests.unit.sim.clocks import ManualClock
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -27,13 +32,11 @@ class FakeExtender:
     Attributes:
         allow: which of the names pass, by pod; all of them if it is not there.
         error: the Error of every answer to Filter.
-        surplus: names that every answer to Filter has besides.
         bind_error: the Error of every answer to Bind.
     """
 
     allow: dict[str, Sequence[str]] = field(default_factory=dict)
     error: str = ""
-    surplus: Sequence[str] = ()
     bind_error: str = ""
     url: str = ""
     client: ApiClient | None = None
@@ -49,7 +52,6 @@ class FakeExtender:
         failed = {name: "held by reservation x" for name in names if name not in passing}
         async with self.asked:
             self.asked.notify_all()
-        passing += self.surplus
         answer = {"NodeNames": passing, "FailedAndUnresolvableNodes": failed, "Error": self.error}
         return web.json_response(answer)
 
@@ -86,19 +88,18 @@ async def extender() -> AsyncIterator[FakeExtender]:
 
 @asynccontextmanager
 async def _cluster(
-    extender: FakeExtender | None = None,
-    nodes: int = 3,
-    clock: ManualClock | None = None,
-    **options: Any,
+    extender: FakeExtender, nodes: int = 3, clock: ManualClock | None = None
 ) -> AsyncIterator[EmbeddedCluster]:
-    url = extender.url if extender else None
-    scheduler = SchedulerOptions(extender_url=url, **options)
-    async with EmbeddedCluster(ClusterOptions(scheduler=scheduler), clock) as cluster:
-        if extender:
-            extender.client = cluster.client
+    async with EmbeddedCluster() as cluster, aiohttp.ClientSession() as session:
+        extender.client = cluster.client
         for number in range(nodes):
             await cluster.create_node(f"n{number}")
+        times = clock or SystemClock()
+        scheduler = Scheduler(cluster.client, session, times, extender.url)
+        scheduling = asyncio.create_task(scheduler.run())
         yield cluster
+        scheduling.cancel()
+        await asyncio.wait({scheduling})
 
 
 async def _create(cluster: EmbeddedCluster, name: str, cpu: str = "1", **spec: object) -> None:
@@ -139,8 +140,8 @@ async def _events(cluster: EmbeddedCluster, name: str, reason: str) -> list[Json
     raise AssertionError(name)
 
 
-async def test_a_pod_gets_a_node_and_runs() -> None:
-    async with _cluster() as cluster:
+async def test_a_pod_gets_a_node_and_runs(extender: FakeExtender) -> None:
+    async with _cluster(extender) as cluster:
         await _create(cluster, "a")
         pod = await _until(cluster, "a", _is_running)
         assert pod["spec"]["nodeName"] == "n0"
@@ -152,8 +153,8 @@ async def test_a_pod_gets_a_node_and_runs() -> None:
                 continue
 
 
-async def test_pods_spread_over_the_emptiest_nodes() -> None:
-    async with _cluster() as cluster:
+async def test_pods_spread_over_the_emptiest_nodes(extender: FakeExtender) -> None:
+    async with _cluster(extender) as cluster:
         placed = []
         for name in ("a", "b", "c"):
             await _create(cluster, name)
@@ -208,38 +209,7 @@ async def test_a_refused_pod_says_why_and_is_tried_when_it_changes(
         assert pod["spec"]["nodeName"] == "n2"
 
 
-async def test_a_sample_goes_round(extender: FakeExtender) -> None:
-    extender.allow["a"] = ()
-    async with _cluster(extender, nodes=5, sample=2) as cluster:
-        await _create(cluster, "a")
-        for number in range(2, 5):
-            await extender.calls(number)
-            poke = {"metadata": {"annotations": {"poke": str(number)}}}
-            await cluster.client.send("PATCH", f"{PODS}/a", poke, media=MERGE)
-        calls = await extender.calls(5)
-    assert [args["NodeNames"] for args in calls[:5]] == [
-        ["n0", "n1"],
-        ["n2", "n3"],
-        ["n4", "n0"],
-        ["n1", "n2"],
-        ["n3", "n4"],
-    ]
-
-
-async def test_a_nominated_node_is_tried_first_and_alone(extender: FakeExtender) -> None:
-    extender.allow["a"] = ("n4",)
-    async with _cluster(extender, nodes=5, sample=2) as cluster:
-        await _create(cluster, "a")
-        await _until(cluster, "a", _refusal)
-        nomination = {"status": {"nominatedNodeName": "n4"}}
-        await cluster.client.send("PATCH", f"{PODS}/a/status", nomination, media=MERGE)
-        pod = await _until(cluster, "a", _is_running)
-    assert pod["spec"]["nodeName"] == "n4"
-    assert "nominatedNodeName" not in pod["status"]
-    assert extender.filters[-1]["NodeNames"] == ["n4"]
-
-
-async def test_a_refused_nomination_is_followed_by_a_full_pass_and_cleared(
+async def test_a_nomination_wakes_a_pod_and_is_cleared_if_it_is_refused(
     extender: FakeExtender,
 ) -> None:
     extender.allow["a"] = ()
@@ -248,27 +218,14 @@ async def test_a_refused_nomination_is_followed_by_a_full_pass_and_cleared(
         await _until(cluster, "a", _refusal)
         nomination = {"status": {"nominatedNodeName": "n1"}}
         await cluster.client.send("PATCH", f"{PODS}/a/status", nomination, media=MERGE)
-        async with asyncio.timeout(20):
-            while ["n1"] not in [args["NodeNames"] for args in extender.filters]:
-                await extender.calls(len(extender.filters) + 1)
-        place = [args["NodeNames"] for args in extender.filters].index(["n1"])
-        calls = await extender.calls(place + 2)
-        assert len(calls[place + 1]["NodeNames"]) == 3
         await _until(cluster, "a", lambda pod: "nominatedNodeName" not in pod["status"])
+        extender.allow["a"] = ("n1",)
+        await cluster.client.send("PATCH", f"{PODS}/a/status", nomination, media=MERGE)
+        pod = await _until(cluster, "a", _is_running)
+    assert pod["spec"]["nodeName"] == "n1"
 
 
-async def test_an_attempt_that_breaks_down_clears_the_nomination(extender: FakeExtender) -> None:
-    extender.allow["waiting"] = ()
-    async with _cluster(extender, nodes=1) as cluster:
-        await _create(cluster, "waiting", cpu="3")
-        await _until(cluster, "waiting", _refusal)
-        extender.error = "busy"
-        nomination = {"status": {"nominatedNodeName": "n0"}}
-        await cluster.client.send("PATCH", f"{PODS}/waiting/status", nomination, media=MERGE)
-        await _until(cluster, "waiting", lambda pod: "nominatedNodeName" not in pod["status"])
-
-
-async def test_an_error_is_retried_after_its_back_off_only(extender: FakeExtender) -> None:
+async def test_an_error_is_retried_after_a_pause(extender: FakeExtender) -> None:
     extender.error = "not ready"
     clock = ManualClock()
     async with _cluster(extender, clock=clock) as cluster:
@@ -276,22 +233,11 @@ async def test_an_error_is_retried_after_its_back_off_only(extender: FakeExtende
         refused = await _until(cluster, "a", _refusal)
         assert _refusal(refused)["reason"] == "SchedulerError"
         assert _refusal(refused)["message"] == "not ready"
-        for number, wait in enumerate((2, 3, 5, 9, 11, 11), start=2):
-            await clock.asleep(wait)
+        for number in range(2, 5):
+            await clock.asleep(RETRY_S)
             assert len(extender.filters) == number - 1
-            clock.advance(wait)
+            clock.advance(RETRY_S)
             await extender.calls(number)
-
-
-async def test_names_that_were_not_asked_for_are_an_error(extender: FakeExtender) -> None:
-    extender.surplus = ["elsewhere"]
-    async with _cluster(extender) as cluster:
-        await _create(cluster, "a")
-        refused = await _until(cluster, "a", _refusal)
-    assert _refusal(refused)["message"] == (
-        f'extender "{extender.url}" claims a filtered node "elsewhere" which is not found in the '
-        "input node list"
-    )
 
 
 async def test_an_extender_that_is_down_is_an_error() -> None:
@@ -329,15 +275,15 @@ async def test_a_decision_holds_its_room_before_the_binding_is_through(
     assert len({args["PodName"] for args in extender.binds}) == 4
 
 
-async def test_no_nodes_at_all() -> None:
-    async with _cluster(nodes=0) as cluster:
+async def test_no_nodes_at_all(extender: FakeExtender) -> None:
+    async with _cluster(extender, nodes=0) as cluster:
         await _create(cluster, "a")
         refused = await _until(cluster, "a", _refusal)
     assert _refusal(refused)["message"] == "no nodes available to schedule pods"
 
 
-async def test_higher_priority_is_served_first() -> None:
-    async with _cluster(nodes=1, clock=ManualClock()) as cluster:
+async def test_higher_priority_is_served_first(extender: FakeExtender) -> None:
+    async with _cluster(extender, nodes=1) as cluster:
         await _create(cluster, "first", cpu="4")
         await _until(cluster, "first", _is_running)
         await _create(cluster, "low", cpu="4")
@@ -356,3 +302,42 @@ async def test_pods_of_other_schedulers_are_left_alone(extender: FakeExtender) -
         await _create(cluster, "ours")
         await _until(cluster, "ours", _is_running)
     assert [args["Pod"]["metadata"]["name"] for args in extender.filters] == ["ours"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "node", "reasons"),
+    [
+        ({}, {"unschedulable": True}, ("node(s) were unschedulable",)),
+        (
+            {"nodeSelector": {"zone": "b"}, "cpu": "100"},
+            {},
+            ("node(s) didn't match Pod's node affinity/selector",),
+        ),
+        ({"nodeSelector": {"zone": "a"}, "cpu": "100"}, {}, ("Insufficient cpu",)),
+        ({"cpu": "4"}, {}, ()),
+        ({"cpu": "4001m"}, {}, ("Insufficient cpu",)),
+        ({"cpu": "5", "memory": "9Gi"}, {}, ("Insufficient cpu", "Insufficient memory")),
+    ],
+)
+def test_the_first_filter_gives_the_reasons(
+    spec: Json, node: Json, reasons: tuple[str, ...]
+) -> None:
+    wanted = {name: spec.pop(name) for name in ("cpu", "memory") if name in spec}
+    container = {"name": "c", "resources": {"requests": wanted}}
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [container], **spec}}
+    allocatable = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    labels = {"name": "n", "labels": {"zone": "a"}}
+    raw = encode({"metadata": labels, "spec": node, "status": {"allocatable": allocatable}})
+    why = ClusterView().why_not(parse_pod(encode(body)), decode(NodeObject, raw).value())
+    assert sorted(why) == sorted(reasons)
+
+
+def test_a_refusal_is_worded_as_kube_scheduler_does() -> None:
+    reasons = {
+        "a": ("Insufficient cpu",),
+        "b": ("Too many pods", "Insufficient cpu"),
+        "c": ("held by reservation x",),
+    }
+    assert fit_message(5, reasons) == (
+        "0/5 nodes are available: 1 Too many pods, 1 held by reservation x, 2 Insufficient cpu."
+    )
