@@ -39,7 +39,7 @@ from reserver.kube.watched import Watched
 from reserver.quarantine import take_note
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
-from reserver.reservations.reservation import Ref
+from reserver.reservations.reservation import Ref, StoreKind
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec import quotaform
@@ -96,7 +96,7 @@ def wire(
     )
 
     def touched(ref: Ref) -> None:
-        (statuses if ref.configmap else object_statuses).touched(ref)
+        (statuses if ref.kind is StoreKind.CONFIGMAP else object_statuses).touched(ref)
         cleaner.touched(ref)
         placer.touched(ref)
         tell(ref)
@@ -172,9 +172,10 @@ def _tell_unwritten(
     metadata = stores.metadata(ref)
     if metadata is None:
         return
-    name = f"{ref.key}: " if ref.configmap else ""
+    is_entry = ref.kind is StoreKind.CONFIGMAP
+    name = f"{ref.key}: " if is_entry else ""
     message = f"{name}what became of it cannot be written, it is tried again: {why}"
-    recorder.warn_once(metadata, "NotWritten", message, CONFIG_MAP if ref.configmap else KIND)
+    recorder.warn_once(metadata, "NotWritten", message, CONFIG_MAP if is_entry else KIND)
 
 
 def _default_quota(settings: Settings) -> Quota | None:
@@ -203,7 +204,7 @@ def _tell_placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
     if metadata is None:
         return  # It has just been removed.
     write = recorder.warn if notice.is_warning else recorder.note
-    if notice.ref.configmap:
+    if notice.ref.kind is StoreKind.CONFIGMAP:
         write(metadata, notice.reason, f"{notice.ref.key}: {notice.message}")
     else:
         write(metadata, notice.reason, notice.message, KIND)

@@ -97,8 +97,8 @@ def read_moved(raw: bytes) -> object:
     """Read a key of a store, and write what it says in another place."""
     text = raw.decode(errors="replace")
     for reservation in read_key(Ref("shop", "store", "web"), text, SEEN).reservations:
-        place = Ref("shop", "", move.name_for(reservation))
-        encode(move.rewritten(reservation, _document(text), place, only_own_namespace=True))
+        place = Ref.of_object("shop", move.name_for(reservation))
+        encode(move.rewritten(reservation, _document(text), place, _HOME))
     return None
 
 

@@ -41,7 +41,7 @@ def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa:
     Raises:
         InvalidInput: a field is not acceptable; the error carries its path.
     """
-    specform.read(document, Ref(namespace, "", name), now)
+    specform.read(document, Ref.of_object(namespace, name), now)
     written = specform.convert(document, specform.EntrySpec)
     for attribute, refusal in _NOT_SENT.items():
         if getattr(written, attribute):
@@ -147,7 +147,7 @@ def read_owner(entry: Mapping[str, Any], namespace: str) -> PodOwner | OwnerRule
         InvalidInput: a name in it is not acceptable; the error carries its path.
     """
     written = msgspec.convert(entry, OwnerEntry)
-    ownerform.read([written], namespace, only_there=False)
+    ownerform.read([written], namespace)
     return _owner(written, namespace)
 
 

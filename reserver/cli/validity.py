@@ -147,7 +147,7 @@ def _spec(document: Document, now: float) -> int:
         raise problems[0][1]
     for each in found:
         try:
-            specform.read(each.spec, Ref(each.namespace or "default", "", each.name), now)
+            specform.read(each.spec, Ref.of_object(each.namespace or "default", each.name), now)
         except InvalidInput as exc:
             raise exc.under(each.path) if each.path else exc from exc
     return len(found)

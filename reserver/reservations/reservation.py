@@ -55,30 +55,48 @@ NOT_YET = Written(2**63, 2**63)
 """It is being written, later than all else that is known."""
 
 
+class StoreKind(StrEnum):
+    """Which kind of store a reservation is written in."""
+
+    CONFIGMAP = "configmap"
+    """It is an entry of a ConfigMap."""
+
+    OBJECT = "object"
+    """It is a Reservation object."""
+
+
 class Ref(NamedTuple):
     """Where a reservation is written: in a ConfigMap, or as a Reservation object.
 
     Attributes:
         namespace: of the ConfigMap or the Reservation.
-        configmap: the ConfigMap's name; empty for a Reservation.
+        configmap: the ConfigMap's name; of a Reservation there is none.
         key: the data key, or the Reservation's name.
         item: the owner, as ``namespace/name``, where the key's value is a list of reservations;
             empty where the value is one reservation.
+        kind: of which kind the store is; this, and not `configmap`, decides who is in charge.
     """
 
     namespace: str
     configmap: str
     key: str
     item: str = ""
+    kind: StoreKind = StoreKind.CONFIGMAP
+
+    @classmethod
+    def of_object(cls, namespace: str, name: str) -> Ref:
+        """Return the place of a Reservation object."""
+        return cls(namespace, "", name, kind=StoreKind.OBJECT)
 
     def __str__(self) -> str:
         """Return the name that messages use: no two places have the same.
 
         Names and keys have no slash, so that it is NAMESPACE/CONFIGMAP/KEY or NAMESPACE/NAME.
         """
+        if self.kind is StoreKind.OBJECT:
+            return f"{self.namespace}/{self.key}"
         item = f"[{self.item}]" if self.item else ""
-        where = f"{self.namespace}/{self.configmap}" if self.configmap else self.namespace
-        return f"{where}/{self.key}{item}"
+        return f"{self.namespace}/{self.configmap}/{self.key}{item}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

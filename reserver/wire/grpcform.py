@@ -19,7 +19,7 @@ from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import Parts
-from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation, StoreKind
 from reserver.reservations.status import Status
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.limits import HOME, MOST_IN_SET, SET_BYTES, check_bytes
@@ -95,10 +95,14 @@ def lifetime(ttl_s: float, now: float) -> dict[str, Any]:
     return {"expiresAt": show_moment(int(now + ttl_s))} if ttl_s else {"ttl": 0}
 
 
-def with_placements(document: Mapping[str, Any], placed: Parts) -> dict[str, Any]:
-    """Return a document that says where its reservation is placed; nothing of that if it is not."""
+def with_placements(document: Mapping[str, Any], placed: Parts, place: Ref) -> dict[str, Any]:
+    """Return a document that says where its reservation is placed, if that is said there.
+
+    Nothing is said of one that is not placed; of a Reservation its status says it.
+    """
     said = {name: value for name, value in document.items() if name != "placements"}
-    return said | ({"placements": show_parts(placed)} if placed else {})
+    is_said = bool(placed) and place.kind is StoreKind.CONFIGMAP
+    return said | ({"placements": show_parts(placed)} if is_said else {})
 
 
 def expiry(reservation: Reservation) -> dict[str, Any]:
@@ -209,7 +213,7 @@ def parse_id(text: str) -> Ref | None:
         case [_], "":
             return None
         case [namespace, name], "":
-            return Ref(namespace, "", name)
+            return Ref.of_object(namespace, name)
         case [namespace, configmap, key], _ if configmap and item.endswith("]") == bool(bracket):
             return Ref(namespace, configmap, key, item.removesuffix("]"))
     problem = f"{quantity.shorten(text)!r} is neither a name nor an id"

@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from reserver.errors import InvalidInput
+from reserver.reservations.reservation import Ref, StoreKind
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 """An integer of the Kubernetes API that is declared as int32."""
@@ -33,6 +34,7 @@ class Limits(NamedTuple):
         tolerations: of ``placement``.
         labels: that the selectors of ``placement`` ask for, all together.
         values: that one term compares with, and namespaces that it names.
+        owners_anywhere: they may be of other namespaces than the reservation.
     """
 
     spec_bytes: int
@@ -44,6 +46,7 @@ class Limits(NamedTuple):
     tolerations: int
     labels: int
     values: int
+    owners_anywhere: bool
 
 
 TENANT = Limits(
@@ -56,8 +59,9 @@ TENANT = Limits(
     tolerations=32,
     labels=32,
     values=64,
+    owners_anywhere=False,
 )
-"""For Reservations outside of Reserver's own namespace."""
+"""For Reservations outside of Reserver's own namespace: the author may have no rights elsewhere."""
 
 HOME = Limits(
     spec_bytes=524_288,
@@ -69,8 +73,14 @@ HOME = Limits(
     tolerations=128,
     labels=128,
     values=256,
+    owners_anywhere=True,
 )
 """For Reservations in Reserver's own namespace, ConfigMaps and gRPC calls: for trusted managers."""
+
+
+def limits_at(ref: Ref, home: str) -> Limits:
+    """Return what a reservation may say at a place; `home` is Reserver's own namespace."""
+    return TENANT if ref.kind is StoreKind.OBJECT and ref.namespace != home else HOME
 
 
 class PodLimits(NamedTuple):

@@ -68,8 +68,9 @@ class StorePast:
         self, event: WatchEvent, metadata: Metadata, key: str, text: str | None, when: Written
     ) -> None:
         """Take the new value of a key, or the new spec of an object; None where there is none."""
-        configmap = metadata.name if key else ""
-        place = Ref(metadata.namespace, configmap, key or metadata.name)
+        place = Ref(metadata.namespace, metadata.name, key)
+        if not key:
+            place = Ref.of_object(metadata.namespace, metadata.name)
         items = self._written.pop(place, {})
         if text is None or len(text) > _MOST_BYTES:
             return

@@ -36,7 +36,7 @@ async def test_what_holds_the_event_loop_is_told_by_name(
     monkeypatch.setattr(Placer, "look", hold)
     with capture_logs() as logs:
         async with serving(tmp_path) as world:
-            nobody = Ref("shop", "", "nobody")
+            nobody = Ref.of_object("shop", "nobody")
             world.running.watched.placer.refused(nobody, ApiError(0, "", "so that it looks"))
             await has_held.wait()
             while not (told := [line for line in logs if line["event"] == "event loop held"]):  # noqa: ASYNC110 - of a log

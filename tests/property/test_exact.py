@@ -175,7 +175,7 @@ def worlds(draw: st.DrawFn) -> tuple[Model, State, dict[Ref, Hold]]:
     for document, times in written:
         for _ in range(times):
             turn = next(turns)
-            ref = Ref("shop", "", f"r{turn}")
+            ref = Ref.of_object("shop", f"r{turn}")
             try:
                 read = specform.read({**document, "node": "n"}, ref, NOW)
             except InvalidInput:
@@ -219,7 +219,7 @@ def test_what_is_backed_and_what_finds_a_place_is_that_of_plain_integers(
         assert known is not None
         assert shortages.status(known, state.ledger).is_backed is model.backed(hold)
     try:
-        more = specform.read(document, Ref("shop", "", "more"), NOW)
+        more = specform.read(document, Ref.of_object("shop", "more"), NOW)
     except InvalidInput:
         return
     is_offered = all(name in model.offered for name in more.resources)

@@ -161,8 +161,8 @@ class Recorder:
 
     def over(self, deletion: Deletion) -> None:
         """Have an event written on a Reservation that was deleted because it is over."""
-        namespace, _, name, _ = deletion.ref
-        about = _Subject(KIND, namespace, name, deletion.uid, deletion.version)
+        ref = deletion.ref
+        about = _Subject(KIND, ref.namespace, ref.key, deletion.uid, deletion.version)
         message = f"deleted, because it is {deletion.reason.lower()}"
         if not self._queue.full():
             self._queue.put_nowait(_Event(about, deletion.reason, message, is_warning=False))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from reserver.kube.stores.both import Stores
 from reserver.kube.stores.configmap.writer import Booking, Outcome
 from reserver.kube.stores.object.writer import ObjectBooking
-from reserver.reservations.reservation import Ref
+from reserver.reservations.reservation import Ref, StoreKind
 from reserver.wire.spec.edits import Edit
 from reserver.wire.spec.entries import Entries
 
@@ -40,7 +40,7 @@ class Bookings:
 
     def is_ending(self, ref: Ref) -> bool:
         """Return whether what is there is being taken back, because its set was not finished."""
-        return not ref.configmap and self.objects.is_ending(ref)
+        return ref.kind is StoreKind.OBJECT and self.objects.is_ending(ref)
 
     def place(self, sizes: Mapping[str, int]) -> Ref:
         """Return a place, its key empty, with room for so many bytes by name.
@@ -75,4 +75,4 @@ class Bookings:
         return False
 
     def _at(self, place: Ref) -> Booking | ObjectBooking:
-        return self.configmaps if place.configmap else self.objects
+        return self.configmaps if place.kind is StoreKind.CONFIGMAP else self.objects

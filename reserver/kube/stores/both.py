@@ -10,7 +10,7 @@ from typing import Protocol
 from reserver.errors import Fault
 from reserver.kube.stores.configmap.cache import Name, Store
 from reserver.kube.stores.object.cache import ObjectStore
-from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation, StoreKind
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.entries import Entries, Problem
@@ -47,18 +47,18 @@ class Stores:
 
     def at(self, ref: Ref) -> AnyStore:
         """Return the store that a place is in."""
-        return self.configmaps if ref.configmap else self.objects
+        return self.configmaps if ref.kind is StoreKind.CONFIGMAP else self.objects
 
     def metadata(self, ref: Ref) -> Metadata | None:
         """Return the metadata of what a place is in: its ConfigMap, or the Reservation itself."""
-        if ref.configmap:
+        if ref.kind is StoreKind.CONFIGMAP:
             return self.configmaps.metadata((ref.namespace, ref.configmap))
         known = self.objects.known(ref)
         return known.metadata if known else None
 
     def reservations(self, ref: Ref) -> tuple[Reservation, ...]:
         """Return what is written at a place, `item` empty: the items of a list, or one."""
-        if ref.configmap:
+        if ref.kind is StoreKind.CONFIGMAP:
             entries = self.configmaps.entries(ref)
             return entries.reservations if entries else ()
         known = self.objects.known(ref)

@@ -78,7 +78,7 @@ class Migration:
             for problem in entries.problems:
                 yield Moved(str(ref), "", str(problem.error))
             for reservation in entries.reservations:
-                place = Ref(namespace, "", move.name_for(reservation))
+                place = Ref.of_object(namespace, move.name_for(reservation))
                 work = self._to_object(reservation, text, place, stamped=not entries.unstamped)
                 yield await _told(reservation.ref, place, work)
 
@@ -101,8 +101,7 @@ class Migration:
         if not stamped:
             raise NotMoved("it has no expiresAt yet, which Reserver writes: does it run?")
         said = {} if reservation.ref.item else document.parse(text)
-        guarded = place.namespace != self.home
-        spec = move.rewritten(reservation, said, place, only_own_namespace=guarded)
+        spec = move.rewritten(reservation, said, place, self.home)
         metadata = {"name": place.key, "namespace": place.namespace}
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
         try:
@@ -146,7 +145,7 @@ class Migration:
             raise NotMoved(str(entries.problems[0].error))
         (reservation,) = entries.reservations
         said = document.parse(bytes(item.spec).decode())
-        spec = move.rewritten(reservation, said, place, only_own_namespace=False)
+        spec = move.rewritten(reservation, said, place, self.home)
         text = json.dumps(spec, ensure_ascii=False)
         await self._insert(place, text, reservation)
         await self._until(lambda: self._key_holds(place, reservation))

@@ -12,6 +12,7 @@ from reserver.scheduling.state import State
 from reserver.server.rpc.refusal import missing
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import grpcform
+from reserver.wire.limits import limits_at
 from reserver.wire.spec import specform
 from reserver.wire.spec.entries import Entries
 
@@ -41,7 +42,7 @@ class Catalogue:
             state: what becomes of it.
             clock: unix seconds.
             named: returns where the reservation of a name is written.
-            home: the namespace whose Reservations may have owners in any namespace.
+            home: Reserver's own namespace (`limits_at`).
         """
         self._store = store
         self._state = state
@@ -80,8 +81,7 @@ class Catalogue:
         Raises:
             InvalidInput: some field is not acceptable there.
         """
-        only_there = not ref.configmap and ref.namespace != self._home
-        return specform.read(document, ref, self._clock(), only_own_namespace=only_there)
+        return specform.read(document, ref, self._clock(), limits_at(ref, self._home))
 
     def shortages(self) -> Shortages:
         """Return where too little is left at this moment."""

@@ -78,8 +78,7 @@ class Changes:
             # Another reservation inherits no claims: then it holds more than what is left of this.
             if self._state.ledger.claimed(ref) or not _stays(new, old):
                 new = self._require_room(new, old, request.name)
-            placed = new.placed if ref.configmap else ()  # A Reservation's status says it.
-            return grpcform.encode_document(grpcform.with_placements(written, placed))
+            return grpcform.encode_document(grpcform.with_placements(written, new.placed, ref))
 
         return await self._edit(ref, request.etag, change)
 

@@ -13,7 +13,7 @@ from cachetools import TTLCache
 
 from reserver.errors import InvalidInput, NotReady, ReserverError, Taken
 from reserver.reservations.placement import Parts
-from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation, StoreKind
 from reserver.scheduling.admit import judge_set, place_now
 from reserver.scheduling.state import State
 from reserver.server.rpc import refusal
@@ -71,9 +71,14 @@ class Draft:
     path: str
     document: dict[str, Any]
 
-    def text(self, placed: Parts = ()) -> str:
-        """Return what is to be written, as JSON, as placed there."""
-        return grpcform.encode_document(grpcform.with_placements(self.document, placed))
+    @property
+    def size(self) -> int:
+        """How many bytes are to be written, without where it is placed."""
+        return len(grpcform.encode_document(self.document).encode())
+
+    def text(self, placed: Parts, place: Ref) -> str:
+        """Return what is to be written at a place, as JSON, for a reservation as placed."""
+        return grpcform.encode_document(grpcform.with_placements(self.document, placed, place))
 
     def at(self, place: Ref) -> Draft:
         """Return what is to be written at a place.
@@ -81,7 +86,7 @@ class Draft:
         Another object of that name is another reservation. What it is known by has to be said
         before the API server gives it a UID: it may be claimed while it is being written.
         """
-        if place.configmap:
+        if place.kind is StoreKind.CONFIGMAP:
             return self
         origin = f"{place._replace(key=self.name)}#{uuid4().hex}"
         return replace(self, document={**self.document, "origin": origin})
@@ -195,7 +200,7 @@ class Creation:
         existing = self._existing(drafts, request.request_id)
         if existing is not None:
             return self._remember(request, existing, None)
-        place = self._booking.place({each.name: len(each.text().encode()) for each in drafts})
+        place = self._booking.place({each.name: each.size for each in drafts})
         drafts = [draft.at(place) for draft in drafts]
         new = self._read(drafts, place)
         obstacles: dict[Ref, str] = {}
@@ -208,8 +213,7 @@ class Creation:
                     new[index], obstacles[one.ref] = place_now(one, self._state, now)
         entries = {each.ref.key: Entries((each,)) for each in new}
         texts = {
-            # A Reservation's status says where it is placed.
-            draft.name: draft.text(one.placed if place.configmap else ())
+            draft.name: draft.text(one.placed, place)
             for draft, one in zip(drafts, new, strict=True)
         }
         task = self._booking.insert(place, texts, entries)

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reserver.errors import InvalidInput
-from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation, StoreKind
+from reserver.wire.limits import limits_at
 from reserver.wire.spec import placementform, specform
 
 _PARTS = ("pod", "controller", "selector")
@@ -23,7 +24,7 @@ def name_for(reservation: Reservation) -> str:
 
 
 def rewritten(
-    reservation: Reservation, document: dict[str, Any], place: Ref, *, only_own_namespace: bool
+    reservation: Reservation, document: dict[str, Any], place: Ref, home: str
 ) -> dict[str, Any]:
     """Return the spec of a reservation as it has to be written at another place.
 
@@ -31,7 +32,7 @@ def rewritten(
         reservation: as it was read.
         document: what it was read from: a spec; for an item of a list it does not matter.
         place: where it is to stand.
-        only_own_namespace: owners have to be of that place's namespace.
+        home: Reserver's own namespace (`limits_at`).
 
     Raises:
         InvalidInput: it would not be the same there.
@@ -40,13 +41,13 @@ def rewritten(
     spec |= {"origin": reservation.origin or str(reservation.ref)}
     # In the place of a Reservation its status says where it is placed.
     spec.pop("placements", None)
-    if place.configmap and reservation.placed:
+    if place.kind is StoreKind.CONFIGMAP and reservation.placed:
         spec["placements"] = placementform.show_parts(reservation.placed)
     if reservation.expires_at is None:
         spec["ttl"] = 0
     else:
         spec["expiresAt"] = _moment(reservation.expires_at)
-    there = specform.read(spec, place, 0.0, only_own_namespace=only_own_namespace)
+    there = specform.read(spec, place, 0.0, limits_at(place, home))
     if there.identity != reservation.identity:
         problem = "would be another reservation there"
         raise InvalidInput("", problem, "remove it here and write it there by hand")

@@ -10,7 +10,7 @@ from reserver.errors import InvalidInput
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire.k8s.objects import LabelledMetadata, decode
-from reserver.wire.limits import HOME, TENANT, Int32, Int64, check_bytes
+from reserver.wire.limits import Int32, Int64, check_bytes, limits_at
 from reserver.wire.spec import document, specform
 from reserver.wire.spec.entries import Entries, Problem
 from reserver.wire.spec.placementform import PartObject, read_parts
@@ -95,7 +95,7 @@ class ReservationObject(msgspec.Struct, frozen=True):
     @property
     def ref(self) -> Ref:
         """Its place."""
-        return Ref(self.metadata.namespace, "", self.metadata.name)
+        return Ref.of_object(self.metadata.namespace, self.metadata.name)
 
     @property
     def path(self) -> str:
@@ -169,16 +169,15 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
     Args:
         item: the object.
         seen_at: unix seconds; from when a ``ttl`` counts if it does not say when it was created.
-        home: the namespace whose Reservations may have owners anywhere, and say more
-            (`limits.HOME`); all others only in theirs.
+        home: Reserver's own namespace (`limits_at`).
     """
     ref = item.ref
-    is_tenants = ref.namespace != home
+    limits = limits_at(ref, home)
     try:
-        check_bytes(len(item.spec), (TENANT if is_tenants else HOME).spec_bytes)
+        check_bytes(len(item.spec), limits.spec_bytes)
         spec = document.parse(_text(item.spec))
         created = _created(item, seen_at)
-        reservation = specform.read(spec, ref, created, only_own_namespace=is_tenants)
+        reservation = specform.read(spec, ref, created, limits)
     except InvalidInput as exc:
         return Entries(problems=(Problem(ref, exc.under("spec")),))
     if not reservation.origin:  # Another one of that name, later, is another reservation.

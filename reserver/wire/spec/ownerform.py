@@ -67,16 +67,14 @@ class Owners(NamedTuple):
     rules: tuple[OwnerRule, ...]
 
 
-def read(
-    entries: Sequence[OwnerEntry], namespace: str, limits: Limits = HOME, *, only_there: bool
-) -> Owners:
+def read(entries: Sequence[OwnerEntry], namespace: str, limits: Limits = HOME) -> Owners:
     """Return who may claim.
 
     Args:
         entries: as written.
         namespace: of pods, where an entry does not say it.
-        limits: how many there may be, and how many labels they may ask for.
-        only_there: refuse entries that say another one.
+        limits: how many there may be, how many labels they may ask for, and whether of other
+            namespaces.
 
     Raises:
         InvalidInput: there is none, or one is not acceptable; the error carries its path.
@@ -90,7 +88,7 @@ def read(
     for index, entry in enumerate(entries):
         try:
             rule = _rule(entry, namespace, limits)
-            if only_there and rule.namespace != namespace:
+            if not limits.owners_anywhere and rule.namespace != namespace:
                 problem = f"{rule.namespace!r} is not the reservation's own"
                 remedy = f"write {namespace}, or reserve in Reserver's own namespace"
                 raise InvalidInput("", f"namespace {problem}", remedy)

@@ -12,14 +12,13 @@ from reserver.cluster import quantity
 from reserver.errors import InvalidInput
 from reserver.reservations import owner
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
-from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.reservations.reservation import Policy, Ref, Reservation, StoreKind
 from reserver.scheduling.placement import MOST_BESIDE_EACH_OTHER, is_about_neighbours, slot_pod
 from reserver.wire.k8s import names
 from reserver.wire.k8s.objects import from_msgspec
 from reserver.wire.limits import (
     HOME,
     SET_SLOTS_BESIDE_EACH_OTHER,
-    TENANT,
     Limits,
     check_count,
     check_number,
@@ -79,8 +78,7 @@ def read(
     document: Any,  # noqa: ANN401 - whatever YAML can hold
     ref: Ref,
     seen_at: float,
-    *,
-    only_own_namespace: bool = False,
+    limits: Limits = HOME,
 ) -> Reservation:
     """Return the reservation that a mapping describes.
 
@@ -88,15 +86,13 @@ def read(
         document: the parsed value of a data key.
         ref: where it stands; the key has to be a valid object name.
         seen_at: unix seconds from which a ``ttl`` counts: when Reserver first saw it.
-        only_own_namespace: owners have to be of the reservation's namespace, and it may say less
-            (`limits.TENANT`): whoever writes there may be nobody elsewhere.
+        limits: what it may say there (`limits_at`).
 
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
     """
-    limits = TENANT if only_own_namespace else HOME
     names.check_subdomain(ref.key, "", "a reservation's name")
-    spec = convert(document, EntrySpec if ref.configmap else Spec)
+    spec = convert(document, EntrySpec if ref.kind is StoreKind.CONFIGMAP else Spec)
     if spec.node:
         names.check_subdomain(spec.node, "node", "a node's name")
     if not 1 <= spec.slots <= limits.slots:
@@ -109,7 +105,7 @@ def read(
     expires_at = _expiry(spec, seen_at)
     if starts_at is not None and expires_at is not None and starts_at >= expires_at:
         raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
-    owners = ownerform.read(spec.owners, ref.namespace, limits, only_there=only_own_namespace)
+    owners = ownerform.read(spec.owners, ref.namespace, limits)
     reservation = identified(
         ref=ref,
         node=spec.node,
@@ -125,7 +121,7 @@ def read(
         placement=_placement(spec, owners, limits),
         placed=_placed(spec),
         origin=_origin(spec.origin),
-        drift=_drift(spec) if ref.configmap else 0,
+        drift=_drift(spec) if ref.kind is StoreKind.CONFIGMAP else 0,
     )
     _check_neighbours(reservation)
     return reservation

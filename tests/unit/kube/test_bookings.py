@@ -27,7 +27,7 @@ class Desk:
         self.keys.show(3, {"a": test_booking.TEXT})
         self.items.show(test_object_booking.item("a"))
         self.is_configmap = store == "configmap"
-        self.ref = Ref(HOME, "reservations" if self.is_configmap else "", "a")
+        self.ref = Ref(HOME, "reservations", "a") if self.is_configmap else Ref.of_object(HOME, "a")
 
     def release(self) -> asyncio.Task[bool]:
         latest = self.bookings.stores.latest(self.ref)

@@ -15,7 +15,7 @@ from tests.builders import NOW, held
 from tests.unit.test_growth import OBJECTS, STORES, Whole, spec
 
 SYSTEM = "reserver-system"
-KEY, OBJECT = Ref(SYSTEM, "store", "k"), Ref(SYSTEM, "", "r")
+KEY, OBJECT = Ref(SYSTEM, "store", "k"), Ref.of_object(SYSTEM, "r")
 TEXT = json.dumps(spec(1, node="worker-1"))
 
 

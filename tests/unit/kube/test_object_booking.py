@@ -118,7 +118,7 @@ def is_waiting(store: ObjectStore) -> bool:
 
 
 def ref(key: str) -> Ref:
-    return Ref(HOME, "", key)
+    return Ref.of_object(HOME, key)
 
 
 async def test_what_is_booked_holds_before_it_is_written(desk: Make) -> None:
@@ -310,7 +310,7 @@ def test_who_may_write_elsewhere_has_no_set_of_this_namespace_deleted() -> None:
     made.show(lead, member_of("x"))
     assert made.store.abandon_unfinished() == ("shop/x",)
     assert made.due("b") is None
-    assert made.store.due_edit(Ref("shop", "", "a"), NOW) is not None
+    assert made.store.due_edit(Ref.of_object("shop", "a"), NOW) is not None
 
 
 def test_the_first_of_a_set_outlives_its_claim_until_the_set_is_whole() -> None:

@@ -70,7 +70,7 @@ class World:
         return held(self.state, "worker-1") // 1000
 
     def edit(self, key: str = "web", later: float = 0.0) -> Deletion | None:
-        return self.store.due_edit(Ref("shop", "", key), self.now + later)
+        return self.store.due_edit(Ref.of_object("shop", key), self.now + later)
 
 
 def test_an_object_holds_from_when_it_is_seen_until_it_is_gone() -> None:
@@ -143,7 +143,7 @@ def test_writes_of_the_status_leave_the_ledger_alone() -> None:
     world.touched.clear()
     world.put(made(revision=2, status={"phase": "Active"}))
     assert world.touched == []
-    known = world.store.known(Ref("shop", "", "web"))
+    known = world.store.known(Ref.of_object("shop", "web"))
     assert known is not None
     assert known.metadata.resource_version == "2"
 
@@ -171,7 +171,7 @@ def test_what_is_over_is_looked_at_again_after_a_write_that_forestalled_its_dele
     world.now += 3600
     world.touched.clear()
     world.put(made(revision=8, ttl="1h", status={"phase": "Expired"}))
-    assert world.touched == [Ref("shop", "", "web")]
+    assert world.touched == [Ref.of_object("shop", "web")]
     edit = world.edit()
     assert edit is not None
     assert edit.version == "8"
@@ -204,7 +204,7 @@ def test_the_answer_to_a_write_is_taken_for_what_it_is_about() -> None:
     world = World()
     world.put(made(revision=5))
     world.store.wrote(made(revision=6))
-    known = world.store.known(Ref("shop", "", "web"))
+    known = world.store.known(Ref.of_object("shop", "web"))
     assert known is not None
     assert known.metadata.revision == 6
     for item in (made(revision=4), made(revision=9, uid="another"), made(revision=9, slots=4)):
@@ -231,7 +231,7 @@ def test_of_too_many_in_a_namespace_no_more_are_read_until_there_is_room(
     assert world.held == 6
     assert all("are read, and this one is not" in report for report in world.reports)
     assert len(world.reports) == 2
-    unread = world.store.known(Ref("shop", "", "r4"))
+    unread = world.store.known(Ref.of_object("shop", "r4"))
     assert unread is not None
     assert not unread.spec
     world.put(made("r0", revision=7, resources={"cpu": "1"}))  # One that is read stays so.
@@ -254,4 +254,4 @@ def test_what_was_read_before_a_start_is_read_again_whatever_is_listed_first(
     status = {**told, "placements": [], "claims": [], "conditions": []}
     world.put(*(made(f"a{number}") for number in range(3)), made("z", status=status), listed=True)
     assert world.held == 6
-    assert world.store.known(Ref("shop", "", "z")).is_read  # type: ignore[union-attr]
+    assert world.store.known(Ref.of_object("shop", "z")).is_read  # type: ignore[union-attr]

@@ -275,7 +275,7 @@ async def test_a_restart_takes_the_place_that_is_written() -> None:
 
 async def test_an_object_is_placed_where_its_status_says() -> None:
     world = World(BIG, SMALL)
-    where = Ref("shop", "", "web")
+    where = Ref.of_object("shop", "web")
     world.objects.put(made(node=""))
     await world.look()
     assert world.state.ledger.placed(world.objects.known(where).reservation) == parts({"small": 1})  # type: ignore[union-attr, arg-type]

@@ -108,7 +108,7 @@ async def test_an_object_that_is_over_and_cannot_be_deleted_is_told(error: ApiEr
         whole.state.ledger.advance(whole.now)
         whole.client.failure = error
         assert len(await tidied(whole)) == 1
-        assert error.message in message(whole, Ref("team", "", "r"))
+        assert error.message in message(whole, Ref.of_object("team", "r"))
 
 
 async def test_a_status_that_cannot_be_written_is_told() -> None:

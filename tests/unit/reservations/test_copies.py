@@ -11,7 +11,7 @@ from reserver.reservations.status import Shortages, Status
 from tests.builders import name, node, pod, reservation
 
 OLD = reservation("web", owners=("a", "b"), slots=2, cpu="2")
-NEW = replace(OLD, ref=Ref("shop", "", "web"), origin=str(OLD.ref))
+NEW = replace(OLD, ref=Ref.of_object("shop", "web"), origin=str(OLD.ref))
 
 
 @pytest.fixture
@@ -26,7 +26,12 @@ def cpu_held(ledger: Ledger) -> int:
 
 
 def test_places_never_share_a_name() -> None:
-    refs = (Ref("a", "b", "c"), Ref("a", "", "c"), Ref("a", "b", "c", "n/p"), Ref("a", "", "b"))
+    refs = (
+        Ref("a", "b", "c"),
+        Ref.of_object("a", "c"),
+        Ref("a", "b", "c", "n/p"),
+        Ref.of_object("a", "b"),
+    )
     assert len(set(map(str, refs))) == len(refs)
     assert OLD.identity == NEW.identity
 

@@ -176,7 +176,7 @@ def test_an_edit_begins_where_it_was(after: Reservation, expected: dict[str, int
 
 def test_a_copy_is_placed_where_the_reservation_is_and_takes_over() -> None:
     state = world(wanted())
-    copy = replace(wanted(), ref=Ref("shop", "", "r"), origin=str(ref("r")))
+    copy = replace(wanted(), ref=Ref.of_object("shop", "r"), origin=str(ref("r")))
     state.ledger.place(ref("r"), parts({"b": 3}))
     state.ledger.put(copy)
     assert state.ledger.placed(copy) == parts({"b": 3})
@@ -189,7 +189,7 @@ def test_a_copy_is_placed_where_the_reservation_is_and_takes_over() -> None:
 
 def test_a_copy_that_knows_the_place_tells_the_first() -> None:
     state = world(wanted())
-    copy = replace(wanted(placed={"b": 3}), ref=Ref("shop", "", "r"), origin=str(ref("r")))
+    copy = replace(wanted(placed={"b": 3}), ref=Ref.of_object("shop", "r"), origin=str(ref("r")))
     state.ledger.put(copy)
     assert holds(state) == {"b": 6}
 

@@ -47,13 +47,13 @@ def said(asking: Pod, state: State) -> set[str]:
     ("at", "named"),
     [
         (Ref(HOME, "reservations", "web-move-1"), True),
-        (Ref(HOME, "", "web-move-1"), True),
-        (Ref(TENANT, "", "ours"), True),
+        (Ref.of_object(HOME, "web-move-1"), True),
+        (Ref.of_object(TENANT, "ours"), True),
         (Ref(TENANT, "store", "ours", "shop/web-0"), True),
-        (Ref(OTHER, "", "launch-of-the-thing"), False),
+        (Ref.of_object(OTHER, "launch-of-the-thing"), False),
         (Ref(OTHER, "store", "launch-of-the-thing"), False),
         (Ref(OTHER, "store", "launches", "secret-project/launch"), False),
-        (Ref("shop-2", "", "launch-of-the-thing"), False),
+        (Ref.of_object("shop-2", "launch-of-the-thing"), False),
     ],
     ids=str,
 )
@@ -68,7 +68,9 @@ def test_who_is_refused_hears_names_of_its_own_namespace_and_of_reservers_only(
 
 
 def test_several_of_another_namespace_are_one_in_the_words() -> None:
-    state = held_by(Ref(OTHER, "", "a"), Ref("third", "", "b"), Ref(TENANT, "", "ours"))
+    state = held_by(
+        Ref.of_object(OTHER, "a"), Ref.of_object("third", "b"), Ref.of_object(TENANT, "ours")
+    )
     words = said(stranger(), state)
     assert words >= {f"held by {ANOTHERS}", "held by reservation shop/ours"}
     assert len(words) == 4  # The two, what the event says, and its cause.
@@ -77,12 +79,12 @@ def test_several_of_another_namespace_are_one_in_the_words() -> None:
 
 def test_many_of_another_namespace_are_told_in_the_words_for_many() -> None:
     names = [f"n{number}" for number in range(5)]
-    state = held_by(*(Ref(OTHER, "", name) for name in names))
+    state = held_by(*(Ref.of_object(OTHER, name) for name in names))
     assert set(filter_nodes(stranger(), names, state, NOW).refused.values()) == {HELD}
 
 
 def test_each_hears_of_its_own() -> None:
-    state = held_by(Ref(OTHER, "", "a"), Ref(HOME, "store", "b"))
+    state = held_by(Ref.of_object(OTHER, "a"), Ref(HOME, "store", "b"))
     for namespace in (TENANT, OTHER, "third", HOME):
         words = said(stranger(namespace), state)
         assert (f"held by {ANOTHERS}" in words) == (namespace != OTHER)

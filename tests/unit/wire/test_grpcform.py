@@ -83,7 +83,7 @@ def test_a_lifetime_is_stored_as_its_end(
 
 
 @pytest.mark.parametrize(
-    "place", [ref("a"), Ref("shop", "", "a"), Ref("shop", "store", "worker-1", "shop/web-0")]
+    "place", [ref("a"), Ref.of_object("shop", "a"), Ref("shop", "store", "worker-1", "shop/web-0")]
 )
 def test_what_is_stored_is_shown_as_it_was_sent(place: Ref) -> None:
     sent = spec(policy=pb.POLICY_REQUIRE, slots=2, ttl=timedelta(0))

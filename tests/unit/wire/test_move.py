@@ -13,7 +13,7 @@ from reserver.wire.spec.object import read_object
 from tests.builders import NOW
 from tests.unit.kube.test_objects import made
 
-OBJECT = Ref("home", "", "web")
+OBJECT = Ref.of_object("home", "web")
 SPEC: dict[str, Any] = {
     "owners": [{"pod": {"name": "a"}}],
     "node": "worker-1",
@@ -39,13 +39,13 @@ def test_an_entry_and_its_object_are_one_there_and_back(changes: dict[str, Any])
     ref = Ref("shop", "store", "web")
     text = json.dumps(SPEC | changes)
     (entry,) = read_key(ref, text, NOW).reservations
-    spec = move.rewritten(entry, document.parse(text), OBJECT, only_own_namespace=False)
+    spec = move.rewritten(entry, document.parse(text), OBJECT, "home")
     item = made("web", namespace="home", raw=json.dumps(spec))
     (moved,) = read_object(item, NOW + 9, "home").reservations
     assert moved.ref == OBJECT
     assert moved.identity == entry.identity
 
-    back = move.rewritten(moved, spec, ref, only_own_namespace=False)
+    back = move.rewritten(moved, spec, ref, "home")
     (again,) = read_key(ref, json.dumps(back), NOW + 99).reservations
     assert again.identity == entry.identity
 
@@ -54,7 +54,7 @@ def test_where_it_is_placed_goes_into_an_entry_and_not_into_the_spec_of_an_objec
     ref, parts = Ref("shop", "store", "web"), [{"node": "worker-1", "slots": 2}]
     said = SPEC | {"node": "", "slots": 2, "placement": {"strategy": "spread"}}
     (entry,) = read_key(ref, json.dumps(said | {"placements": parts}), NOW).reservations
-    spec = move.rewritten(entry, said | {"placements": parts}, OBJECT, only_own_namespace=False)
+    spec = move.rewritten(entry, said | {"placements": parts}, OBJECT, "home")
     assert "placements" not in spec
     status = {"phase": "Active", "observedGeneration": 1, "claimed": 0, "placements": parts}
     item = made(
@@ -65,7 +65,7 @@ def test_where_it_is_placed_goes_into_an_entry_and_not_into_the_spec_of_an_objec
     )
     (moved,) = read_object(item, NOW, "home").reservations
     assert (moved.identity, moved.placed) == (entry.identity, entry.placed)
-    back = move.rewritten(moved, spec, ref, only_own_namespace=False)
+    back = move.rewritten(moved, spec, ref, "home")
     (again,) = read_key(ref, json.dumps(back), NOW).reservations
     assert (again.identity, again.placed) == (entry.identity, entry.placed)
 
@@ -74,7 +74,7 @@ def test_an_object_that_was_never_moved_keeps_its_uid_in_mind() -> None:
     item = made("web", uid="some-uid", ttl="1h")
     (reservation,) = read_object(item, NOW, "home").reservations
     said = document.parse(bytes(item.spec).decode())
-    spec = move.rewritten(reservation, said, Ref("shop", "store", "web"), only_own_namespace=False)
+    spec = move.rewritten(reservation, said, Ref("shop", "store", "web"), "home")
     assert spec["origin"] == "shop/web#some-uid"
     assert "ttl" not in spec
     (entry,) = read_key(Ref("shop", "store", "web"), json.dumps(spec), NOW).reservations
@@ -97,7 +97,7 @@ def test_an_object_that_was_never_moved_keeps_its_uid_in_mind() -> None:
 )
 def test_an_item_of_a_list_and_its_object_are_one(item: dict[str, Any]) -> None:
     (entry,) = read_key(Ref("shop", "store", "worker-1"), json.dumps([item]), NOW).reservations
-    spec = move.rewritten(entry, {}, OBJECT, only_own_namespace=False)
+    spec = move.rewritten(entry, {}, OBJECT, "home")
     name = move.name_for(entry)
     assert name == f"a-{entry.digest}"
     made_of = made(name, namespace="home", raw=json.dumps(spec))
@@ -114,9 +114,9 @@ def test_a_name_never_grows_too_long() -> None:
 def test_owners_that_would_be_refused_there_stay() -> None:
     text = json.dumps(SPEC)
     (entry,) = read_key(Ref("shop", "store", "web"), text, NOW).reservations
-    place = Ref("bank", "", "web")
+    place = Ref.of_object("bank", "web")
     with pytest.raises(InvalidInput, match="'shop' is not the reservation's own"):
-        move.rewritten(entry, json.loads(text), place, only_own_namespace=True)
+        move.rewritten(entry, json.loads(text), place, "home")
 
 
 @pytest.mark.parametrize("origin", ["x", "a/b/c/d", "a b/c", "/a", "a/b\n", "A/b", "x" * 2000])

@@ -3,14 +3,15 @@ import pytest
 
 from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
+from reserver.wire.limits import HOME, TENANT, Limits
 from reserver.wire.spec import ownerform
 from reserver.wire.spec.ownerform import OwnerEntry, Owners
 from tests.builders import pod
 
 
-def read(*entries: object, only_there: bool = False) -> Owners:
+def read(*entries: object, limits: Limits = HOME) -> Owners:
     written = msgspec.convert(list(entries), list[OwnerEntry])
-    return ownerform.read(written, "shop", only_there=only_there)
+    return ownerform.read(written, "shop", limits)
 
 
 def test_what_only_names_pods_is_told_from_what_matches_them() -> None:
@@ -87,6 +88,6 @@ def test_nobody_at_all_is_refused() -> None:
 
 
 def test_owners_of_another_namespace_are_refused_where_that_is_not_allowed() -> None:
-    assert read({"pod": {"name": "a", "namespace": "shop"}}, only_there=True).named
+    assert read({"pod": {"name": "a", "namespace": "shop"}}, limits=TENANT).named
     with pytest.raises(InvalidInput, match=r"owners\[0\]: namespace 'data' is not"):
-        read({"pod": {"name": "a", "namespace": "data"}}, only_there=True)
+        read({"pod": {"name": "a", "namespace": "data"}}, limits=TENANT)

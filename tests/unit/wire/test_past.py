@@ -100,7 +100,7 @@ def test_objects_are_as_old_as_their_spec() -> None:
         event("ADDED", item(5, "1", "")),
         event("MODIFIED", item(6, "2", "Active")),
         event("MODIFIED", item(7, "2", "Claimed")),
-    ) == {Ref("shop", "", "a"): Written(6, 6)}
+    ) == {Ref.of_object("shop", "a"): Written(6, 6)}
 
 
 def pod(revision: int, node: str, uid: str = "u", claims: str = "") -> dict[str, Any]:

@@ -134,7 +134,7 @@ class ObjectStore:
     def drop(self, name: Name, revision: int = 0) -> None:
         """Forget an object that is gone at a resourceVersion, 0 if that is not known."""
         known = self._known.pop(name, None)
-        ref = Ref(name[0], "", name[1])
+        ref = Ref.of_object(*name)
         if known is not None:
             self._count_read(name[0], -known.is_read)
             self._touched(ref)

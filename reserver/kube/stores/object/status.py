@@ -26,7 +26,7 @@ from reserver.kube.stores.room import Room
 from reserver.kube.watch.reflector import advice
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Phase, Ref, StoreKind
 from reserver.reservations.status import Shortages
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
@@ -97,7 +97,7 @@ class ObjectStatusWriter:
 
     def touched(self, ref: Ref) -> None:
         """Take note that the status of an object may have changed."""
-        if not ref.configmap:
+        if ref.kind is StoreKind.OBJECT:
             self._touched[ref] = None
 
     async def run(self, state: State, store: ObjectStore) -> None:
@@ -112,7 +112,9 @@ class ObjectStatusWriter:
         now = self._clock()
         if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
             self._swept_at = now
-            self._touched |= {Ref(namespace, "", name): None for namespace, name in store.names()}
+            self._touched |= {
+                Ref.of_object(namespace, name): None for namespace, name in store.names()
+            }
         if now >= self._retry_at and self._failed:
             self._touched |= self._failed
             self._failed.clear()

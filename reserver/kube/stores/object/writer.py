@@ -61,7 +61,7 @@ class ObjectBooking:
 
     def find(self, name: str) -> Ref | None:
         """Return where the reservation of a name is written, or being written."""
-        ref = Ref(self._namespace, "", name)
+        ref = Ref.of_object(self._namespace, name)
         return ref if self._store.latest(ref) is not None else None
 
     def is_ending(self, ref: Ref) -> bool:
@@ -78,7 +78,7 @@ class ObjectBooking:
         if size > MOST_BYTES:
             problem = f"{name} takes {size} bytes, which is too much for one object"
             raise InvalidInput("", problem, f"write {MOST_BYTES} at most")
-        return Ref(self._namespace, "", "")
+        return Ref.of_object(self._namespace, "")
 
     def insert(
         self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
