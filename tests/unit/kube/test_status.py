@@ -2,6 +2,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ from structlog.testing import capture_logs
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.kube.loops.events import Recorder
+from reserver.kube.stores.configmap import status
 from reserver.kube.stores.configmap.cache import Store
 from reserver.kube.stores.configmap.companion import REREAD_EVERY_S
 from reserver.kube.stores.configmap.status import StatusWriter
-from reserver.pacer import outcome
+from reserver.pacer import Pacer, outcome
 from reserver.reservations.reservation import Written
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
@@ -519,12 +521,17 @@ async def test_ten_thousand_entries_are_a_handful_of_writes_and_keep_nobody_wait
     assert len(world.warned) == 10_000
 
 
-async def test_a_hold_that_comes_during_a_pass_is_not_said_to_be_backed_before_it_is() -> None:
+async def test_a_hold_that_comes_during_a_pass_is_not_said_to_be_backed_before_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(status, "Pacer", partial(Pacer, 0.0))  # However fast the machine is.
     world = World(things=(node("worker-1", cpu="64", pods="20000"),))
-    many = {f"r{number}": spec(resources={"cpu": "1m"}) for number in range(1000)}
+    many = {f"r{number}": spec(resources={"cpu": "1m"}) for number in range(100)}
     world.put(**many)
 
     async def take_all() -> None:
+        while not world.client.requests:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0)
         world.state.pod_seen(pod("taker", node="worker-1", cpu="64"))
         world.put(**many, late=spec())
 
