@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -29,6 +30,10 @@ def show(explanation: dict[str, Any]) -> None:
         _show_holds("IN ITS WAY", explanation["in_the_way"], more)
     if explanation["owns"]:
         _show_holds("HELD FOR IT", explanation["owns"], 0)
+    if pending := explanation.get("pending"):  # A server of before does not tell.
+        _show(
+            "NOT HELD FOR IT YET", ("BECAUSE",), [(p["reservation"], p["message"]) for p in pending]
+        )
 
 
 def _reason(reason: dict[str, Any]) -> Row:
@@ -38,12 +43,15 @@ def _reason(reason: dict[str, Any]) -> Row:
 
 
 def _show_holds(title: str, holds: list[dict[str, Any]], more: int) -> None:
-    rows: list[Row] = [
-        (hold["reservation"], hold["node"], duration(hold["seconds_left"]))
-        for hold in holds[:_MOST_LINES]
-    ]
-    more += max(0, len(holds) - _MOST_LINES)
+    rows = [(hold["reservation"], hold["node"], duration(hold["seconds_left"])) for hold in holds]
+    _show(title, ("NODE", "ENDS IN"), rows, more)
+
+
+def _show(title: str, others: Sequence[str], rows: Sequence[Row], more: int = 0) -> None:
+    """Print the first rows, and how many more there are."""
+    shown = list(rows[:_MOST_LINES])
+    more += len(rows) - len(shown)
     if more:
-        rows.append((f"… and {more} more", "", ""))
+        shown.append((f"… and {more} more", *("" for _ in others)))
     typer.echo()
-    table.show((title, "NODE", "ENDS IN"), rows)
+    table.show((title, *others), shown)

@@ -25,7 +25,7 @@ _KINDS = {
     ChangeKind.MODIFIED: Cell("modified", "yellow"),
     ChangeKind.DELETED: Cell("deleted", "red"),
 }
-_WIDTHS = (8, 24, 15, 16, 5, 7)
+_WIDTHS = (8, 24, 19, 16, 5, 7)
 """Of a stream's columns, where the widest text is not known beforehand."""
 
 

@@ -73,6 +73,7 @@ def show(reservation: Reservation) -> dict[str, Any]:
         "status": {
             "phase": reservation.phase.capitalize(),
             "backed": reservation.is_backed,
+            "reason": reservation.reason,
             "message": reservation.message,
             "placements": [part._asdict() for part in reservation.placements],
             "claims": claims,

@@ -75,6 +75,29 @@ def nodes(
 
 @app.command()
 @connecting
+def quotas(
+    target: Target,
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", metavar="NAME", help="Only those of this namespace."),
+    ] = "",
+    output: ReportOption = Report.TABLE,
+) -> None:
+    """Show what the reservations of each namespace may hold together, and hold.
+
+    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
+    """
+
+    async def ask(session: Session) -> None:
+        from reserver.cli import top_quotas
+
+        await top_quotas.show(session.client, namespace, output)
+
+    target.run(ask)
+
+
+@app.command()
+@connecting
 def reservations(target: Target, output: ReportOption = Report.TABLE) -> None:
     """Show what each reservation holds now, those first that hold most of their node.
 

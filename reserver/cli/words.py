@@ -11,6 +11,8 @@ from reserver.client import OwnerRule, Phase, PlacedSlots, PodOwner, Reservation
 
 NOTHING = "-"
 
+_QUOTA_EXCEEDED = "QuotaExceeded"
+
 _STYLES = {
     Phase.ACTIVE: "green",
     Phase.CLAIMED: "cyan",
@@ -44,6 +46,8 @@ def phase(reservation: Reservation) -> Cell:
     word, style = reservation.phase.capitalize(), _STYLES.get(reservation.phase, "")
     if reservation.phase is Phase.ACTIVE and not reservation.is_backed:
         return Cell(f"{word}, no room", "yellow")
+    if reservation.reason == _QUOTA_EXCEEDED:
+        return Cell(f"{word}, over quota", style)
     return Cell(word, style)
 
 

@@ -13,7 +13,14 @@ does not answer. To create is one of them, because each request has an id.
 
 from __future__ import annotations
 
-from reserver.client.capacity import Amounts, Capacity, NodeCapacity, Shortage, Verdict
+from reserver.client.capacity import (
+    Amounts,
+    Capacity,
+    NamespaceQuota,
+    NodeCapacity,
+    Shortage,
+    Verdict,
+)
 from reserver.client.client import Client
 from reserver.client.connection import DEADLINE_S
 from reserver.client.values import (
@@ -45,6 +52,7 @@ __all__ = [
     "Claim",
     "Client",
     "Controller",
+    "NamespaceQuota",
     "NodeCapacity",
     "OwnerRule",
     "Phase",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from google.protobuf import json_format
@@ -43,6 +44,31 @@ class NodeCapacity(NamedTuple):
     node: str
     resources: Mapping[str, Amounts]
     fits: int
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceQuota:
+    """What the reservations of a namespace may hold together, and hold.
+
+    Attributes:
+        namespace: which one.
+        name: of the quota; ``default`` where the namespace has none of its own.
+        hard: the most of ``reservations`` and each ``held.RESOURCE``, as quantities.
+        used: what is used of it.
+        pending: how many reservations of the namespace exceed its quotas.
+        max_ttl: how long one may live from its creation; None for any time.
+        forbids_node_names: none may name its node.
+        forbids_firm_holds: each has to be preemptible.
+    """
+
+    namespace: str
+    name: str
+    hard: Mapping[str, str]
+    used: Mapping[str, str]
+    pending: int
+    max_ttl: timedelta | None
+    forbids_node_names: bool
+    forbids_firm_holds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +129,30 @@ class Capacity:
                     for name, each in node.resources.items()
                 }
                 yield NodeCapacity(node.node, resources, node.fits)
+            if not answer.next_page_token:
+                return
+            request.page_token = answer.next_page_token
+
+    async def quotas(self, namespace: str = "") -> AsyncIterator[NamespaceQuota]:
+        """Yield what a namespace, or each, may hold and holds, ordered by namespace and name.
+
+        Raises:
+            CallFailed: it cannot be read.
+        """
+        request = pb.ListQuotasRequest(namespace=namespace)
+        while True:
+            answer = await self._connection.call(self._stub.ListQuotas, request)
+            for each in answer.quotas:
+                yield NamespaceQuota(
+                    namespace=each.namespace,
+                    name=each.name,
+                    hard=dict(each.hard),
+                    used=dict(each.used),
+                    pending=each.pending,
+                    max_ttl=each.max_ttl.ToTimedelta() if each.HasField("max_ttl") else None,
+                    forbids_node_names=each.forbids_node_names,
+                    forbids_firm_holds=each.forbids_firm_holds,
+                )
             if not answer.next_page_token:
                 return
             request.page_token = answer.next_page_token

@@ -45,6 +45,7 @@ def read(found: pb.Reservation) -> Reservation:
         phase=_phase(found.status.phase),
         is_backed=found.status.backed,
         message=found.status.message,
+        reason=found.status.reason,
         placements=tuple(PlacedSlots(p.node, p.slots) for p in found.status.placements),
         claims=tuple(Claim(claim.pod, claim.uid) for claim in found.status.claims),
     )

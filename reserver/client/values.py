@@ -131,6 +131,7 @@ class Reservation:
         message: why it is not backed; empty when it is.
         claims: the slots that are taken.
         placements: where it holds; empty while it has no place.
+        reason: why it is backed or not, in one word, e.g. ``QuotaExceeded``.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Reservation:
     message: str
     claims: tuple[Claim, ...]
     placements: tuple[PlacedSlots, ...] = ()
+    reason: str = ""
 
 
 class ChangeKind(StrEnum):

@@ -21,6 +21,10 @@ _SPARE_ROW = 64
 """So many that do not wait any more may stand in a row, beside as many as there are shares."""
 
 
+_WAIT = "it holds once there is room in the quota"
+_ASK_FOR_LESS = "ask for less, or have the quota raised"
+
+
 class Turn(NamedTuple):
     """A place in the order of writing.
 
@@ -93,6 +97,11 @@ class Account:
         """Return whether a reservation may hold."""
         share = self.shares.get(identity)
         return share is not None and share.standing is Standing.ADMITTED
+
+    @property
+    def pending(self) -> int:
+        """How many reservations are not admitted."""
+        return len(self.shares) - len(self._admitted)
 
     def limit(self, quotas: Sequence[Quota]) -> None:
         """Take other quotas; `step` does what follows from them."""
@@ -243,11 +252,13 @@ class Account:
         why = forbidden(self.quotas, share.reservation, share.since)
         if not why and exceeded(self.quotas, share.asked, {}):
             others = {} if share.standing is Standing.ADMITTED else self.used
-            why = exceeded(self.quotas, share.asked, others)
+            why = f"{exceeded(self.quotas, share.asked, others)}; {_ASK_FOR_LESS}"
         return why
 
     def _excess(self, share: Share) -> str:
-        return exceeded(self.quotas, share.asked, self.used)
+        """Return why a reservation has to wait."""
+        why = exceeded(self.quotas, share.asked, self.used)
+        return f"{why}; {_WAIT}" if why else ""
 
     def _fits(self, share: Share) -> bool:
         return not self._excess(share)

@@ -53,6 +53,15 @@ class Quotas:
             return own or ()
         return (self._default,)
 
+    def namespaces(self) -> Collection[str]:
+        """Return the namespaces that have a quota of their own, or reservations."""
+        return self._limits.keys() | self._accounts.keys()
+
+    def pending(self, namespace: str) -> int:
+        """Return how many reservations of a namespace its quotas do not let hold."""
+        account = self._accounts.get(namespace)
+        return account.pending if account else 0
+
     def used(self, namespace: str) -> Mapping[str, int]:
         """Return what is used of the quotas of a namespace."""
         account = self._accounts.get(namespace)

@@ -22,6 +22,18 @@ _NOT_HOLDING = {
 }
 
 
+QUOTA_EXCEEDED = "QuotaExceeded"
+"""The reason of what holds nothing because of the quotas of its namespace."""
+
+_REASONS = {
+    Phase.PENDING: "NotStarted",
+    Phase.ACTIVE: "NotEnoughRoom",
+    Phase.CLAIMED: "Claimed",
+    Phase.EXPIRED: "Expired",
+    Phase.FAILED: "NodeNotFound",
+}
+
+
 class Status(NamedTuple):
     """The status of one reservation at one instant.
 
@@ -42,6 +54,15 @@ class Status(NamedTuple):
     landed: Mapping[str, str] = MappingProxyType({})
     is_homeless: bool = False
     exceeds_quota: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why it is backed, or why not, in one word."""
+        if self.is_backed:
+            return "RoomHeld"
+        if self.exceeds_quota:
+            return QUOTA_EXCEEDED
+        return "NotPlaced" if self.is_homeless else _REASONS[self.phase]
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,9 +138,14 @@ class LedgerView:
                 return entry.reservation
         return None
 
+    def claimable_by(self, pod: Pod) -> Iterator[Reservation]:
+        """Yield the reservations that a pod may claim, whether they hold or not, oldest first."""
+        for entry in self._register.matching(pod):
+            yield entry.reservation
+
     def owned_by(self, pod: Pod) -> frozenset[Ref]:
         """Return the places of the reservations that a pod may claim, whether they hold or not."""
-        return frozenset(entry.reservation.ref for entry in self._register.matching(pod))
+        return frozenset(reservation.ref for reservation in self.claimable_by(pod))
 
     def held_on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""

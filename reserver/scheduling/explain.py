@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows, Snapshot
-from reserver.reservations.reservation import Policy, Reservation
+from reserver.reservations.reservation import Phase, Policy, Reservation
+from reserver.reservations.status import Shortages
 from reserver.scheduling.accounts import Hold, NodeExplanation, accounts, hold_of
 from reserver.scheduling.fit import (
     fits_beside_holds,
@@ -49,6 +51,21 @@ class ReasonCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotYet:
+    """A reservation that a pod may claim once it holds.
+
+    Attributes:
+        reservation: its name.
+        reason: why it does not hold yet, in one word.
+        message: why, and what to do.
+    """
+
+    reservation: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a pod may or may not have nodes.
 
@@ -64,6 +81,8 @@ class Explanation:
         more_in_the_way: so many were left out.
         exempt: its priority is so high that holds do not apply.
         owns: the reservations that hold capacity for it now.
+        pending: those that will, oldest first, at most `MOST_RESERVATIONS`; none for a pod that is
+            on a node.
         nodes_without_holds: on so many nodes nothing is held: reservations do not matter there.
         nodes_with_holds: one account a node, at most `MOST_NODES`, seats first.
         truncated: so many nodes with holds were left out.
@@ -79,6 +98,7 @@ class Explanation:
     more_in_the_way: int
     exempt: bool
     owns: tuple[Hold, ...]
+    pending: tuple[NotYet, ...]
     nodes_without_holds: int
     nodes_with_holds: tuple[NodeExplanation, ...]
     truncated: int
@@ -112,6 +132,7 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
         more_in_the_way=max(0, len(holds) - MOST_RESERVATIONS),
         exempt=is_exempt(pod, snapshot),
         owns=tuple(hold_of(seat, now) for seat in seats),
+        pending=() if pod.node else tuple(islice(_pending(pod, state), MOST_RESERVATIONS)),
         nodes_without_holds=snapshot.node_count - len(names),
         nodes_with_holds=accounts(pod, names[:MOST_NODES], state, now),
         truncated=max(0, len(names) - MOST_NODES),
@@ -172,6 +193,16 @@ def summary(nodes: int, available: int, reasons: Sequence[ReasonCount]) -> str:
     """Return how many of all nodes are available, and why not the others, in one line."""
     counted = ", ".join(f"{count.nodes} {count.reason}" for count in reasons)
     return f"{available}/{nodes} nodes are available{': ' if counted else ''}{counted}."
+
+
+def _pending(pod: Pod, state: State) -> Iterator[NotYet]:
+    shortages = Shortages.of(state.snapshot)
+    for reservation in state.ledger.claimable_by(pod):
+        status = shortages.status(reservation, state.ledger)
+        if status.phase is Phase.PENDING:
+            yield NotYet(
+                reservation=str(reservation.ref), reason=status.reason, message=status.message
+            )
 
 
 def _in_the_way(pod: Pod, rows: Rows, state: State, now: float) -> list[Hold]:

@@ -1,3 +1,6 @@
+import datetime
+
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from reserver.v1 import reservation_pb2 as _reservation_pb2
 from google.protobuf.internal import containers as _containers
@@ -63,6 +66,58 @@ class Amounts(_message.Message):
     held: str
     free: str
     def __init__(self, allocatable: _Optional[str] = ..., requested: _Optional[str] = ..., held: _Optional[str] = ..., free: _Optional[str] = ...) -> None: ...
+
+class ListQuotasRequest(_message.Message):
+    __slots__ = ("namespace", "page_size", "page_token")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    page_size: int
+    page_token: str
+    def __init__(self, namespace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListQuotasResponse(_message.Message):
+    __slots__ = ("quotas", "next_page_token")
+    QUOTAS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    quotas: _containers.RepeatedCompositeFieldContainer[NamespaceQuota]
+    next_page_token: str
+    def __init__(self, quotas: _Optional[_Iterable[_Union[NamespaceQuota, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class NamespaceQuota(_message.Message):
+    __slots__ = ("namespace", "name", "hard", "used", "pending", "max_ttl", "forbids_node_names", "forbids_firm_holds")
+    class HardEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class UsedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    HARD_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    MAX_TTL_FIELD_NUMBER: _ClassVar[int]
+    FORBIDS_NODE_NAMES_FIELD_NUMBER: _ClassVar[int]
+    FORBIDS_FIRM_HOLDS_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    hard: _containers.ScalarMap[str, str]
+    used: _containers.ScalarMap[str, str]
+    pending: int
+    max_ttl: _duration_pb2.Duration
+    forbids_node_names: bool
+    forbids_firm_holds: bool
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., hard: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., pending: _Optional[int] = ..., max_ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., forbids_node_names: _Optional[bool] = ..., forbids_firm_holds: _Optional[bool] = ...) -> None: ...
 
 class WhatIfRequest(_message.Message):
     __slots__ = ("reservations",)

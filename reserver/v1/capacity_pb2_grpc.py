@@ -42,6 +42,11 @@ class CapacityServiceStub:
                 request_serializer=reserver_dot_v1_dot_capacity__pb2.ListNodesRequest.SerializeToString,
                 response_deserializer=reserver_dot_v1_dot_capacity__pb2.ListNodesResponse.FromString,
                 _registered_method=True)
+        self.ListQuotas = channel.unary_unary(
+                '/reserver.v1.CapacityService/ListQuotas',
+                request_serializer=reserver_dot_v1_dot_capacity__pb2.ListQuotasRequest.SerializeToString,
+                response_deserializer=reserver_dot_v1_dot_capacity__pb2.ListQuotasResponse.FromString,
+                _registered_method=True)
         self.WhatIf = channel.unary_unary(
                 '/reserver.v1.CapacityService/WhatIf',
                 request_serializer=reserver_dot_v1_dot_capacity__pb2.WhatIfRequest.SerializeToString,
@@ -62,6 +67,14 @@ class CapacityServiceServicer:
 
     def ListNodes(self, request, context):
         """Returns the capacity of nodes, ordered by name, page by page.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListQuotas(self, request, context):
+        """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
+        name, page by page: each ReservationQuota, and the default of namespaces that have none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -88,6 +101,11 @@ def add_CapacityServiceServicer_to_server(servicer, server):
                     servicer.ListNodes,
                     request_deserializer=reserver_dot_v1_dot_capacity__pb2.ListNodesRequest.FromString,
                     response_serializer=reserver_dot_v1_dot_capacity__pb2.ListNodesResponse.SerializeToString,
+            ),
+            'ListQuotas': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListQuotas,
+                    request_deserializer=reserver_dot_v1_dot_capacity__pb2.ListQuotasRequest.FromString,
+                    response_serializer=reserver_dot_v1_dot_capacity__pb2.ListQuotasResponse.SerializeToString,
             ),
             'WhatIf': grpc.unary_unary_rpc_method_handler(
                     servicer.WhatIf,
@@ -130,6 +148,33 @@ class CapacityService:
             '/reserver.v1.CapacityService/ListNodes',
             reserver_dot_v1_dot_capacity__pb2.ListNodesRequest.SerializeToString,
             reserver_dot_v1_dot_capacity__pb2.ListNodesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListQuotas(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/reserver.v1.CapacityService/ListQuotas',
+            reserver_dot_v1_dot_capacity__pb2.ListQuotasRequest.SerializeToString,
+            reserver_dot_v1_dot_capacity__pb2.ListQuotasResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -38,6 +38,10 @@ class CapacityServiceStub:
     def __new__(cls, channel: _aio.Channel) -> CapacityServiceAsyncStub: ...
     ListNodes: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ListNodesRequest, _capacity_pb2.ListNodesResponse]
     """Returns the capacity of nodes, ordered by name, page by page."""
+    ListQuotas: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ListQuotasRequest, _capacity_pb2.ListQuotasResponse]
+    """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
+    name, page by page: each ReservationQuota, and the default of namespaces that have none.
+    """
     WhatIf: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.WhatIfRequest, _capacity_pb2.WhatIfResponse]
     """Says whether a set would be created, as CreateSet would decide at this instant."""
     Explain: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]
@@ -53,6 +57,10 @@ class CapacityServiceAsyncStub(CapacityServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListNodes: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ListNodesRequest, _capacity_pb2.ListNodesResponse]  # type: ignore[assignment]
     """Returns the capacity of nodes, ordered by name, page by page."""
+    ListQuotas: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ListQuotasRequest, _capacity_pb2.ListQuotasResponse]  # type: ignore[assignment]
+    """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
+    name, page by page: each ReservationQuota, and the default of namespaces that have none.
+    """
     WhatIf: _aio.UnaryUnaryMultiCallable[_capacity_pb2.WhatIfRequest, _capacity_pb2.WhatIfResponse]  # type: ignore[assignment]
     """Says whether a set would be created, as CreateSet would decide at this instant."""
     Explain: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]  # type: ignore[assignment]
@@ -71,6 +79,16 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_capacity_pb2.ListNodesResponse, _abc.Awaitable[_capacity_pb2.ListNodesResponse]]:
         """Returns the capacity of nodes, ordered by name, page by page."""
+
+    @_abc_1.abstractmethod
+    def ListQuotas(
+        self,
+        request: _capacity_pb2.ListQuotasRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_capacity_pb2.ListQuotasResponse, _abc.Awaitable[_capacity_pb2.ListQuotasResponse]]:
+        """Returns what the reservations of namespaces may hold together, and hold, ordered by namespace and
+        name, page by page: each ReservationQuota, and the default of namespaces that have none.
+        """
 
     @_abc_1.abstractmethod
     def WhatIf(

@@ -170,18 +170,20 @@ class Placement(_message.Message):
     def __init__(self, node_selector: _Optional[_Mapping[str, str]] = ..., affinity: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., topology_spread_constraints: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., strategy: _Optional[_Union[Placement.Strategy, str]] = ...) -> None: ...
 
 class ReservationStatus(_message.Message):
-    __slots__ = ("phase", "backed", "message", "claims", "placements")
+    __slots__ = ("phase", "backed", "message", "claims", "placements", "reason")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     BACKED_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     CLAIMS_FIELD_NUMBER: _ClassVar[int]
     PLACEMENTS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     phase: Phase
     backed: bool
     message: str
     claims: _containers.RepeatedCompositeFieldContainer[Claim]
     placements: _containers.RepeatedCompositeFieldContainer[PlacedSlots]
-    def __init__(self, phase: _Optional[_Union[Phase, str]] = ..., backed: _Optional[bool] = ..., message: _Optional[str] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., placements: _Optional[_Iterable[_Union[PlacedSlots, _Mapping]]] = ...) -> None: ...
+    reason: str
+    def __init__(self, phase: _Optional[_Union[Phase, str]] = ..., backed: _Optional[bool] = ..., message: _Optional[str] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., placements: _Optional[_Iterable[_Union[PlacedSlots, _Mapping]]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class PlacedSlots(_message.Message):
     __slots__ = ("node", "slots")

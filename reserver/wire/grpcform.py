@@ -172,6 +172,7 @@ def show(
         status=pb.ReservationStatus(
             phase=f"PHASE_{status.phase.upper()}",
             backed=status.is_backed,
+            reason=status.reason,
             message=status.message,
             placements=show_parts_of(reservation),
             claims=[pb.Claim(pod=str(pod), uid=uid) for uid, pod in sorted(claims.items())],

@@ -11,8 +11,11 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
+from typer.testing import CliRunner
 
 from reserver import app
+from reserver.cli.main import app as cli
+from reserver.cluster.pod import PodName
 from reserver.config import ReservationStore, Settings
 from reserver.kube.watched import Watched
 from reserver.v1 import capacity_pb2 as pb_capacity
@@ -142,7 +145,7 @@ async def test_who_waits_comes_in_when_the_quota_is_raised_and_the_quota_says_wh
     said = await told(world, "b", "QuotaExceeded")
     assert said["message"] == (
         "exceeded quota: team-quota, requested: held.cpu=1500m, used: held.cpu=2, limited: "
-        "held.cpu=3"
+        "held.cpu=3; it holds once there is room in the quota"
     )
     await used(world, {"held.cpu": "2", "reservations": "1"})
     await change(world, "namespaces/shop/reservationquotas/team-quota", {"hard": {"held.cpu": "4"}})
@@ -286,6 +289,84 @@ async def test_calls_that_do_not_wait_are_refused_at_once_and_create_waits(world
     assert "exceeded quota: team-quota" in answer.shortages[0].message
     await world.api.Release(pb.ReleaseRequest(name="a"))
     await until(lambda: held(world.running.watched) == 2000)
+
+
+async def test_a_team_sees_what_it_may_hold_what_it_holds_and_why_one_waits(world: World) -> None:
+    await limit(world, hard={"held.cpu": "3", "held.pods": 10, "held.*": 0}, maxTTL="48h")
+    await limit(world, "few", hard={"reservations": 5}, namespace=SYSTEM, firmHolds="Forbidden")
+    await until(lambda: bool(world.running.watched.ledger.quotas.of(SYSTEM)))
+    await until(lambda: world.running.watched.ledger.quotas.of("shop")[0].name == "team-quota")
+    for name, cpu in (("a", 2), ("b", 2), ("c", 4)):
+        await write(world, name, resources={"cpu": cpu})
+        await backed(world, name)
+    await told(world, "c", "QuotaExceeded")
+    dept = {"metadata": {"name": "dept"}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces", dept)
+    await write(world, "d", "dept", resources={"cpu": 1})
+    await backed(world, "d", "dept")
+
+    rows = [line.split() for line in (await run(world, "top", "quotas")).splitlines()]
+    assert rows[0] == ["NAMESPACE", "QUOTA", "RESOURCE", "USED", "HARD"]
+    assert ["dept", "default", "held.cpu", "1", "8"] in rows
+    assert [row for row in rows if row[0] == SYSTEM] == [
+        [SYSTEM, "few", "reservations", "0", "5"],
+        [SYSTEM, "few", "firmHolds", "-", "Forbidden"],
+    ]
+    assert [row for row in rows if row[0] == "shop"] == [
+        ["shop", "team-quota", "held.*", "-", "0"],
+        ["shop", "team-quota", "held.cpu", "2", "3"],
+        ["shop", "team-quota", "held.pods", "1", "10"],
+        ["shop", "team-quota", "reservations", "2", "pending", "-"],
+        ["shop", "team-quota", "maxTTL", "-", "48h"],
+    ]
+    said = json.loads(await run(world, "top", "quotas", "-n", "shop", "-o", "json"))
+    assert said == {
+        "quotas": [
+            {
+                "namespace": "shop",
+                "name": "team-quota",
+                "hard": {"held.*": "0", "held.cpu": "3", "held.pods": "10"},
+                "used": {"held.cpu": "2", "held.pods": "1"},
+                "pending": 2,
+                "maxTTL": "48h",
+            }
+        ]
+    }
+    nobody = json.loads(await run(world, "top", "quotas", "-n", "nobody", "-o", "json"))
+    assert [quota["name"] for quota in nobody["quotas"]] == ["default"]
+
+    listed = (await run(world, "get", "-n", "shop")).splitlines()
+    assert [line.split()[:4] for line in listed if line.startswith("b ")] == [
+        ["b", "Pending,", "over", "quota"]
+    ]
+    why = (
+        "exceeded quota: team-quota, requested: held.cpu=2, used: held.cpu=2, limited: held.cpu=3; "
+        "it holds once there is room in the quota"
+    )
+    assert f"Because:        {why}\n" in await run(world, "describe", "shop/b")
+    status = json.loads(await run(world, "get", "shop/c", "-o", "json"))["status"]
+    assert (status["phase"], status["reason"]) == ("Pending", "QuotaExceeded")
+    assert status["message"].endswith("; ask for less, or have the quota raised")
+
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    waiting = {"metadata": {"name": "b"}, "spec": {"containers": [container]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", waiting)
+    await until(lambda: PodName("shop", "b") in world.running.watched.state.pods)
+    lines = (await run(world, "explain", "pod", "shop/b")).splitlines()
+    heading = next(at for at, line in enumerate(lines) if line.startswith("NOT HELD FOR IT YET"))
+    assert lines[heading + 1].split(maxsplit=1) == ["shop/b", why]
+    explained = json.loads(await run(world, "explain", "pod", "shop/b", "-o", "json"))
+    assert explained["pending"] == [
+        {"reservation": "shop/b", "reason": "QuotaExceeded", "message": why}
+    ]
+
+
+async def run(world: World, *arguments: str) -> str:
+    """Return what the command line prints."""
+    environment = {"RESERVER_ADDRESS": world.running.grpc_address}
+    done = await asyncio.to_thread(CliRunner().invoke, cli, arguments, env=environment)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def spec(cpu: str) -> pb.ReservationSpec:

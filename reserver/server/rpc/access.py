@@ -59,6 +59,7 @@ _RIGHTS = {
     "ReservationService/Extend": ("update", _RESERVATIONS),
     "ReservationService/Release": ("delete", _RESERVATIONS),
     "CapacityService/ListNodes": ("list", _CAPACITY),
+    "CapacityService/ListQuotas": ("list", _CAPACITY),
     "CapacityService/WhatIf": ("get", _CAPACITY),
     "CapacityService/Explain": ("get", _CAPACITY),
     "SchedulerService/Filter": ("get", _SCHEDULER),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 
 import grpc
@@ -16,6 +17,8 @@ from reserver.cluster.quantity import shorten
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import InvalidInput
 from reserver.pacer import Pacer
+from reserver.reservations.quota import Quota
+from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.admit import Lack, judge_set
 from reserver.scheduling.state import State
@@ -26,7 +29,7 @@ from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
 from reserver.wire import grpcform
 from reserver.wire.k8s.objects import encode
-from reserver.wire.spec import specform
+from reserver.wire.spec import quotaform, specform
 
 Aio = grpc.aio.ServicerContext[Any, Any]
 
@@ -66,6 +69,23 @@ class Capacity(CapacityServiceServicer):
             await pacer.give_way()
         return pb.ListNodesResponse(nodes=nodes, next_page_token=token)
 
+    async def ListQuotas(  # noqa: N802
+        self,
+        request: pb.ListQuotasRequest,
+        context: Aio,  # noqa: ARG002
+    ) -> pb.ListQuotasResponse:
+        """Return what namespaces may hold, and hold, page by page."""
+        self._state.ledger.advance(self._clock())
+        quotas, pacer = self._state.ledger.quotas, Pacer()
+        named = [request.namespace] if request.namespace else quotas.namespaces()
+        here = ((namespace, quota) for namespace in named for quota in quotas.of(namespace))
+        page, token = Pages.of(request).cut(here, lambda each: f"{each[0]}/{each[1].name}")
+        shown = []
+        for namespace, quota in page:
+            shown.append(_quota(namespace, quota, quotas))
+            await pacer.give_way()
+        return pb.ListQuotasResponse(quotas=shown, next_page_token=token)
+
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
         """Say whether a set would be created at this instant."""
         grpcform.check_set(request.reservations)
@@ -95,6 +115,22 @@ class Capacity(CapacityServiceServicer):
             raise Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_POD", message)
         said = json_format.Parse(encode(asdict(explanation)), Struct())
         return pb.ExplainResponse(explanation=said)
+
+
+def _quota(namespace: str, quota: Quota, quotas: Quotas) -> pb.NamespaceQuota:
+    status = quotaform.show(quota, quotas.used(namespace))
+    shown = pb.NamespaceQuota(
+        namespace=namespace,
+        name=quota.name,
+        hard=status.hard,
+        used=status.used,
+        pending=quotas.pending(namespace),
+        forbids_node_names=not quota.allows_node_names,
+        forbids_firm_holds=not quota.allows_firm_holds,
+    )
+    if quota.max_ttl is not None:
+        shown.max_ttl.FromTimedelta(timedelta(seconds=quota.max_ttl))
+    return shown
 
 
 def _slot(written: Mapping[str, str]) -> dict[str, int]:

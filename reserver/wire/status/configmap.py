@@ -10,15 +10,12 @@ import msgspec
 from reserver.errors import InvalidInput
 from reserver.printable import printable
 from reserver.reservations.reservation import Phase, Reservation
-from reserver.reservations.status import Status
+from reserver.reservations.status import QUOTA_EXCEEDED, Status
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.spec.entries import Entries
 
 INVALID = "Invalid"
 """The phase of an entry that is not enforced because it cannot be."""
-
-QUOTA_EXCEEDED = "QuotaExceeded"
-"""The reason of what holds nothing because of the quotas of its namespace."""
 
 MOST_CLAIMS = 1000
 """So many claims of one reservation are recorded."""

@@ -8,24 +8,16 @@ from msgspec import structs
 
 from reserver.printable import printable
 from reserver.reservations.reservation import Phase, Reservation
-from reserver.reservations.status import Status
+from reserver.reservations.status import QUOTA_EXCEEDED, Status
 from reserver.wire.spec.entries import Problem
 from reserver.wire.spec.object import Claim, Condition, ReservationStatus
 from reserver.wire.spec.placementform import PartObject
-from reserver.wire.status.configmap import INVALID, QUOTA_EXCEEDED
+from reserver.wire.status.configmap import INVALID
 from reserver.wire.times import show_moment
 
 MOST_CLAIMS = 1000
 """So many claims are told one by one, which keeps a status far from etcd's 1.5 MiB; `claimed`
 counts all of them."""
-
-_REASONS = {
-    Phase.PENDING: "NotStarted",
-    Phase.ACTIVE: "NotEnoughRoom",
-    Phase.CLAIMED: "Claimed",
-    Phase.EXPIRED: "Expired",
-    Phase.FAILED: "NodeNotFound",
-}
 
 
 class Said:
@@ -100,11 +92,6 @@ def valid(
     told = {claim.uid: claim for claim in before.claims} if before else {}
     merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=lambda c: (c.at, c.uid))
     message = status.message or "the node has the room for all that is held"
-    reason = "RoomHeld" if status.is_backed else _REASONS[status.phase]
-    if status.is_homeless:
-        reason = "NotPlaced"
-    if status.exceeds_quota:
-        reason = QUOTA_EXCEEDED
     placements = [PartObject(*part) for part in reservation.parts]
     expires_at = reservation.expires_at
     return ReservationStatus(
@@ -116,7 +103,7 @@ def valid(
         claims=merged[:MOST_CLAIMS],
         conditions=[
             say("Valid", "Accepted", "", holds=True),
-            say("Backed", reason, message, holds=status.is_backed),
+            say("Backed", status.reason, message, holds=status.is_backed),
         ],
     )
 

@@ -91,7 +91,8 @@ def test_what_exceeds_holds_nothing_and_says_so_as_resource_quota_does() -> None
     assert ledger.held_on("worker-1")["cpu"] == 60_000
     assert ledger.phase(ref("b")) is Phase.PENDING
     exceeded = (
-        "exceeded quota: team-quota, requested: held.cpu=8, used: held.cpu=60, limited: held.cpu=64"
+        "exceeded quota: team-quota, requested: held.cpu=8, used: held.cpu=60, limited: "
+        "held.cpu=64; it holds once there is room in the quota"
     )
     assert ledger.excess(ref("b")) == exceeded
     behind = f"waits behind shop/store/b, which was written before it: {exceeded}"
@@ -101,7 +102,15 @@ def test_what_exceeds_holds_nothing_and_says_so_as_resource_quota_does() -> None
     assert written
     status = Shortages.of(ledger._snapshot).status(written, ledger)
     assert (status.phase, status.is_backed, status.exceeds_quota) == (Phase.PENDING, False, True)
-    assert status.message == exceeded
+    assert (status.message, status.reason) == (exceeded, "QuotaExceeded")
+    assert ledger.quotas.pending(NAMESPACE) == 2
+    write(ledger, ("d", 65))
+    assert ledger.excess(ref("d")) == (
+        "exceeded quota: team-quota, requested: held.cpu=65, used: held.cpu=60, limited: "
+        "held.cpu=64; ask for less, or have the quota raised"
+    )
+    assert (ledger.quotas.pending(NAMESPACE), ledger.quotas.pending("other")) == (3, 0)
+    assert set(ledger.quotas.namespaces()) == {NAMESPACE}
 
 
 def test_who_waits_comes_in_when_there_is_room_and_stands_behind_those_that_hold_by_then() -> None:
