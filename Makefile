@@ -50,7 +50,7 @@ check-types:
 	$(BIN)/mypy
 
 check-unit:
-	$(BIN)/pytest -q tests/unit $(ARGS)
+	RESERVER_HYPOTHESIS=brief $(BIN)/pytest -q tests/unit $(ARGS)
 
 check-property:
 	RESERVER_HYPOTHESIS=brief $(BIN)/pytest -q tests/property $(ARGS)
