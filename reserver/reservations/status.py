@@ -82,19 +82,23 @@ class Shortages:
     def of(cls, snapshot: Snapshot) -> Shortages:
         """Return the shortages of a cluster: allocatable − requested − held below zero."""
         rows = np.flatnonzero(snapshot.has_holds)
-        offered = snapshot.allocatable[rows]
-        free = offered - snapshot.requested[rows] - snapshot.held[rows]
+        offered, requested, held = (
+            cells[rows] for cells in (snapshot.allocatable, snapshot.requested, snapshot.held)
+        )
+        free = offered - requested - held
         # A cell that is clamped does not tell by how much the others exceed it.
-        is_short = (free < 0) | (offered == CELL_MAX)
-        exists = snapshot.exists[rows]
+        is_clamped = (offered == CELL_MAX) | (abs(requested) == CELL_MAX) | (held == CELL_MAX)
+        short, columns = np.nonzero((free < 0) | (offered == CELL_MAX))
         resources = tuple(snapshot.columns)  # In the order of their columns.
-        by_node: dict[str, Mapping[str, int] | None] = {}
-        for index in np.flatnonzero(is_short.any(axis=1) | ~exists):
+        lacking: dict[str, dict[str, int]] = {}
+        cells = (short, columns, -free[short, columns], is_clamped[short, columns])
+        for index, column, lack, is_inexact in zip(*(c.tolist() for c in cells), strict=True):
+            name = resources[column]
             node = snapshot.name_of(rows[index])
-            names = (resources[column] for column in np.flatnonzero(is_short[index]))
-            lacking = {name: _lack(snapshot.account(node, name)) for name in names}
-            by_node[node] = lacking if exists[index] else None
-        return cls(by_node, frozenset(resources))
+            exact = _lack(snapshot.account(node, name)) if is_inexact else lack
+            lacking.setdefault(node, {})[name] = exact
+        missing = (snapshot.name_of(row) for row in rows[~snapshot.exists[rows]])
+        return cls({**lacking, **dict.fromkeys(missing)}, frozenset(resources))
 
     def status(self, reservation: Reservation, ledger: LedgerView) -> Status:
         """Return the status of a reservation.
