@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,12 @@ from hack.controlplane.cluster import ControlPlane
 from reserver import quarantine
 
 AUDIT_POLICY = Path(__file__).parent / "e2e/audit-policy.yaml"
+
+
+def pytest_collection_finish() -> None:
+    """Collect no garbage among what stays to the end, a quarter of the unit tests' time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
