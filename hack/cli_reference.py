@@ -14,7 +14,8 @@ import typer
 from typer.main import get_command
 
 from reserver.cli.main import app
-from reserver.cli.options import CONNECTION
+from reserver.cli.target import Target
+from reserver.flags import declared
 
 PAGE = Path(__file__).parents[1] / "docs/cli-reference.md"
 
@@ -24,6 +25,7 @@ _HEAD = """\
 Written by `make cli-reference` from what `--help` says. [The command line](cli.md) shows them at
 work.
 """
+_CONNECTION = {each.field for each in declared(Target)}
 _GENERAL = {"help", "install_completion", "show_completion"}
 
 
@@ -32,11 +34,11 @@ def page() -> str:
     root: Any = get_command(app)
     commands = dict(_commands("reserver", root))
     first = next(each for each in commands.values() if _asks(each))
-    shared = [each for each in first.params if each.name in CONNECTION]
+    shared = [each for each in first.params if each.name in _CONNECTION]
     parts = [_HEAD, "## Options of all commands that ask reserver\n", _table(first, shared)]
     for name, command in commands.items():
         parts += [f"## {name}\n", f"{_text(command.help)}\n"]
-        told = _GENERAL | CONNECTION.keys() if _asks(command) else _GENERAL
+        told = _GENERAL | _CONNECTION if _asks(command) else _GENERAL
         own = [each for each in command.params if each.name not in told]
         if own:
             parts.append(_table(command, own))
@@ -44,7 +46,7 @@ def page() -> str:
 
 
 def _asks(command: Any) -> bool:  # noqa: ANN401 - Typer's own
-    return CONNECTION.keys() <= {each.name for each in command.params}
+    return {each.name for each in command.params} >= _CONNECTION
 
 
 def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - Typer's own
@@ -76,6 +78,8 @@ def _default(parameter: Any) -> str:  # noqa: ANN401 - Typer's own
         return "required"
     if value in (None, "", (), []) or value is False:
         return ""
+    if isinstance(value, list):
+        return ", ".join(f"`{each}`" for each in value)
     return f"`{getattr(value, 'value', value)}`"
 
 

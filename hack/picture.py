@@ -16,6 +16,7 @@ from reserver.cli import logs
 from reserver.cli.demo_run import started
 from reserver.cli.demo_scenario import Stage, steps
 from reserver.cli.demo_view import draw
+from reserver.config import LogLevel
 
 PICTURE = Path(__file__).parents[1] / "docs/demo.svg"
 STEPS = 4  # until normal-pod has been refused
@@ -23,7 +24,7 @@ STEPS = 4  # until normal-pod has been refused
 
 async def main() -> None:
     """Plays the first steps and draws what is to be seen then."""
-    logs.configure(logs.Level.ERROR)
+    logs.configure(LogLevel.ERROR)
     console = Console(record=True, width=112, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as folder:
         silent = Console(file=io.StringIO())

@@ -158,7 +158,7 @@ async def _serve_grpc(
 ) -> str | None:
     if settings.grpc_address is None or service is None:
         return None
-    tls = settings.served_grpc_tls
+    tls = settings.grpc_tls
     site = serving(settings.grpc_address, service, watched.obstacles, _SHUTDOWN_S, tls)
     return await stack.enter_async_context(site)
 

@@ -1,14 +1,16 @@
-"""The settings of `reserver serve`."""
+"""The settings of `reserver serve`: what each means, and which values cannot work."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 from reserver.errors import ConfigurationError, InvalidInput
+from reserver.flags import Flag, declared
 from reserver.server.tls_files import TlsFiles
 from reserver.wire.k8s import names
 
@@ -21,6 +23,15 @@ DEFAULT_QUOTA = (
 """The quota of namespaces without one: a worker's worth, for a week at most (docs/adr/0018)."""
 
 
+class LogLevel(StrEnum):
+    """From which level on log lines are written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 class ReservationStore(StrEnum):
     """Where reservations are written that clients create."""
 
@@ -31,98 +42,248 @@ class ReservationStore(StrEnum):
     """As Reservation objects."""
 
 
+def parse_address(flag: str, text: str) -> tuple[str, int]:
+    """Return IP address and port of ``ADDRESS:PORT``, the address of IPv6 in brackets.
+
+    Raises:
+        ConfigurationError: it is not of that form.
+    """
+    address, colon, port = text.rpartition(":")
+    if not (colon and port.isascii() and port.isdecimal() and int(port[:6]) <= _LAST_PORT):
+        remedy = "write ADDRESS:PORT, e.g. 0.0.0.0:9441"
+        raise ConfigurationError(f"{flag}: {text!r} is not an address; {remedy}")
+    return address.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise ConfigurationError(f"{flag}: {text!r} is not of the form NAMESPACE/NAME")
+    return namespace, name
+
+
+def _ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError as exc:
+        problem = f"{flag}: {text!r} is not an IP address"
+        raise ConfigurationError(f"{problem}; write 127.0.0.1 or ::1") from exc
+
+
+def _check_host(flag: str, address: tuple[str, int] | None) -> None:
+    if address is not None:
+        _ip(flag, address[0])
+
+
+def _check_name(flag: str, name: str) -> None:
+    names.check_subdomain(name, flag, "a name of Kubernetes")
+
+
+def _check_names(flag: str, parts: tuple[str, str]) -> None:
+    for name in parts:
+        _check_name(flag, name)
+
+
+def _check_given(flag: str, name: str) -> None:
+    if not name:
+        raise ConfigurationError(f"{flag}: is empty; write a name, or leave the flag out")
+
+
+_setting = partial(Flag, in_environment=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of `reserver serve`.
+    """The settings of `reserver serve`: the flags of the same names, of which lists are the plural.
 
-    Attributes:
-        kubeconfig: file; None for the environment's credentials.
-        bind_address: IP address to listen on; a loopback one, or with `tls` any.
-        http_port: port of the extender; 0 for a free one.
-        tls: serve the extender to clients with a certificate only; None for plain HTTP.
-        extender_allowed_names: a client of the extender has a certificate with one of these names.
-        allowed_hosts: HTTP calls may be for these hosts, too: DNS names or IP addresses.
-        health_address: IP address and port to serve health and metrics on as well, over plain
-            HTTP; None for nowhere else.
-        grpc_address: IP address and port of the gRPC API; None for nowhere. A loopback one is in
-            plain text and for whoever reaches it, any other over TLS and for whom the API server
-            knows.
-        grpc_tls: the files for that; with a CA of clients these need a certificate as well as a
-            token.
-        grpc_loopback_tls: use these on loopback, too.
-        grpc_loopback_tokens: want a token on loopback, too.
-        grpc_audiences: tokens have to be for one of them; empty for the API server's own.
-        leader_elect: stand by while another Reserver holds the lease.
-        namespace: where labelled store ConfigMaps are read.
-        crd: be ready only once the API server knows Reservations; else a cluster without their CRD
-            just has none.
-        reservation_store: what the gRPC API creates: keys of ConfigMaps, or objects (for these the
-            CRD has to be there).
-        exempt_namespaces: where holds do not apply to pods of the system's priorities (from
-            2,000,000,000 on).
-        configmaps: further store ConfigMaps, namespace and name, label or not.
-        default_quota: of namespaces without a ReservationQuota, other than `namespace` and those of
-            `configmaps`, as ``NAME=LIMIT,…``; ``none`` for none.
+    Raises:
+        ConfigurationError: some cannot work; it names the setting, the value and the remedy.
     """
 
-    kubeconfig: Path | None = None
-    bind_address: str = "127.0.0.1"
-    http_port: int = 9440
-    tls: TlsFiles | None = None
-    extender_allowed_names: tuple[str, ...] = ("system:kube-scheduler",)
-    allowed_hosts: tuple[str, ...] = ()
-    health_address: tuple[str, int] | None = None
-    grpc_address: tuple[str, int] | None = None
-    grpc_tls: TlsFiles | None = None
-    grpc_loopback_tls: bool = False
-    grpc_loopback_tokens: bool = False
-    grpc_audiences: tuple[str, ...] = ()
-    leader_elect: bool = False
-    namespace: str = "reserver-system"
-    crd: bool = False
-    reservation_store: ReservationStore = ReservationStore.CONFIGMAP
-    exempt_namespaces: tuple[str, ...] = ("kube-system",)
-    configmaps: tuple[tuple[str, str], ...] = ()
-    default_quota: str = DEFAULT_QUOTA
+    kubeconfig: Annotated[
+        Path | None, _setting("Default: $KUBECONFIG, the pod's service account, ~/.kube/config.")
+    ] = None
+    bind_address: Annotated[
+        str, _setting("IP address to listen on: a loopback one, or any with mutual TLS.", check=_ip)
+    ] = "127.0.0.1"
+    http_port: Annotated[int, _setting("Port of the extender; 0: a free one.", most=_LAST_PORT)] = (
+        9440
+    )
+    tls_cert_file: Annotated[
+        Path | None,
+        _setting("PEM: certificate of the extender and the gRPC API, and what leads to its CA."),
+    ] = None
+    tls_private_key_file: Annotated[
+        Path | None, _setting("PEM file with the certificate's key.")
+    ] = None
+    extender_client_ca_file: Annotated[
+        Path | None,
+        _setting(
+            "PEM: the extender is for clients with a certificate of these CAs and one of the "
+            "allowed names; without it it is plain HTTP."
+        ),
+    ] = None
+    extender_allowed_names: Annotated[
+        tuple[str, ...],
+        _setting(
+            "Who may call the extender: a common name, DNS name or URI of the client's "
+            "certificate.",
+            metavar="NAME",
+            check=_check_given,
+        ),
+    ] = ("system:kube-scheduler",)
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        _setting(
+            "A further host that HTTP calls may be for: that of kube-scheduler's urlPrefix where "
+            "it is no loopback address.",
+            metavar="HOST",
+        ),
+    ] = ()
+    health_address: Annotated[
+        tuple[str, int] | None,
+        _setting(
+            "Serve health and metrics here, too, over plain HTTP, e.g. 0.0.0.0:9441.",
+            metavar="ADDRESS:PORT",
+            read=parse_address,
+            check=_check_host,
+        ),
+    ] = None
+    grpc_address: Annotated[
+        tuple[str, int] | None,
+        _setting(
+            "Serve the gRPC API here, e.g. 127.0.0.1:9443; beyond loopback over TLS, to whom the "
+            "API server knows by their token.",
+            metavar="ADDRESS:PORT",
+            read=parse_address,
+            check=_check_host,
+        ),
+    ] = None
+    grpc_client_ca_file: Annotated[
+        Path | None,
+        _setting("PEM: gRPC clients need a certificate of these CAs as well as a token."),
+    ] = None
+    grpc_loopback_tls: Annotated[
+        bool, _setting("Serve the gRPC API over TLS on loopback, too.")
+    ] = False
+    grpc_loopback_tokens: Annotated[
+        bool, _setting("gRPC clients need a token on loopback, too.")
+    ] = False
+    grpc_audiences: Annotated[
+        tuple[str, ...],
+        _setting(
+            "Tokens have to be for this audience. Default: the API server's own.",
+            metavar="AUDIENCE",
+            check=_check_given,
+        ),
+    ] = ()
+    leader_elect: Annotated[
+        bool, _setting("Stand by while another reserver holds the Lease of this namespace.")
+    ] = False
+    namespace: Annotated[
+        str,
+        _setting(
+            'Namespace of the ConfigMaps that are labelled reserver.io/store: "true".',
+            check=_check_name,
+        ),
+    ] = "reserver-system"
+    configmaps: Annotated[
+        tuple[tuple[str, str], ...],
+        _setting(
+            "A further store ConfigMap, labelled or not.",
+            metavar="NAMESPACE/NAME",
+            read=_parse_configmap,
+            check=_check_names,
+        ),
+    ] = ()
+    exempt_namespaces: Annotated[
+        tuple[str, ...],
+        _setting(
+            "A namespace beside kube-system where pods of the system's priority classes (from "
+            "2,000,000,000 on) may take what is held.",
+            metavar="NAMESPACE",
+            check=_check_name,
+        ),
+    ] = ()
+    crd: Annotated[
+        bool,
+        _setting("Wait for the CRD reservations.reserver.io; else it is read once it is there."),
+    ] = False
+    reservation_store: Annotated[
+        ReservationStore,
+        _setting(
+            "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, for which the "
+            "CRD has to be there."
+        ),
+    ] = ReservationStore.CONFIGMAP
+    default_quota: Annotated[
+        str,
+        _setting(
+            "What the reservations of a namespace without a ReservationQuota may hold; none: "
+            "anything. It does not count in --namespace and the namespaces of --configmap.",
+            metavar="NAME=LIMIT,…",
+        ),
+    ] = DEFAULT_QUOTA
+    log_level: Annotated[LogLevel, _setting("From this level on; debug shows each refusal.")] = (
+        LogLevel.INFO
+    )
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
-
-        Raises:
-            ConfigurationError: naming the setting, the value and the remedy.
-        """
-        if not _ip("--bind-address", self.bind_address).is_loopback and self.tls is None:
+        """Refuse what cannot work."""
+        for each in declared(self):
+            try:
+                each.check(getattr(self, each.field))
+            except InvalidInput as exc:
+                raise ConfigurationError(str(exc)) from exc
+        self._check_tls()
+        if not _ip("", self.bind_address).is_loopback and self.tls is None:
             raise ConfigurationError(
                 f"--bind-address: {self.bind_address} is not a loopback address; whoever reaches "
                 "the extender can bind pods, so use 127.0.0.1, or mutual TLS: "
                 "--tls-cert-file, --tls-private-key-file and --extender-client-ca-file"
             )
-        if not all(self.extender_allowed_names):
-            raise ConfigurationError(
-                "--extender-allowed-name: is empty; write a name that kube-scheduler's client "
-                "certificate has, e.g. system:kube-scheduler"
-            )
-        if self.health_address is not None:
-            _ip("--health-address", self.health_address[0])
-        if self.grpc_address is not None and not self.is_grpc_local and self.grpc_tls is None:
+        if self.grpc_address is not None and not self.is_grpc_local and self._grpc_tls is None:
             raise ConfigurationError(
                 f"--grpc-address: {self.grpc_address[0]} is not a loopback address; callers send "
                 "tokens, so use 127.0.0.1, or TLS: --tls-cert-file and --tls-private-key-file"
             )
-        if self.grpc_loopback_tls and self.grpc_tls is None:
+        if self.grpc_loopback_tls and self._grpc_tls is None:
             raise ConfigurationError(
                 "--grpc-loopback-tls: needs --tls-cert-file and --tls-private-key-file"
             )
-        if not all(self.grpc_audiences):
-            raise ConfigurationError(
-                "--grpc-audience: is empty; write what tokens are made for, e.g. reserver"
-            )
-        exempt = (("--exempt-namespace", name) for name in self.exempt_namespaces)
-        for flag, name in (("--namespace", self.namespace), *exempt, *_names(self.configmaps)):
-            try:
-                names.check_subdomain(name, flag, "a name of Kubernetes")
-            except InvalidInput as exc:
-                raise ConfigurationError(str(exc)) from exc
+
+    def _check_tls(self) -> None:
+        files = {
+            "--tls-cert-file": self.tls_cert_file,
+            "--tls-private-key-file": self.tls_private_key_file,
+        }
+        given = (*files.values(), self.extender_client_ca_file, self.grpc_client_ca_file)
+        if any(given) and not all(files.values()):
+            missing = ", ".join(flag for flag, file in files.items() if not file)
+            raise ConfigurationError(f"{missing}: missing; TLS needs a certificate and its key")
+
+    def _tls(self, client_ca: Path | None) -> TlsFiles | None:
+        if self.tls_cert_file is None or self.tls_private_key_file is None:
+            return None
+        return TlsFiles(self.tls_cert_file, self.tls_private_key_file, client_ca)
+
+    @property
+    def tls(self) -> TlsFiles | None:
+        """The extender's files; None for plain HTTP.
+
+        A CA of its own for each: whoever may call the gRPC API may not bind pods by that.
+        """
+        ca = self.extender_client_ca_file
+        return self._tls(ca) if ca else None
+
+    @property
+    def _grpc_tls(self) -> TlsFiles | None:
+        return self._tls(self.grpc_client_ca_file)
+
+    @property
+    def grpc_tls(self) -> TlsFiles | None:
+        """The files that the gRPC API is served with; None for plain text."""
+        return self._grpc_tls if self.grpc_loopback_tls or not self.is_grpc_local else None
 
     @property
     def needs_crd(self) -> bool:
@@ -139,72 +300,3 @@ class Settings:
     def wants_grpc_tokens(self) -> bool:
         """Whether callers of the gRPC API have to say who they are."""
         return self.grpc_loopback_tokens or not self.is_grpc_local
-
-    @property
-    def served_grpc_tls(self) -> TlsFiles | None:
-        """The files that the gRPC API is served with; None for plain text."""
-        return self.grpc_tls if self.grpc_loopback_tls or not self.is_grpc_local else None
-
-
-def _ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError as exc:
-        problem = f"{flag}: {text!r} is not an IP address"
-        raise ConfigurationError(f"{problem}; write 127.0.0.1 or ::1") from exc
-
-
-def parse_address(text: str, flag: str = "--health-address") -> tuple[str, int]:
-    """Return IP address and port of ``ADDRESS:PORT``, the address of IPv6 in brackets.
-
-    Args:
-        text: what was given.
-        flag: by which flag.
-
-    Raises:
-        ConfigurationError: it is not of that form.
-    """
-    address, colon, port = text.rpartition(":")
-    if not (colon and port.isascii() and port.isdecimal() and int(port[:6]) <= _LAST_PORT):
-        remedy = "write ADDRESS:PORT, e.g. 0.0.0.0:9441"
-        raise ConfigurationError(f"{flag}: {text!r} is not an address; {remedy}")
-    return address.removeprefix("[").removesuffix("]"), int(port)
-
-
-def parse_tls(
-    certificate: Path | None,
-    private_key: Path | None,
-    extender_ca: Path | None,
-    grpc_ca: Path | None,
-) -> tuple[TlsFiles | None, TlsFiles | None]:
-    """Return the files for the extender, None for plain HTTP, and those for the gRPC API.
-
-    A CA of its own for each: whoever may call the gRPC API may not bind pods by that.
-
-    Raises:
-        ConfigurationError: some are given and others not.
-    """
-    files = {"--tls-cert-file": certificate, "--tls-private-key-file": private_key}
-    if certificate and private_key:
-        extender = TlsFiles(certificate, private_key, extender_ca) if extender_ca else None
-        return extender, TlsFiles(certificate, private_key, grpc_ca)
-    if any((certificate, private_key, extender_ca, grpc_ca)):
-        missing = ", ".join(flag for flag, file in files.items() if not file)
-        raise ConfigurationError(f"{missing}: missing; TLS needs a certificate and its key")
-    return None, None
-
-
-def _names(configmaps: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    return (("--configmap", part) for configmap in configmaps for part in configmap)
-
-
-def parse_configmap(text: str) -> tuple[str, str]:
-    """Return namespace and name of ``NAMESPACE/NAME``.
-
-    Raises:
-        ConfigurationError: it is not of that form.
-    """
-    namespace, slash, name = text.partition("/")
-    if not (namespace and slash and name) or "/" in name:
-        raise ConfigurationError(f"--configmap: {text!r} is not of the form NAMESPACE/NAME")
-    return namespace, name

@@ -110,7 +110,7 @@ def wire(
     quotas = Quotas(_default_quota(settings), trusted, quota_writer.changed, is_open=False)
     state = State(freed, touched, placer.eased, quotas, failed)
     state.public_namespaces = frozenset(trusted)
-    state.snapshot.exempt_namespaces = frozenset(settings.exempt_namespaces)
+    state.snapshot.exempt_namespaces |= set(settings.exempt_namespaces)
     quota_store = QuotaStore(state.ledger, partial(_tell_unread, recorder))
     report = partial(recorder.report, kind=KIND)
     stores = Stores(

@@ -10,6 +10,7 @@ from hack.bench import binding, calls, decoding, editing, fitting, placing, star
 from hack.bench.report import progress
 from hack.bench.scale import FULL, QUICK
 from reserver.cli import logs
+from reserver.config import LogLevel
 
 _PACKAGES = ("aiohttp", "uvloop", "msgspec", "numpy", "kubernetes")
 
@@ -19,7 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m hack.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small, to see that it works")
     scale = QUICK if parser.parse_args().quick else FULL
-    logs.configure(logs.Level.WARNING)
+    logs.configure(LogLevel.WARNING)
     began, load = time.perf_counter(), os.getloadavg()[0]
     for section in (calls, binding, fitting, placing, decoding, start, editing):
         for text in section.measure(scale):

@@ -19,6 +19,7 @@ from aiohttp import web
 from hack.bench.world import Size, state
 from reserver.cli import logs
 from reserver.cluster.pod import Pod, PodName
+from reserver.config import LogLevel
 from reserver.errors import ApiError
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Effect
@@ -156,7 +157,7 @@ def _main() -> None:
     parser.add_argument("pods", type=int)
     parser.add_argument("reservations", type=int)
     args = parser.parse_args()
-    logs.configure(logs.Level.INFO)
+    logs.configure(LogLevel.INFO)
     size = Size(nodes=args.nodes, pods=args.pods, reservations=args.reservations)
     uvloop.run(_serve(args.kind, size))
 

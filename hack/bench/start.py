@@ -21,6 +21,7 @@ from hack.bench.replay import Replay, pages
 from hack.bench.report import kilobytes, microseconds, milliseconds, progress, table, times
 from hack.bench.scale import Scale
 from reserver.cli import logs
+from reserver.config import LogLevel
 from reserver.kube.watch.views import node_view, pod_view
 from reserver.scheduling.state import State
 
@@ -139,7 +140,7 @@ def _main() -> None:
     parser.add_argument("nodes", type=int)
     parser.add_argument("pods", type=int)
     args = parser.parse_args()
-    logs.configure(logs.Level.WARNING)
+    logs.configure(LogLevel.WARNING)
     found = uvloop.run(_start(args.kind, args.nodes, args.pods))
     sys.stdout.buffer.write(msgspec.json.encode(found))
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reserver.cli import completion, failure
-from reserver.cli.connect import Target
+from reserver.cli.connect import run
 from reserver.cli.failure import Failed, Status
-from reserver.cli.options import Output, OutputOption, connecting
+from reserver.cli.options import Output, OutputOption, taking
 from reserver.cli.selecting import (
     Chosen,
     NamesArgument,
@@ -20,13 +20,14 @@ from reserver.cli.selecting import (
     OwnerOption,
     PhaseOption,
 )
+from reserver.cli.target import Target
 from reserver.errors import InvalidInput
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
 
 
-@connecting
+@taking
 def extend(
     target: Target,
     name: Annotated[
@@ -60,7 +61,7 @@ def extend(
         else:
             typer.echo(f"{name} extended: {words.one_line(changed, datetime.now(UTC))}")
 
-    target.run(change)
+    run(target, change)
 
 
 def _until(ttl: str, expires_at: str) -> datetime | timedelta:
@@ -78,7 +79,7 @@ def _until(ttl: str, expires_at: str) -> datetime | timedelta:
         raise Failed(Status.USAGE, f"{flag}: {exc}") from exc
 
 
-@connecting
+@taking
 def release(
     target: Target,
     names: NamesArgument = None,
@@ -103,7 +104,7 @@ def release(
             raise Failed(Status.USAGE, "--all: nobody is there to be asked; give --yes")
     except Failed as exc:
         failure.end(exc)
-    target.run(lambda session: _release(session, names or [], chosen, yes=yes))
+    run(target, lambda session: _release(session, names or [], chosen, yes=yes))
 
 
 def _check(names: list[str], *, every: bool, narrowed: bool) -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from reserver.cli.options import target_of
+from reserver.cli.options import taken
+from reserver.cli.target import Target
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
@@ -67,6 +68,6 @@ def _offer(
 async def _ask(ctx: typer.Context, ask: Callable[[Session], Awaitable[list[str]]]) -> list[str]:
     from reserver.cli.connect import connected
 
-    target = target_of(dict(ctx.params))
+    target = taken(Target, ctx.params)
     async with asyncio.timeout(_DEADLINE_S), connected(target, _DEADLINE_S) as session:
         return await ask(session)

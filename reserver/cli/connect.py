@@ -7,19 +7,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from reserver.cli import dial, failure
 from reserver.cli.failure import Failed, Status
+from reserver.cli.target import Target
 from reserver.errors import ApiError, NotReady, ReserverError
 
 if TYPE_CHECKING:
     from reserver.client import Client
 
 DEFAULT_NAMESPACE = "default"
-
-_OWN_NAMESPACE = "reserver-system"
 
 Answer = TypeVar("Answer")
 
@@ -37,42 +35,19 @@ class Session:
     namespace: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Where reserver is, and who asks.
+def run(target: Target, work: Callable[[Session], Awaitable[Answer]]) -> Answer:
+    """Return what comes of work that asks reserver; or say what went wrong, and end."""
+    try:
+        return asyncio.run(_run(target, work))
+    except KeyboardInterrupt:
+        failure.interrupt()
+    except ReserverError as exc:
+        failure.end(exc)
 
-    Attributes:
-        address: ``HOST:PORT`` of the gRPC API; empty for the way through the kubeconfig.
-        ca_file: PEM of the CAs to trust: turns TLS on.
-        client_certificate: PEM of a certificate, for a server that asks for one.
-        client_key: PEM of its key.
-        token: of the caller; over TLS that of the kubeconfig's user if it is empty.
-        kubeconfig: the file; None for the usual places.
-        context: of the kubeconfig; its current one if it is empty.
-        reserver_namespace: where reserver's pods are.
-    """
 
-    address: str = ""
-    ca_file: Path | None = None
-    client_certificate: Path | None = None
-    client_key: Path | None = None
-    token: str = ""
-    kubeconfig: Path | None = None
-    context: str = ""
-    reserver_namespace: str = _OWN_NAMESPACE
-
-    def run(self, work: Callable[[Session], Awaitable[Answer]]) -> Answer:
-        """Return what comes of work that asks reserver; or say what went wrong, and end."""
-        try:
-            return asyncio.run(self._run(work))
-        except KeyboardInterrupt:
-            failure.interrupt()
-        except ReserverError as exc:
-            failure.end(exc)
-
-    async def _run(self, work: Callable[[Session], Awaitable[Answer]]) -> Answer:
-        async with connected(self) as session:
-            return await work(session)
+async def _run(target: Target, work: Callable[[Session], Awaitable[Answer]]) -> Answer:
+    async with connected(target) as session:
+        return await work(session)
 
 
 @asynccontextmanager

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from reserver.cli import completion
-from reserver.cli.connect import Target
+from reserver.cli.connect import run
 from reserver.cli.failure import Failed, Status
-from reserver.cli.options import NamespaceOption, Output, OutputOption, connecting
+from reserver.cli.options import NamespaceOption, Output, OutputOption, taking
 from reserver.cli.selecting import FILES
+from reserver.cli.target import Target
 
 if TYPE_CHECKING:
     from reserver.cli.asking import Asked
@@ -34,7 +35,7 @@ class StrategyName(StrEnum):
     SPREAD = "spread"
 
 
-@connecting
+@taking
 def create(
     target: Target,
     name: Annotated[
@@ -180,7 +181,7 @@ def create(
     )
     asked = Asked.of(name, filename or (), flags, namespace)
     way = _Way(whole_set, no_wait, request_id, dry_run)
-    target.run(lambda session: _create(session, asked, way, output))
+    run(target, lambda session: _create(session, asked, way, output))
 
 
 class _Way(NamedTuple):
@@ -207,7 +208,7 @@ async def _create(session: Session, asked: Asked, way: _Way, output: Output) -> 
         await asking.create_each(session.client, specs, output, way.request_id, no_wait=way.no_wait)
 
 
-@connecting
+@taking
 def whatif(
     target: Target,
     filename: Annotated[list[str], FILES],
@@ -228,4 +229,4 @@ def whatif(
     async def ask(session: Session) -> None:
         await asking.weigh(session.client, asked.specs(session.namespace), output)
 
-    target.run(ask)
+    run(target, ask)

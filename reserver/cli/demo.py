@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from reserver.cli import logs
+from reserver.config import LogLevel
 
 
 def demo(
@@ -21,5 +22,5 @@ def demo(
 
     from reserver.cli.demo_run import run
 
-    logs.configure(logs.Level.ERROR)
+    logs.configure(LogLevel.ERROR)
     sys.exit(0 if uvloop.run(run(Console(), once=once)) else 1)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reserver.cli.failure import Failed, Status
+from reserver.cli.target import Target
 from reserver.config import parse_address
 from reserver.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from reserver.cli.connect import Target
     from reserver.client import Client
     from reserver.kube.api.credentials import Credentials
 
@@ -70,7 +70,7 @@ def host(address: str) -> str:
         problem = f"{address!r} is a URL, and the gRPC API has none"
         raise Failed(Status.USAGE, f"--address: {problem}; write HOST:PORT, e.g. 127.0.0.1:9443")
     try:
-        name, port = parse_address(address, "--address")
+        name, port = parse_address("--address", address)
     except ConfigurationError as exc:
         raise Failed(Status.USAGE, str(exc)) from exc
     if not name or not port:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reserver.cli import failure
-from reserver.cli.connect import Target
+from reserver.cli.connect import run
 from reserver.cli.failure import Failed, Status
-from reserver.cli.options import NamespaceOption, Report, ReportOption, connecting
+from reserver.cli.options import NamespaceOption, Report, ReportOption, taking
 from reserver.cli.patience import patience
+from reserver.cli.target import Target
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
@@ -24,7 +25,7 @@ def _explain() -> None:
 
 
 @app.command()
-@connecting
+@taking
 def pod(
     target: Target,
     name: Annotated[str, typer.Argument(metavar="[NAMESPACE/]NAME", help="The pod.")],
@@ -53,4 +54,4 @@ def pod(
         else:
             outputs.document(explanation, output)
 
-    target.run(ask)
+    run(target, ask)

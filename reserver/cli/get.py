@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reserver.cli import completion, failure
-from reserver.cli.connect import Target
+from reserver.cli.connect import run
 from reserver.cli.failure import Failed, Status
-from reserver.cli.options import Output, OutputOption, connecting
+from reserver.cli.options import Output, OutputOption, taking
 from reserver.cli.selecting import (
     Chosen,
     NamesArgument,
@@ -18,12 +18,13 @@ from reserver.cli.selecting import (
     OwnerOption,
     PhaseOption,
 )
+from reserver.cli.target import Target
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
 
 
-@connecting
+@taking
 def get(
     target: Target,
     names: NamesArgument = None,
@@ -44,7 +45,7 @@ def get(
     chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
     if names and (chosen.is_narrow or watch):
         failure.end(Failed(Status.USAGE, "NAME: names say all; leave out the other options"))
-    target.run(lambda session: _get(session, names or [], chosen, output, watch=watch))
+    run(target, lambda session: _get(session, names or [], chosen, output, watch=watch))
 
 
 async def _get(
@@ -61,7 +62,7 @@ async def _get(
         await listing.show_all(session.client, selection, output)
 
 
-@connecting
+@taking
 def describe(
     target: Target,
     names: Annotated[
@@ -82,10 +83,10 @@ def describe(
 
         await description.show(session.client, names)
 
-    target.run(tell)
+    run(target, tell)
 
 
-@connecting
+@taking
 def watch(
     target: Target,
     node: NodeOption = "",
@@ -106,4 +107,4 @@ def watch(
 
         await listing.stream(session.client, chosen.selection(session.namespace), output)
 
-    target.run(stream)
+    run(target, stream)

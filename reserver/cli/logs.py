@@ -5,22 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import MutableMapping
-from enum import StrEnum
 from typing import Any
 
+from reserver.config import LogLevel
 from reserver.printable import printable
 
 
-class Level(StrEnum):
-    """From which level on log lines are written."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-def configure(level: Level) -> None:
+def configure(level: LogLevel) -> None:
     """Write logs from `level` on, those of libraries included."""
     import structlog
 

@@ -2,80 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from enum import StrEnum
 from functools import wraps
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from reserver.cli.connect import Target
+from reserver.cli import failure
+from reserver.errors import ConfigurationError
+from reserver.flags import Declared, declared
 
-_PANEL = "Connection"
-_TARGET = "target"
-
-CONNECTION = {
-    "address": Annotated[
-        str,
-        typer.Option(
-            envvar="RESERVER_ADDRESS",
-            metavar="HOST:PORT",
-            help="Where reserver serves gRPC. Default: a pod of it, through the kubeconfig.",
-            rich_help_panel=_PANEL,
-        ),
-    ],
-    "ca_file": Annotated[
-        Path | None,
-        typer.Option(
-            envvar="RESERVER_CA_FILE",
-            help="PEM: the CA of a reserver that serves over TLS.",
-            rich_help_panel=_PANEL,
-        ),
-    ],
-    "client_certificate": Annotated[
-        Path | None,
-        typer.Option(
-            help="PEM: a certificate, for a reserver that asks for one.", rich_help_panel=_PANEL
-        ),
-    ],
-    "client_key": Annotated[
-        Path | None, typer.Option(help="PEM: the key of that.", rich_help_panel=_PANEL)
-    ],
-    "token": Annotated[
-        str,
-        typer.Option(
-            envvar="RESERVER_TOKEN",
-            metavar="TOKEN",
-            help="Who asks. Default: over TLS beyond loopback, the token of the kubeconfig's user.",
-            rich_help_panel=_PANEL,
-        ),
-    ],
-    "kubeconfig": Annotated[
-        Path | None,
-        typer.Option(help="Default: $KUBECONFIG, ~/.kube/config.", rich_help_panel=_PANEL),
-    ],
-    "context": Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Of the kubeconfig. Default: its current one.",
-            rich_help_panel=_PANEL,
-        ),
-    ],
-    "reserver_namespace": Annotated[
-        str,
-        typer.Option(
-            envvar="RESERVER_NAMESPACE",
-            metavar="NAME",
-            help="Where reserver's pods are.",
-            rich_help_panel=_PANEL,
-        ),
-    ],
-}
-"""The options that make a `Target`, by the names of its fields."""
+Group = TypeVar("Group")
 
 
 class Output(StrEnum):
@@ -113,33 +53,67 @@ NamespaceOption = Annotated[
 ]
 
 
-def target_of(arguments: dict[str, Any]) -> Target:
-    """Take the connection's options out of a command's arguments."""
-    given = {name: arguments.pop(name) for name in CONNECTION if name in arguments}
-    return Target(**{name: value for name, value in given.items() if value is not None})
-
-
-def connecting(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, instead of its parameter `target`, the options that make one."""
+def taking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, for each parameter of which the type declares flags, these as options."""
     own = inspect.signature(command, eval_str=True).parameters
-    defaults = {field.name: field.default for field in dataclasses.fields(Target)}
-    options = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=annotation
-        )
-        for name, annotation in CONNECTION.items()
-    ]
-    parameters = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for each in own.values()
-        if each.name != _TARGET
-    ]
+    groups: dict[str, Any] = {
+        each.name: each.annotation for each in own.values() if is_dataclass(each.annotation)
+    }
+    shown = [each for each in own.values() if each.name not in groups]
+    shown += [_option(each) for group in groups.values() for each in declared(group)]
+    shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in shown]
 
     @wraps(command)
     def run(**arguments: Any) -> None:  # noqa: ANN401 - whatever the command takes
-        command(target=target_of(arguments), **arguments)
+        try:
+            given = {name: taken(group, arguments) for name, group in groups.items()}
+        except ConfigurationError as exc:
+            failure.end(exc)
+        others = {name: arguments[name] for name in own.keys() - groups}
+        command(**given, **others)
 
-    shown = [*parameters, *options]
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in shown}
     return run
+
+
+def taken(group: type[Group], arguments: Mapping[str, Any]) -> Group:
+    """Return what a command's arguments say of a dataclass of flags.
+
+    Raises:
+        ConfigurationError: something cannot be read, or cannot work.
+    """
+    given = ((each, arguments.get(each.field)) for each in declared(group))
+    return group(**{each.field: each.read(value) for each, value in given if value is not None})
+
+
+def _option(declared: Declared) -> inspect.Parameter:
+    flag, kind, default = declared.flag, declared.kind, declared.default
+    if declared.is_repeated:
+        kind, default = list[str], list(default)
+    elif flag.read is not None:
+        kind, default = str, ""
+    text = flag.help
+    if declared.is_repeated:
+        text += " May be given more than once"
+        text += "; in the environment, separated by spaces." if flag.in_environment else "."
+    names = declared.name
+    if kind is bool and flag.in_environment:
+        names += f"/--no-{names.removeprefix('--')}"  # What a variable says can be taken back.
+    option = typer.Option(
+        names,
+        envvar=declared.variable,
+        metavar=flag.metavar,
+        min=None if flag.most is None else 0,
+        max=flag.most,
+        case_sensitive=False,
+        autocompletion=flag.complete,
+        rich_help_panel=flag.panel,
+        help=text,
+    )
+    return inspect.Parameter(
+        declared.field,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, option],
+    )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reserver.cli import completion, failure
-from reserver.cli.connect import Target
+from reserver.cli.connect import run
 from reserver.cli.failure import Failed
-from reserver.cli.options import Report, ReportOption, connecting
+from reserver.cli.options import Report, ReportOption, taking
+from reserver.cli.target import Target
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
@@ -25,7 +26,7 @@ def _top() -> None:
 
 
 @app.command()
-@connecting
+@taking
 def nodes(
     target: Target,
     names: Annotated[
@@ -70,11 +71,11 @@ def nodes(
         shown = tuple(resource or _RESOURCES)
         await top_nodes.show(session.client, names or [], shown, wanted, output)
 
-    target.run(ask)
+    run(target, ask)
 
 
 @app.command()
-@connecting
+@taking
 def quotas(
     target: Target,
     namespace: Annotated[
@@ -93,11 +94,11 @@ def quotas(
 
         await top_quotas.show(session.client, namespace, output)
 
-    target.run(ask)
+    run(target, ask)
 
 
 @app.command()
-@connecting
+@taking
 def reservations(target: Target, output: ReportOption = Report.TABLE) -> None:
     """Show what each reservation holds now, those first that hold most of their node.
 
@@ -109,4 +110,4 @@ def reservations(target: Target, output: ReportOption = Report.TABLE) -> None:
 
         await top_reservations.show(session.client, output)
 
-    target.run(ask)
+    run(target, ask)

@@ -41,7 +41,7 @@ def flags(container: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(("name", "is_local"), [("base", True), ("standby", False)])
 def test_the_grpc_api_is_served_on_a_port_of_that_name(name: str, *, is_local: bool) -> None:
     container = reserver_of(name)
-    address, port = parse_address(flags(container)["grpc_address"])
+    address, port = parse_address("--grpc-address", flags(container)["grpc_address"])
     assert (address == "127.0.0.1") == is_local
     ports = {each["name"]: each["containerPort"] for each in container["ports"]}
     assert ports["grpc"] == port
@@ -143,7 +143,7 @@ def test_no_hold_keeps_reserver_from_a_node(name: str) -> None:
     (deployment,) = documents(f"{name}/deployment.yaml")
     spec = deployment["spec"]["template"]["spec"]
     assert spec["priorityClassName"] == "system-cluster-critical"
-    exempt = flags(reserver_of(name))["exempt_namespace"]
+    exempt = flags(reserver_of(name))["exempt_namespaces"]
     assert deployment["metadata"]["namespace"] in exempt
 
 

@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from reserver import app
-from reserver.config import Settings, parse_tls
+from reserver.config import Settings
 from reserver.sim.cluster import EmbeddedCluster
 from tests.integration.doors.wire import call, wire
 
@@ -23,8 +23,6 @@ async def test_a_key_to_the_grpc_api_does_not_open_the_extender(tmp_path: Path) 
     made.private_key_pem.write_to_path(tmp_path / "tls.key")
     extender.cert_pem.write_to_path(tmp_path / "extender.crt")
     grpc.cert_pem.write_to_path(tmp_path / "grpc.crt")
-    names = ("tls.crt", "tls.key", "extender.crt", "grpc.crt")
-    tls, grpc_tls = parse_tls(*(tmp_path / name for name in names))
 
     def client(ca: trustme.CA) -> ssl.SSLContext:
         context = ssl.create_default_context()
@@ -37,8 +35,10 @@ async def test_a_key_to_the_grpc_api_does_not_open_the_extender(tmp_path: Path) 
         settings = Settings(
             kubeconfig=tmp_path / "kubeconfig",
             http_port=0,
-            tls=tls,
-            grpc_tls=grpc_tls,
+            tls_cert_file=tmp_path / "tls.crt",
+            tls_private_key_file=tmp_path / "tls.key",
+            extender_client_ca_file=tmp_path / "extender.crt",
+            grpc_client_ca_file=tmp_path / "grpc.crt",
             grpc_address=("127.0.0.1", 0),
             health_address=("127.0.0.1", 0),
         )

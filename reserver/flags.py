@@ -1,0 +1,99 @@
+"""A flag, declared once: as a field of the dataclass that holds what was given.
+
+From the field follow the flag's name, type and default, from the `Flag` beside its type all else
+that `--help`, the environment, docs/cli-reference.md and messages say (docs/adr/0026).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """What a field does not say of a flag by itself.
+
+    Attributes:
+        help: what it means, in a sentence.
+        metavar: stands for its value in help; None for the type's own.
+        in_environment: whether a variable may give it, too: RESERVER_ and its name.
+        most: bound on a number, which is not negative then.
+        read: returns the value of a text, given the flag's name; raises ConfigurationError.
+        check: refuses a value, each of several, however it was given; raises ConfigurationError or
+            InvalidInput.
+        panel: under which heading help shows it; None for among the others.
+        complete: returns what may stand for the value; None where nobody knows.
+        path: where its value stands in a document; empty for under the field's own name.
+    """
+
+    help: str
+    _: KW_ONLY
+    metavar: str | None = None
+    in_environment: bool = False
+    most: int | None = None
+    read: Callable[[str, str], Any] | None = None
+    check: Callable[[str, Any], None] | None = None
+    panel: str | None = None
+    complete: Callable[..., list[str]] | None = None
+    path: str = ""
+
+
+class Declared(NamedTuple):
+    """A field that is a flag.
+
+    Attributes:
+        field: its name.
+        kind: its type, of each value where the flag may be repeated.
+        default: its value where the flag is not given.
+        is_repeated: whether the flag may be given more than once: the field is a tuple, of which
+            the name is the plural of the flag's.
+        flag: what else is said of it.
+    """
+
+    field: str
+    kind: Any
+    default: Any
+    is_repeated: bool
+    flag: Flag
+
+    @property
+    def name(self) -> str:
+        """The flag, such as ``--bind-address``."""
+        name = self.field.removesuffix("s") if self.is_repeated else self.field
+        return f"--{name.replace('_', '-')}"
+
+    @property
+    def variable(self) -> str | None:
+        """The variable of the environment that may give it, such as ``RESERVER_BIND_ADDRESS``."""
+        name = self.name.removeprefix("--").removeprefix("reserver-").replace("-", "_").upper()
+        return f"RESERVER_{name}" if self.flag.in_environment else None
+
+    def read(self, given: Any) -> Any:  # noqa: ANN401 - of any type that flags have
+        """Return the field's value for what was given: texts, where the flag has to be read."""
+        read = self.flag.read
+        if self.is_repeated:
+            return tuple(given if read is None else (read(self.name, each) for each in given))
+        if read is None:
+            return given
+        return read(self.name, given) if given else self.default
+
+    def check(self, value: Any) -> None:  # noqa: ANN401 - as above
+        """Refuse a value of the field that cannot work, with the errors of `Flag.check`."""
+        if self.flag.check is not None:
+            for each in value if self.is_repeated else (value,):
+                self.flag.check(self.name, each)
+
+
+def declared(group: Any) -> Iterator[Declared]:  # noqa: ANN401 - a dataclass, or one of its objects
+    """Yield the fields of a dataclass of which the annotation says that they are flags."""
+    owner = group if isinstance(group, type) else type(group)
+    hints = get_type_hints(owner, include_extras=True)
+    for field in dataclasses.fields(owner):
+        kind, *said = get_args(hints[field.name])
+        for flag in said:
+            if isinstance(flag, Flag):
+                is_repeated = get_origin(kind) is tuple
+                yield Declared(field.name, kind, field.default, is_repeated, flag)
