@@ -1,14 +1,14 @@
 """The exceptions that Reserver raises, in one tree.
 
 ReserverError
-├── InvalidInput       a value that somebody wrote is not acceptable
-│   └── Fault          or it cannot be judged, because of a fault of ours
-├── ConfigurationError Reserver was started with something that it cannot work with
-├── NotReady           the caches do not show the cluster well enough to decide
-├── Taken              a reservation of that name was written meanwhile
-├── TooMany            somebody asks for more than their share
+├── InvalidInput       somebody wrote an invalid value
+│   └── Fault          a bug of Reserver keeps it from judging a value
+├── ConfigurationError Reserver cannot work with its settings
+├── NotReady           Reserver does not see the cluster well enough to decide
+├── Taken              somebody else has just created a reservation of that name
+├── TooMany            a caller exceeds its share
 ├── LeadershipLost     another Reserver may answer from now on
-└── ApiError           the API server answered with a failure, or not at all
+└── ApiError           the API server answered with an error, or did not answer
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class ReserverError(Exception):
 
 
 class InvalidInput(ReserverError):
-    """A value that somebody wrote is not acceptable.
+    """Somebody wrote an invalid value.
 
-    It is told in events, statuses, answers and on terminals, so it holds no character that is not
-    seen: what was written is quoted with escapes.
+    The message appears in events, statuses, answers and on terminals, so invisible characters in
+    what was written are escaped.
 
     Attributes:
-        path: where the value stands, e.g. ``resources.cpu``; empty for the whole document.
+        path: of the value, e.g. ``resources.cpu``; empty for the whole document.
         problem: what is wrong, with the value quoted.
         remedy: what to write instead.
     """
@@ -50,29 +50,29 @@ class InvalidInput(ReserverError):
         return f"{place}{self.problem}; {self.remedy}"
 
     def under(self, parent: str) -> InvalidInput:
-        """Return the same error as seen from the document that holds this value."""
+        """Return the same error with its path below `parent`."""
         joint = "" if not self.path or self.path.startswith("[") else "."
         return type(self)(f"{parent}{joint}{self.path}", self.problem, self.remedy)
 
 
 class Fault(InvalidInput):
-    """A value cannot be judged, because of a fault of ours: something raised."""
+    """A bug of Reserver keeps it from judging a value: something raised an exception."""
 
 
 class ConfigurationError(ReserverError):
-    """Reserver was started with something that it cannot work with."""
+    """Reserver cannot work with its settings."""
 
 
 class NotReady(ReserverError):
-    """The caches do not show the cluster well enough to decide."""
+    """Reserver does not see the cluster well enough to decide."""
 
 
 class Taken(ReserverError):
-    """A reservation of that name was written meanwhile."""
+    """Somebody else has just created a reservation of that name."""
 
 
 class TooMany(ReserverError):
-    """Somebody asks for more than their share."""
+    """A caller exceeds its share."""
 
 
 class LeadershipLost(ReserverError):
@@ -80,12 +80,12 @@ class LeadershipLost(ReserverError):
 
 
 class ApiError(ReserverError):
-    """The API server answered with a failure, or did not answer.
+    """The API server answered with an error, or did not answer.
 
     Attributes:
-        status: the HTTP status; 0 when there was no answer.
-        reason: the machine-readable reason of the Status object, e.g. ``Conflict``.
-        message: the sentence of the Status object, or of the network error.
+        status: the HTTP status; 0 without an answer.
+        reason: of the Status object, for machines, e.g. ``Conflict``.
+        message: of the Status object, or of the network error.
     """
 
     def __init__(self, status: int, reason: str, message: str) -> None:
@@ -97,52 +97,52 @@ class ApiError(ReserverError):
     def __str__(self) -> str:
         """Return one line for a person."""
         line = f"{self.status} {self.reason}: {self.message}" if self.status else self.message
-        return printable(line)  # An admission policy may quote what somebody wrote.
+        return printable(line)  # An admission policy may quote what a user wrote.
 
     @property
     def is_overtaken(self) -> bool:
-        """Whether the ``test`` of a JSON patch failed: somebody else has written in between.
+        """Whether the ``test`` of a JSON patch failed: somebody else wrote in between.
 
-        What an admission policy, a validation or an immutable object says is 422 as well, in other
-        words (NewGenericServerResponse in apimachinery/pkg/api/errors).
+        Admission policies, validation and immutable objects also answer 422, with other messages
+        (NewGenericServerResponse in apimachinery/pkg/api/errors).
         """
         is_generic = self.message.startswith(_NOT_APPLIED)
         return self.status == HTTPStatus.UNPROCESSABLE_ENTITY and is_generic
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is no such object, or none any more."""
+        """Whether the object does not exist, or no longer does."""
         return self.status == HTTPStatus.NOT_FOUND
 
     @property
     def is_conflict(self) -> bool:
-        """Whether there is another object of that name, version or UID than was expected."""
+        """Whether the object has another version or UID than expected, or the name is taken."""
         return self.status == HTTPStatus.CONFLICT
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether nobody remembers that far back: all has to be listed."""
+        """Whether the API server no longer has that version, so a new list is needed."""
         return self.status == HTTPStatus.GONE
 
     @property
     def is_late(self) -> bool:
-        """Whether somebody else was faster, in whichever way the API server says so."""
+        """Whether somebody else was faster, however the API server says so."""
         return self.is_overtaken or self.is_conflict or self.is_absent
 
     @property
     def is_away(self) -> bool:
-        """Whether nobody answers, or nobody is to be asked: whatever is asked next meets the same.
+        """Whether the API server is down or overloaded, so that the next request fails as well.
 
-        A webhook that is away is another matter, which the API server answers with 500.
+        When only a webhook is down, the API server answers 500.
         """
         busy = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
         return not self.status or self.status in busy
 
     @property
     def is_definite(self) -> bool:
-        """Whether the request certainly had no effect: the server refused it as it stood.
+        """Whether the request certainly had no effect, because the server refused it.
 
-        No answer, a time-out or a failure inside the server leaves it open.
+        Without an answer, after a timeout or a server error, it may have had one.
         """
         open_ended = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
         return (
@@ -153,16 +153,16 @@ class ApiError(ReserverError):
 
 @contextmanager
 def sparing(failed: Callable[[Exception], None]) -> Iterator[None]:
-    """Let a fault cost no more than what is judged in this block (docs/adr/0017).
+    """Confine an exception to what this block judges (docs/adr/0017).
 
-    A fault of the process itself goes on, and so does what ends a task.
+    Exceptions that end the process or the task are raised on.
 
     Args:
-        failed: is told of the exception.
+        failed: called with the exception.
     """
     try:
         yield
     except (MemoryError, LeadershipLost):
         raise
-    except Exception as exc:  # noqa: BLE001 - the one place: whatever it is, it is told
+    except Exception as exc:  # noqa: BLE001 - the one place that catches everything, and reports it
         failed(exc)

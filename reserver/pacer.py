@@ -1,4 +1,4 @@
-"""The pacer: lets a long pass give way, so that no call waits for it."""
+"""The pacer: makes a long pass give way, so that no call waits for it."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 TURN_S = 0.002
-"""So long a pass goes on before other work gets its turn, in seconds.
+"""How long a pass works before other work gets its turn, in seconds.
 
-What it does last may take as long again: all of it has to end within five milliseconds.
+Its last step may take as long again; together they must end within five milliseconds.
 """
 
 _REST = 3
-"""So many times as long as it worked a pass rests: it takes a quarter of the time at most."""
+"""A pass rests this many times as long as it worked, so it takes at most a quarter of the time."""
 
 T = TypeVar("T")
 
 Steps = Generator[None, None, None]
-"""Work that may take long, and lets other work come between its steps."""
+"""Work that may take long, and lets other work run between its steps."""
 
 
 class _Row:
-    """The passes that have given way on one event loop: each time around it one of them goes on.
+    """The passes that have given way on one event loop; each iteration resumes one of them.
 
-    Else a call would wait for a turn of each of them.
+    If it resumed all, a call would wait for a turn of each.
     """
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Return when it is the turn of whoever waits."""
+        """Wait for a turn."""
         turn = loop.create_future()
         self._waiting.append(turn)
         if len(self._waiting) == 1:
@@ -43,7 +43,7 @@ class _Row:
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         turn = self._waiting.popleft()
-        if not turn.done():  # Else who waited was cancelled.
+        if not turn.done():  # Otherwise the pass was cancelled.
             turn.set_result(None)
         if self._waiting:
             loop.call_soon(self._next, loop)
@@ -53,7 +53,7 @@ _rows: WeakKeyDictionary[asyncio.AbstractEventLoop, _Row] = WeakKeyDictionary()
 
 
 class Pacer:
-    """One pass over many things, which gives way to other work every few milliseconds."""
+    """One pass over many objects, which gives way to other work every few milliseconds."""
 
     def __init__(self, turn_s: float = TURN_S, timer: Callable[[], float] = perf_counter) -> None:
         """Begin a turn.
@@ -68,7 +68,7 @@ class Pacer:
         self._worked_s = 0.0
 
     async def give_way(self) -> bool:
-        """Let other work have its turn if this one is over; return whether it had."""
+        """Let other work run if this turn is over; return whether it did."""
         lasted = self._timer() - self._began
         if lasted < self._turn_s:
             return False
@@ -79,10 +79,10 @@ class Pacer:
         return True
 
     async def run(self, steps: Generator[None, None, T]) -> T:
-        """Return the outcome of a long decision, giving way between its steps.
+        """Return the result of a long decision, giving way between its steps.
 
-        Pure code cannot give way by itself. It is a generator that yields wherever the state may
-        change without harm to what it has found out so far. If this is cancelled, it is closed.
+        Pure code cannot give way by itself, so it is a generator that yields wherever the state may
+        change without invalidating what it has found so far. Cancelling this closes it.
         """
         try:
             while True:
@@ -98,10 +98,10 @@ class Pacer:
     async def rest(self, least_s: float = 0.0) -> None:
         """End the pass, and wait until the next may begin.
 
-        However much there is to do, passes that rest take a quarter of the time at most.
+        Passes that rest take at most a quarter of the time, however much there is to do.
 
         Args:
-            least_s: how long to wait at least, in seconds.
+            least_s: the shortest wait, in seconds.
         """
         worked_s = self._worked_s + self._timer() - self._began
         await asyncio.sleep(max(least_s, _REST * worked_s))
@@ -109,7 +109,7 @@ class Pacer:
 
 
 def outcome(steps: Generator[None, None, T]) -> T:
-    """Return the outcome of a long decision that is made in one go: nobody waits meanwhile."""
+    """Return the result of a long decision in one go, for when nobody waits meanwhile."""
     while True:
         try:
             next(steps)

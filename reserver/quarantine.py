@@ -1,8 +1,8 @@
-"""The quarantine: what raises while it is judged costs itself, and nothing else (docs/adr/0017).
+"""The quarantine: an exception costs only the object that raised it (docs/adr/0017).
 
-Everything that judges one of many things, or answers one of many calls, does so in a block of
-`quarantined`. The exception is a fault of ours: the log has its traceback, once, a metric counts
-it, and whoever judges decides what becomes of the thing. What is held stays held.
+Code that judges one of many objects, or answers one of many calls, does so in a `quarantined`
+block. An exception there is a bug of Reserver: its traceback is logged once, a metric counts it,
+and the caller decides what becomes of the object. What is held stays held.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ Place = Literal[
     "waker",
     "watch",
 ]
-"""Where something is judged."""
+"""Where an object is judged."""
 
 counts: Tally[Place] = Tally()
-"""How often something raised, by where it was judged."""
+"""How many exceptions there were, by place."""
 
 _told: LRUCache[tuple[str, str, str], bool] = LRUCache(4096)
 
@@ -51,15 +51,15 @@ _told: LRUCache[tuple[str, str, str], bool] = LRUCache(4096)
 def quarantined(
     place: Place, what: object, failed: Callable[[Fault], None] = lambda _: None
 ) -> Iterator[list[Fault]]:
-    """Judge one thing; if that raises, it is told, counted and passed over.
+    """Judge one object; if that raises, log and count the exception, and go on.
 
     Args:
         place: where it is judged.
-        what: names the thing.
-        failed: is told what to tell of it.
+        what: names the object.
+        failed: called with the fault to report.
 
     Yields:
-        What was told: empty until the block has raised.
+        The faults: empty unless the block has raised.
     """
     told: list[Fault] = []
 
@@ -72,7 +72,7 @@ def quarantined(
 
 
 def take_note(place: Place, what: object, exc: Exception) -> Fault:
-    """Count and log an exception; return what to tell of the thing that it is about."""
+    """Count and log an exception; return the fault to report."""
     counts[place] += 1
     cause = _cause(exc)
     if (place, str(what), cause) not in _told:
@@ -83,7 +83,7 @@ def take_note(place: Place, what: object, exc: Exception) -> Fault:
 
 
 def _cause(exc: Exception) -> str:
-    """Return kind and place of an exception: few words, the same for the same fault."""
+    """Return kind and place of an exception in few words, the same for the same bug."""
     frames = extract_tb(exc.__traceback__)
     where = f" at {frames[-1].name}:{frames[-1].lineno}" if frames else ""
     return f"{type(exc).__name__}{where}"

@@ -1,7 +1,7 @@
 """One value, or none, for each row of a table, as an array of small numbers.
 
-A question about values is asked once for each value that occurs, however many rows have it; which
-rows that concerns is then one look-up in numpy.
+A test of values runs once for each distinct value, however many rows have it; finding those rows is
+one look-up in numpy.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Column(Generic[V]):
     """One value, or none, for each row.
 
     Attributes:
-        ids: int32 array, rows: which value a row has, `ABSENT` for none. Ids of values that no row
-            has any more are given to others.
+        ids: int32 array, rows: which value a row has, `ABSENT` for none. The id of a value that no
+            row has any more is used again.
     """
 
     def __init__(self, size: int) -> None:
@@ -45,7 +45,7 @@ class Column(Generic[V]):
         return len(self._uses)
 
     def grow(self, size: int) -> None:
-        """Have `size` rows, those that are new without a value."""
+        """Grow to `size` rows; the new ones have no value."""
         more = size - len(self.ids)
         self.ids = np.pad(self.ids, (0, more), constant_values=ABSENT)
 
@@ -60,7 +60,7 @@ class Column(Generic[V]):
             self._leave(before)
 
     def fill(self, rows: Sequence[int], values: Sequence[V]) -> None:
-        """Give rows their values at once; no row has had any before."""
+        """Set the values of rows at once; no row may have one yet."""
         numbers = [self._id_of.setdefault(value, len(self._id_of)) for value in values]
         self.ids[list(rows)] = numbers
         self._values = {number: value for value, number in self._id_of.items()}
@@ -125,16 +125,16 @@ class Column(Generic[V]):
 
 
 class IndexedColumn(Column[V]):
-    """A column whose values can be found by what they are about, without looking at them all."""
+    """A column that finds values by topic, without looking at all of them."""
 
     def __init__(self, size: int, topics: Callable[[V], Iterable[Hashable]]) -> None:
-        """Begin with `size` rows that have no value; `topics` says what a value is about."""
+        """Begin with `size` rows without a value; `topics` returns the topics of a value."""
         super().__init__(size)
         self._topics = topics
         self._about: dict[Hashable, set[int]] = {}
 
     def about(self, topics: Iterable[Hashable]) -> Iterator[tuple[int, V]]:
-        """Yield each value that is about any of these, with its id."""
+        """Yield each value that has any of these topics, with its id."""
         empty: set[int] = set()
         found = empty.union(*(self._about.get(topic, empty) for topic in topics))
         return ((number, self._values[number]) for number in found)

@@ -1,6 +1,6 @@
-"""What a pod demands of its node and of its neighbours, beside resources.
+"""What a pod demands of its node and its neighbours, besides resources.
 
-Only what is required: what a pod merely prefers is scored by kube-scheduler.
+Only requirements: kube-scheduler scores preferences.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Toleration(NamedTuple):
 
     Attributes:
         key: of the taints; empty for all.
-        operator: ``Equal`` or ``Exists``. Any other one tolerates nothing: ``Lt`` and ``Gt`` are
-            behind the gate TaintTolerationComparisonOperators, which is off in 1.37.
+        operator: ``Equal`` or ``Exists``. Others tolerate nothing: ``Lt`` and ``Gt`` need the
+            feature gate TaintTolerationComparisonOperators, which is off in 1.37.
         value: of the taints, for ``Equal``.
         effect: of the taints; empty for all.
     """
@@ -47,11 +47,11 @@ class Toleration(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """One alternative of a required node affinity: both selectors have to be met.
+    """One alternative of a required node affinity: a node must match both selectors.
 
     Attributes:
         labels: of the node.
-        fields: of the node; ``metadata.name`` is the only one there is.
+        fields: of the node; only ``metadata.name`` exists.
     """
 
     labels: Selector
@@ -63,10 +63,10 @@ class PodTerm:
     """One term of a required pod affinity or anti-affinity.
 
     Attributes:
-        selector: the labels of the pods that are meant.
+        selector: of the pods.
         topology_key: the node label whose equal values make a domain.
-        namespaces: where those pods live.
-        namespace_selector: labels of further namespaces where they live.
+        namespaces: of the pods.
+        namespace_selector: of further namespaces of the pods.
     """
 
     selector: Selector
@@ -81,10 +81,10 @@ class Spread:
 
     Attributes:
         topology_key: the node label whose equal values make a domain.
-        selector: the labels of the pods that are counted.
-        match_label_keys: labels in which they have to equal the pod itself.
-        max_skew: how many more than the least domain a domain may have.
-        min_domains: with fewer eligible domains than these, the least domain counts as empty.
+        selector: of the pods that are counted.
+        match_label_keys: labels whose values they must share with the pod itself.
+        max_skew: how many more pods than the least domain a domain may have.
+        min_domains: with fewer eligible domains, the least domain counts as empty.
         honors_affinity: only nodes that the pod's node selector and affinity allow are eligible.
         honors_taints: only nodes whose taints the pod tolerates are eligible.
     """
@@ -99,14 +99,14 @@ class Spread:
 
 
 class HostPort(NamedTuple):
-    """A port of the node that a pod takes."""
+    """A node's port that a pod takes."""
 
     ip: str
     protocol: str
     port: int
 
     def conflicts(self, other: HostPort) -> bool:
-        """Return whether both cannot be had (`CheckConflict` in kube-scheduler/framework)."""
+        """Return whether both exclude each other (`CheckConflict` in kube-scheduler/framework)."""
         same = (self.protocol, self.port) == (other.protocol, other.port)
         return same and (self.ip == other.ip or ANY_IP in {self.ip, other.ip})
 
@@ -116,17 +116,17 @@ ANY_IP = "0.0.0.0"  # noqa: S104 - what Kubernetes takes for all addresses of a 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a pod demands of its node and of its neighbours; equal for most pods of a template.
+    """What a pod demands of its node and its neighbours; equal for most pods of a template.
 
     Attributes:
-        tolerations: the taints that it puts up with.
+        tolerations: ``spec.tolerations``.
         node_selector: ``spec.nodeSelector``.
         node_terms: alternatives of the required node affinity; None without one.
-        affinity: each of the pods that are meant has to meet all of these terms.
-        anti_affinity: none of the pods that any of these terms means may be near.
-        spread: all of them have to be met.
-        host_ports: ports of the node that it takes.
-        are_too_many: so many that none of them is read: nobody but kube-scheduler judges where the
+        affinity: required pod affinity; all terms must be met.
+        anti_affinity: required pod anti-affinity; no term may be met.
+        spread: all constraints must be met.
+        host_ports: the node's ports that it takes.
+        are_too_many: there are so many that none is read, and only kube-scheduler judges where the
             pod can go.
     """
 
@@ -140,7 +140,7 @@ class Constraints:
     are_too_many: bool = False
 
     def selectors(self) -> Iterator[Selector]:
-        """Yield all that labels have to meet."""
+        """Yield every selector."""
         yield self.node_selector
         for alternative in self.node_terms or ():
             yield alternative.labels
@@ -159,7 +159,7 @@ class Constraints:
 
     @property
     def labels(self) -> int:
-        """How many labels are asked for, all together."""
+        """How many labels all selectors ask for together."""
         written = (selector for selector in self.selectors() if selector != NOTHING)
         asked = sum(len(selector.requirements) for selector in written)
         return asked + sum(len(constraint.match_label_keys) for constraint in self.spread)

@@ -18,13 +18,13 @@ from reserver.cluster.remembered import Remembered
 Labels = Mapping[str, str]
 
 UNREAD: Labels = MappingProxyType({})
-"""In place of labels that are too many to be read; no selector that asks for any is met by it."""
+"""Stands for labels that are too many to read. Only the empty selector matches it."""
 
 _COLUMN_BYTES = 32 * 2**20
-"""What the columns of a table may take: pods choose the keys, and each takes room in every row."""
+"""Bound on the columns of one table: pods choose the keys, and each takes memory in every row."""
 
 _VALUE_BYTES = 100
-"""What a value of a column takes about, beside its number."""
+"""About what a value of a column takes, besides its id."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _INT64 = 2**63
@@ -35,7 +35,7 @@ class Requirement:
     """One term of a selector.
 
     Attributes:
-        key: the label that it is about.
+        key: of the label.
         operator: ``In``, ``NotIn``, ``Exists``, ``DoesNotExist``, ``Gt`` or ``Lt``.
         values: what it compares with; one integer for ``Gt`` and ``Lt``.
     """
@@ -64,31 +64,31 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Terms that labels have to meet, all of them; without any, all labels do."""
+    """Requirements that labels must meet, all of them. Without any, it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Labels) -> bool:
-        """Return whether labels meet all terms."""
+        """Return whether labels meet all requirements."""
         if labels is UNREAD and self.requirements:
-            return False  # Nor one that asks for their absence.
+            return False  # Not even if it asks for an absence.
         return all(term.allows(labels.get(term.key)) for term in self.requirements)
 
 
 EVERYTHING = Selector()
 NOTHING = Selector((Requirement("", "In"),))
-"""Met by no labels: what an absent selector means, and one that cannot be read."""
+"""Matches nothing: what an absent selector means, and one that cannot be read."""
 
 
 def equals(labels: Labels) -> Selector:
-    """Return a selector for each of these labels with its value."""
+    """Return a selector that asks for each of these labels with its value."""
     return Selector(
         tuple(Requirement(key, "In", frozenset({value})) for key, value in labels.items())
     )
 
 
 def integer(text: str | None) -> int | None:
-    """Return a text as Go's ``strconv.ParseInt`` reads it for 64 bits, None where it does not."""
+    """Return the int64 that Go's ``strconv.ParseInt`` reads from a text; None if it fails."""
     if text is None or not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -109,12 +109,12 @@ class LabelTable:
         self._columns: Remembered[str, Column[str]] = Remembered(_COLUMN_BYTES)
 
     def grow(self, size: int) -> None:
-        """Have `size` rows, those that are new without labels."""
+        """Grow to `size` rows; the new ones have no labels."""
         self._labels += [None] * (size - len(self._labels))
         self._columns.clear()
 
     def put(self, row: int, labels: Labels | None) -> None:
-        """Give a row labels; None for a row that stands for nothing."""
+        """Set the labels of a row; None for a row that is free."""
         before, after = self._labels[row] or {}, labels or {}
         self._labels[row] = labels
         if before is after:
@@ -141,7 +141,7 @@ class LabelTable:
         return column
 
     def matching(self, selector: Selector) -> Bools:
-        """Return, for each row, whether its labels meet a selector; rows without any included."""
+        """Return, for each row, whether a selector matches its labels; a row may have none."""
         rows = np.ones(len(self._labels), dtype=np.bool_)
         for requirement in selector.requirements:
             if requirement.key in self._rows:

@@ -17,7 +17,7 @@ class Node:
         name: ``metadata.name``.
         allocatable: ``status.allocatable``: millicores of cpu, base units of all else.
         labels: ``metadata.labels``.
-        taints: those that keep pods away: all but those with the effect PreferNoSchedule.
+        taints: all but those with the effect PreferNoSchedule.
         unschedulable: it is cordoned.
     """
 

@@ -11,7 +11,7 @@ from reserver.cluster.labels import Labels
 
 
 class PodName(NamedTuple):
-    """Namespace and name: what an owner is known by before it exists."""
+    """Namespace and name, which are known before the pod exists."""
 
     namespace: str
     name: str
@@ -22,18 +22,18 @@ class PodName(NamedTuple):
 
 
 class Controller(NamedTuple):
-    """The object that made a pod and looks after it; both empty when there is none."""
+    """The controller that made a pod; both empty if none did."""
 
     kind: str = ""
     name: str = ""
 
 
 class ClaimUse(NamedTuple):
-    """A PersistentVolumeClaim that a pod uses, of its own namespace.
+    """A PersistentVolumeClaim in a pod's namespace that it uses.
 
     Attributes:
         name: of the claim.
-        is_ephemeral: the claim is made for this pod, and goes with it.
+        is_ephemeral: the claim was made for this pod and is deleted with it.
     """
 
     name: str
@@ -50,20 +50,21 @@ class Pod:
     Attributes:
         name: namespace and name.
         uid: tells this pod from an earlier one of the same name.
-        revision: resourceVersion that shows it like this; 0 if that is not known.
+        revision: the resourceVersion that this was read at; 0 if unknown.
         requests: the effective request: millicores of cpu, base units of all else, one of pods.
-        node: the node that it is bound to; empty while it is not.
+        node: the node that it is bound to; empty while it is pending.
         priority: ``spec.priority``.
-        finished: it has succeeded or failed, and takes nothing from its node any more.
+        finished: it has succeeded or failed, and no longer takes anything from its node.
         nominated_node: ``status.nominatedNodeName``, or empty.
         claims: identities of the reservations whose slots its binding took.
-        has_preferences: it has soft constraints, which kube-scheduler scores over all nodes.
+        has_preferences: it has preferences, which kube-scheduler scores over all nodes.
         labels: ``metadata.labels``.
-        controller: the owner that is its controller.
+        controller: its controller.
         constraints: what it demands of its node and its neighbours.
         volume_claims: the PersistentVolumeClaims that it uses.
         terminating: it is being deleted.
-        is_mirror: a kubelet shows by it what it runs from a file, under a name of its own choice.
+        is_mirror: a mirror pod: its kubelet shows with it what it runs from a file, under a name
+            that the kubelet chose.
     """
 
     name: PodName
@@ -84,5 +85,5 @@ class Pod:
     is_mirror: bool = False
 
     def claim_names(self) -> Iterator[PodName]:
-        """Yield namespace and name of each claim that it uses."""
+        """Yield namespace and name of each volume claim that it uses."""
         return (PodName(self.name.namespace, use.name) for use in self.volume_claims)

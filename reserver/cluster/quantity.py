@@ -18,8 +18,8 @@ NANO = 10**9
 MAX = 2**53
 """The largest amount that a reservation may hold, all slots together: millicores or base units.
 
-Far beyond any node (8 PiB in bytes), and exact where numbers are doubles (JSON, CEL). That many
-such reservations may stand on one node is no reason to trust sums of them to int64 (docs/adr/0015).
+Far beyond any node (8 PiB in bytes), and exact where numbers are doubles (JSON, CEL). Many such
+reservations may be on one node, so int64 is too small for their sums (docs/adr/0015).
 """
 
 _QUANTITY = re.compile(
@@ -62,7 +62,7 @@ def _round_away(value: Fraction) -> int:
 
 
 def to_unit(resource: str, nano: int) -> int:
-    """Return nano-units in the unit that the scheduler counts in, rounded up.
+    """Return nano-units in the unit that kube-scheduler counts in, rounded up.
 
     The unit is the millicore for ``cpu`` and the base unit (byte, device, pod) for all else:
     ``Quantity.MilliValue`` and ``Quantity.Value``.

@@ -1,4 +1,4 @@
-"""What was found out before, within a bound on bytes: one large thing may be worth many."""
+"""A cache bounded by bytes, not by entries: one large entry may take as much as many small ones."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ V = TypeVar("V")
 
 
 class Remembered(Generic[K, V]):
-    """What was found out before; what was not asked for for longest is forgotten first."""
+    """A cache that forgets what was used least recently."""
 
     def __init__(self, most_bytes: int) -> None:
-        """Remember as much as takes so many bytes, as whoever puts it reckons."""
+        """Remember up to `most_bytes`, by the sizes that callers give."""
         self._most = most_bytes
         self._known: LRUCache[K, tuple[int, V]] = LRUCache(most_bytes, getsizeof=_size)
 
     @property
     def size(self) -> int:
-        """What is remembered takes, in bytes."""
+        """How many bytes are in use."""
         return int(self._known.currsize)
 
     def get(self, key: K) -> V | None:
-        """Return what is known, None for nothing."""
+        """Return the value of a key, None if it is not remembered."""
         known = self._known.get(key)
         return known[1] if known else None
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Remember something that takes so many bytes with its key; not if that is too much."""
+        """Remember a value that takes `size` bytes with its key, unless that exceeds the bound."""
         if size <= self._most:
             self._known[key] = (size, value)
 
@@ -42,12 +42,12 @@ class Remembered(Generic[K, V]):
         self._known.clear()
 
     def values(self) -> list[tuple[K, V]]:
-        """Return all that is known, as it is in no order."""
+        """Return keys and values, in no order."""
         return [(key, value) for key, (_, value) in self._known.items()]
 
 
 def reckoned(written: int) -> int:
-    """Return about what so many bytes of JSON take in memory once they are read, themselves too."""
+    """Estimate what so many bytes of JSON and the value read from them take in memory."""
     return _LEAST + _GROWTH * written
 
 

@@ -26,8 +26,8 @@ class Container:
     Attributes:
         requests: what the spec asks for.
         sidecar: whether it is an init container with ``restartPolicy: Always``.
-        allocated: what the kubelet has allocated to it, None where it says nothing.
-        actuated: the requests that are in force on the node, None where it says nothing.
+        allocated: what the kubelet has allocated to it; None if the status does not say.
+        actuated: the requests in force on the node; None if the status does not say.
     """
 
     requests: Nano = field(default_factory=dict)
@@ -38,16 +38,16 @@ class Container:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodResources:
-    """All that a pod's effective request follows from, in nano-units.
+    """What a pod's effective request is computed from, in nano-units.
 
     Attributes:
         containers: the app containers.
-        init_containers: init containers, sidecars among them, in their order.
+        init_containers: init containers and sidecars, in order.
         pod_level: ``spec.resources.requests``.
         overhead: ``spec.overhead``.
         pod_allocated: ``status.allocatedResources``.
         pod_actuated: ``status.resources.requests``.
-        has_pod_status: ``status.resources`` is there, whatever it says.
+        has_pod_status: ``status.resources`` exists.
         resize_infeasible: the condition PodResizePending has the reason Infeasible.
     """
 
@@ -116,13 +116,13 @@ def _actuated(container: Container, *, infeasible: bool) -> Nano:
 
 
 def _aggregate(pod: PodResources, view: Callable[..., Nano]) -> Nano:
-    """Return the larger of what runs together and of what each init container needs in its turn."""
+    """Return the larger of what runs together and what each init container needs in its turn."""
     running = [view(c, infeasible=pod.resize_infeasible) for c in pod.containers]
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
     for container in pod.init_containers:
         for name, nano in view(container, infeasible=pod.resize_infeasible).items():
-            # What it does not name the sidecars take by then is no more than they do in the end.
+            # For resources that it does not name, the sidecars' final sum is the larger one.
             total = sidecars.get(name, 0) + nano
             starting[name] = max(total, starting.get(name, total))
             if container.sidecar:

@@ -18,12 +18,12 @@ from reserver.cluster.labels import Labels, LabelTable, Selector
 from reserver.cluster.pod import Pod, PodName
 
 MOST_ASKED = 10_000
-"""Terms of pods on nodes that are asked about one pod; it may be wrong about a node then, which
-costs a try, but no tenant's pods make it take longer."""
+"""How many anti-affinity terms are tested against one pod. With more, a verdict on a node may be
+wrong, which costs an attempt; without a bound, one tenant's pods could slow every call."""
 
 _FIRST_SIZE = 64
 _ANY_LABELS = None
-"""What a term is about that names no value of any label."""
+"""The topic of a term that names no value of any label."""
 
 
 class Residents:
@@ -66,7 +66,7 @@ class Residents:
         return slot
 
     def remove(self, slot: int, pod: Pod) -> None:
-        """Let go of a pod, which has this slot."""
+        """Remove a pod, which has this slot."""
         self.rows[slot] = ABSENT
         if pod.constraints.anti_affinity:
             self._anti_affinity.put(slot, None)
@@ -81,11 +81,11 @@ class Residents:
         self._free.append(slot)
 
     def matching(self, namespaces: Iterable[str] | None, selector: Selector) -> Bools:
-        """Return, for each slot, whether it has a pod that is meant.
+        """Return, for each slot, whether its pod is selected.
 
         Args:
-            namespaces: where the pods live; None for anywhere.
-            selector: their labels.
+            namespaces: of the pods; None for any.
+            selector: of their labels.
         """
         if namespaces is None:
             meant: Bools = self.rows != ABSENT
@@ -96,12 +96,12 @@ class Residents:
     def rows_rejecting(
         self, labels: Labels, rejects: Callable[[PodTerm], bool]
     ) -> Iterator[tuple[str, Ids]]:
-        """Yield, by topology key, the rows of pods that do not want a pod in their domain.
+        """Yield, by topology key, the rows of pods that reject a pod in their domain.
 
         Args:
             labels: of that pod.
-            rejects: whether a term of a required anti-affinity means it; that is asked of
-                `MOST_ASKED` terms, those first that name a label of the pod.
+            rejects: whether a term of a required anti-affinity selects it. At most `MOST_ASKED`
+                terms are tested, first those that name a label of the pod.
         """
         ids_by_key: dict[str, set[int]] = {}
         named = self._anti_affinity.about(labels.items())
@@ -114,7 +114,7 @@ class Residents:
             yield key, self.rows[self._anti_affinity.having(ids)]
 
     def rows_taking(self, wanted: Iterable[HostPort]) -> Ids:
-        """Return the rows of pods that take ports which conflict with these."""
+        """Return the rows of pods whose ports conflict with these."""
         wanted = tuple(wanted)
         ids = [
             number
@@ -139,7 +139,7 @@ class Residents:
 
 
 def _labels_meant(terms: Iterable[PodTerm]) -> Iterator[tuple[str, str] | None]:
-    """Yield labels of which a pod has one, if any of the terms means it."""
+    """Yield labels; a pod that any of the terms selects has at least one of them."""
     for term in terms:
         requirements = term.selector.requirements
         positive = next((each for each in requirements if each.operator == "In"), None)

@@ -1,11 +1,10 @@
 """The cluster's capacity as one int64 matrix: nodes × resources × {allocatable, requested, held}.
 
-A row appears with the first thing that is known of a node, a column with the first node that offers
-the resource (what no node offers cannot be had, however much of it somebody asks for or holds).
-Every cell is written from an exact total that is kept beside it, so a cell never drifts, and no sum
-overflows: what exceeds a cell is clamped. Cells that are clamped say rightly that there is no room.
-How much is lacking, or is left once something goes, only the exact totals tell (`Snapshot.account`,
-docs/adr/0015).
+A node gets a row when anything is known of it: its Node object, a pod, a hold. A resource gets a
+column when a node offers it; nobody can have a resource that no node offers. Each cell is written
+from an exact total, so it never drifts, and is clamped instead of overflowing. A clamped cell still
+says correctly that there is no room. How much is lacking, or is left once something goes, only the
+exact totals say (`Snapshot.account`, docs/adr/0015).
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class Account(NamedTuple):
 
     Attributes:
         allocatable: what the node offers to pods.
-        requested: what pods there take, those being bound included.
-        held: what active reservations hold, for whomever.
+        requested: what its pods take, including those being bound.
+        held: what active reservations hold, for anybody.
     """
 
     allocatable: int
@@ -67,7 +66,7 @@ class Placement(NamedTuple):
     slot: int
 
     def counts_like(self, pod: Pod, node: str) -> bool:
-        """Return whether it would be the same to count this pod on that node instead."""
+        """Return whether counting this pod on that node instead changes nothing."""
         own = self.pod
         return (
             self.node == node
@@ -86,18 +85,18 @@ class Snapshot:
 
     Attributes:
         allocatable: int64 array, rows × columns, of what nodes offer to pods.
-        requested: the same shape, of what pods there take, those being bound included.
+        requested: the same shape, of what their pods take, including those being bound.
         held: the same shape, of what active reservations hold.
-        has_holds: bool array, rows: anything at all is held there.
+        has_holds: bool array, rows: something is held there.
         exists: bool array, rows: the Node object is known.
-        in_doubt: bool array, rows: something there cannot be read, so that more may be taken, or
-            less offered, than is known.
-        columns: resource name to column, of the resources that some node offers, or did lately.
-        layout: is another number once a resource has another column.
+        in_doubt: bool array, rows: something there cannot be read, so more may be taken, or less
+            offered, than is known.
+        columns: resource name to column; resources that no node offers any more may linger.
+        layout: changes when the columns of resources change.
         topology: labels, taints and cordons of nodes, by row.
         residents: the pods on the nodes.
         namespaces: labels of the namespaces.
-        exempt_namespaces: those where the system's own pods run, to which holds do not apply.
+        exempt_namespaces: those of the system's own pods, to which holds do not apply.
         storage: claims, volumes and storage classes.
     """
 
@@ -139,7 +138,7 @@ class Snapshot:
         return self._layer(_HELD)
 
     def account(self, node: str, resource: str) -> Account:
-        """Return how much there is of a resource on a node, zeros where nothing is known."""
+        """Return one resource of a node; zeros if nothing is known of it."""
         return Account(*(totals.get(node, {}).get(resource, 0) for totals in self._totals))
 
     @property
@@ -174,7 +173,7 @@ class Snapshot:
         return self._names[row]
 
     def set_node(self, node: Node) -> None:
-        """Take a node as its Node object describes it."""
+        """Set what a Node object says."""
         self._offer(self._totals[_ALLOCATABLE].get(node.name, {}), node.allocatable)
         row = self._ensure_row(node.name)  # May replace the arrays.
         self.exists[row] = True
@@ -182,7 +181,7 @@ class Snapshot:
         self._write(_ALLOCATABLE, node.name, node.allocatable)
 
     def remove_node(self, name: str) -> None:
-        """Forget a Node object; pods and holds there stay on record."""
+        """Forget a Node object; its pods and holds still count."""
         row = self._row_of.get(name)
         if row is not None:
             self.exists[row] = False
@@ -203,7 +202,7 @@ class Snapshot:
         self._placements[pod.uid] = Placement(node, pod, slot)
 
     def displace(self, pod_uid: str) -> None:
-        """Stop counting a pod; one that is not counted is passed over."""
+        """Stop counting a pod, if it is counted."""
         before = self._placements.pop(pod_uid, None)
         if before is None:
             return
@@ -216,18 +215,18 @@ class Snapshot:
             self._write(_REQUESTED, before.node, {})
 
     def placement(self, pod_uid: str) -> Placement | None:
-        """Return what a pod takes from which node, None for one that is not counted."""
+        """Return where a pod is counted; None if it is not."""
         return self._placements.get(pod_uid)
 
     def set_held(self, node: str, totals: Mapping[str, int]) -> None:
-        """Take what active reservations hold on a node; empty when nothing is."""
+        """Set what active reservations hold on a node; empty for nothing."""
         if totals or node in self._row_of:
             row = self._ensure_row(node)  # May replace the arrays.
             self.has_holds[row] = bool(totals)
             self._write(_HELD, node, totals)
 
     def doubt(self, node: str, *, is_doubtful: bool) -> None:
-        """Take note of whether something on a node cannot be read; nothing need be known of it."""
+        """Set whether something on a node cannot be read; the node may be unknown."""
         (self._doubtful.add if is_doubtful else self._doubtful.discard)(node)
         row = self._row_of.get(node)
         if row is not None:
@@ -253,7 +252,7 @@ class Snapshot:
             self._release_row(node)
 
     def _cells_of(self, totals: Totals) -> Int64s:
-        """Return totals as one row of the matrix, without those that no node offers."""
+        """Return totals as one row of the matrix, without resources that no node offers."""
         row = np.zeros(self._cells.shape[2], dtype=np.int64)
         for resource, total in totals.items():
             column = self.columns.get(resource)
@@ -262,7 +261,7 @@ class Snapshot:
         return row
 
     def _offer(self, before: Totals, after: Totals) -> None:
-        """Take what a node offers now instead of what it did: each resource has a column."""
+        """Count what a node offers now instead of before, and give each resource a column."""
         self._offers.update(after.keys() - before.keys())
         self._add_columns([name for name in after if name not in self.columns])
         for name in before.keys() - after.keys():
@@ -286,7 +285,7 @@ class Snapshot:
                     self._cells[layer, self._row_of[node], self.columns[name]] = cell
 
     def _pack_columns(self) -> None:
-        """Let go of the columns of what no node offers any more."""
+        """Drop the columns of resources that no node offers any more."""
         kept = [name for name in self.columns if name in self._offers]
         cells = self._cells[:, :, [self.columns[name] for name in kept]]
         spare = max(_LEAST_WIDTH, 2 * len(kept)) - len(kept)
@@ -326,5 +325,5 @@ class Snapshot:
 
 
 def clamped(total: int) -> int:
-    """Return a total as a cell can have it."""
+    """Return a total within the bounds of a cell."""
     return max(-CELL_MAX, min(total, CELL_MAX))

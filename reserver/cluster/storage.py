@@ -1,4 +1,4 @@
-"""What volumes say about where their pods can go."""
+"""Where volumes let their pods go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ZONE_LABELS = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""The labels that say where a volume can be reached from, each with its name of today."""
+"""The labels that say from where a volume can be reached, each with its current name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +23,12 @@ class Claim:
     Attributes:
         name: namespace and name.
         volume: ``spec.volumeName``; empty while it has none.
-        is_bound: the volume is its own, and both sides say so.
-        storage_class: the class that makes its volume; empty for none.
+        is_bound: volume and claim both say that they are bound to each other.
+        storage_class: the class that provisions its volume; empty for none.
         is_lost: its volume is gone.
         terminating: it is being deleted.
         owner_uid: UID of the object that controls it; empty for none.
-        selected_node: where its volume is being made; empty for nowhere yet.
+        selected_node: where its volume is being provisioned; empty if nowhere yet.
         is_exclusive: only one pod may use it (access mode ReadWriteOncePod).
     """
 
@@ -50,7 +50,7 @@ class Volume:
     Attributes:
         name: its name.
         node_terms: alternatives of its required node affinity; None without one.
-        zones: for each of its zone and region labels, the values that a node may have.
+        zones: its zone and region labels, each with the values that a node may have.
     """
 
     name: str
@@ -72,7 +72,7 @@ class StorageClass:
 
 
 class Storage:
-    """The claims, volumes and storage classes of a cluster, by name."""
+    """The volume claims, volumes and storage classes of a cluster, by name."""
 
     def __init__(self) -> None:
         """Begin with nothing known."""

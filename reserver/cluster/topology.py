@@ -1,4 +1,4 @@
-"""What nodes say of themselves beside their resources, by row of the snapshot."""
+"""Labels, taints and cordons of nodes, by row of the snapshot."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from reserver.cluster.node import Node
 
 
 class Topology:
-    """Labels, taints and cordons of nodes.
+    """What nodes say besides their resources.
 
     Attributes:
         labels: of the nodes.
-        taints: of the nodes that have any which keep pods away.
+        taints: those that keep pods away; no value for a node without any.
         cordoned: bool array, rows: ``spec.unschedulable``.
     """
 
@@ -29,14 +29,14 @@ class Topology:
         self._fields = LabelTable(size)
 
     def grow(self, size: int) -> None:
-        """Have `size` rows."""
+        """Grow to `size` rows."""
         self.labels.grow(size)
         self.taints.grow(size)
         self._fields.grow(size)
         self.cordoned = np.pad(self.cordoned, (0, size - len(self.cordoned)))
 
     def put(self, row: int, node: Node | None) -> None:
-        """Take what a node says; None once its Node object is gone."""
+        """Set what a Node object says; None once it is gone."""
         self.labels.put(row, node.labels if node else None)
         self._fields.put(row, {"metadata.name": node.name} if node else None)
         self.taints.put(row, (node.taints or None) if node else None)
@@ -50,11 +50,11 @@ class Topology:
         return rows
 
     def domains_of(self, key: str, rows: Ids) -> Bools:
-        """Return, for each row, whether it is in one domain with any of the given rows.
+        """Return, for each row, whether it shares a domain with any of the given rows.
 
         Args:
             key: the label whose equal values make a domain; a node without it is in none.
-            rows: rows, repeated or not.
+            rows: rows; may repeat.
         """
         column = self.labels.column(key)
         inhabited = np.zeros(column.width + 1, dtype=np.bool_)
