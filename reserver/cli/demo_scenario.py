@@ -173,7 +173,7 @@ def steps(stage: Stage, now: Callable[[], float]) -> tuple[Step, ...]:
             came_true=lambda: stage.is_held("brief"),
         ),
         Step(
-            text="Nobody came: the hold ends to the tick, and the cleaner tidies the store",
+            text="Nobody came: the hold ends exactly on time, and the cleaner removes the entry",
             act=stage.only_watch,
             came_true=lambda: stage.is_cleaned_away("brief"),
         ),

@@ -1,7 +1,7 @@
 """The extender protocol: staging/src/k8s.io/kube-scheduler/extender/v1/types.go.
 
-Those Go types carry no JSON tags, so the keys are the Go names. kube-scheduler reads them in any
-case but writes them like this.
+Those Go types have no JSON tags, so the keys are the Go names. kube-scheduler writes them like
+this, and reads them in any case.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MetaVictims(msgspec.Struct, frozen=True):
         return tuple(pod.uid for pod in self.pods or () if pod is not None)
 
     def without_gaps(self) -> MetaVictims:
-        """Return the same without what stands for no pod: kube-scheduler would not bear it back."""
+        """Return the same without null pods, on which kube-scheduler would panic."""
         pods = [pod for pod in self.pods or () if pod is not None and pod.uid]
         return MetaVictims([*pods], self.pdb_violations)
 

@@ -1,7 +1,7 @@
 """Reservations as the gRPC API shows them.
 
-The JSON form of a ReservationSpec is the spec that ConfigMaps hold, but for the names of enums, and
-for how a lifetime is written; so what the one can say, the other can.
+The JSON form of a ReservationSpec is the spec of a ConfigMap, except for the names of enums and the
+way a lifetime is written; so both can say the same.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[st
     if not spec.HasField("expires_at"):
         written |= lifetime(spec.ttl.seconds if spec.HasField("ttl") else DEFAULT_TTL_S, now)
     elif spec.HasField("ttl"):
-        raise InvalidInput("ttl", "stands beside expiresAt", "write one of them")
+        raise InvalidInput("ttl", "cannot be set together with expiresAt", "write one of them")
     if request_id:
         written["requestId"] = request_id
     return written
@@ -84,10 +84,10 @@ def check_set(specs: Sequence[pb.ReservationSpec]) -> None:
 
 
 def lifetime(ttl_s: float, now: float) -> dict[str, Any]:
-    """Return the field that says until when something holds that lives for `ttl_s` seconds.
+    """Return the field that says when something that lives `ttl_s` seconds expires.
 
     Raises:
-        InvalidInput: it is negative, or longer than anything lives.
+        InvalidInput: it is negative, or more than a hundred years.
     """
     if not 0 <= ttl_s <= MAX_TTL_S:
         problem = f"{quantity.shorten(str(ttl_s))} seconds are out of range"
@@ -106,14 +106,14 @@ def with_placements(document: Mapping[str, Any], placed: Parts, place: Ref) -> d
 
 
 def expiry(reservation: Reservation) -> dict[str, Any]:
-    """Return the field that says until when a reservation holds."""
+    """Return the field that says when a reservation expires."""
     if reservation.expires_at is None:
         return {"ttl": 0}
     return {"expiresAt": show_moment(reservation.expires_at)}
 
 
 def with_lifetime(text: str, lifetime: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is written in a data key, but for until when it holds."""
+    """Return the document of a data key with another lifetime."""
     written: dict[str, Any] = document.parse(text)
     kept = {name: value for name, value in written.items() if name not in {"expiresAt", "ttl"}}
     return {**kept, **lifetime}
@@ -123,7 +123,7 @@ def moment(timestamp: Timestamp, path: str) -> str:
     """Return a time as it is stored.
 
     Raises:
-        InvalidInput: no calendar has it.
+        InvalidInput: it is out of range.
     """
     try:
         return timestamp.ToJsonString()
@@ -137,14 +137,14 @@ def encode_document(written: Mapping[str, Any]) -> str:
 
 
 def request_id_of(text: str) -> str:
-    """Return what the client called the request that wrote a value; empty if it did not say."""
+    """Return the id of the request that wrote a value; empty if it has none."""
     return str(unshown(text).get("requestId", ""))
 
 
 def unshown(text: str) -> dict[str, Any]:
-    """Return the fields of what is written that no spec of the API has: they outlive a change."""
+    """Return the written fields that the API's spec does not have; changes keep them."""
     if not any(f'"{name}"' in text for name in _UNSHOWN):
-        return {}  # Spares most of the reading.
+        return {}  # Most need not be parsed.
     written = document.parse(text)
     if not isinstance(written, dict):
         return {}
@@ -182,7 +182,7 @@ def show(
 
 
 def owner_rule(owner: pb.Owner, home: str) -> OwnerRule:
-    """Return which pods an owner entry means; `home` is the namespace of its reservation."""
+    """Return the pods of an owner entry; `home` is the namespace of its reservation."""
     selector, controller = owner.selector, owner.controller
     named = (each.namespace for each in (owner.pod, controller, selector) if each.namespace)
     expressions = (
@@ -203,12 +203,12 @@ def show_parts_of(reservation: Reservation) -> list[pb.PlacedSlots]:
 
 
 def show_id(ref: Ref) -> str:
-    """Return the id of a place."""
+    """Return the id of a reservation."""
     return str(ref)
 
 
 def parse_id(text: str) -> Ref | None:
-    """Return the place that an id names, None if it is a plain name."""
+    """Return the ref that an id names; None for a plain name."""
     place, bracket, item = text.partition("[")
     match place.split("/"), bracket:
         case [_], "":
@@ -227,7 +227,7 @@ def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
     for field in ("startsAt", "expiresAt", "ttl", "requestId"):
         written.pop(field, None)
     written["resources"] = {name: str(text) for name, text in written["resources"].items()}
-    # Said or not: the API server says it in objects by itself.
+    # Always: in objects the API server fills in the default.
     written["slots"] = reservation.slots
     written["policy"] = f"{_POLICY}{reservation.policy.upper()}"
     placement = written.get("placement")
@@ -263,7 +263,7 @@ def _set(timestamp: Timestamp, seconds: float) -> None:
 
 
 def _whole(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """Return a value with whole numbers, which a Struct does not tell from fractions."""
+    """Return a value with its whole numbers as integers; a protobuf Struct has only floats."""
     if isinstance(value, dict):
         return {name: _whole(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -272,7 +272,7 @@ def _whole(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
 
 
 def _word(value: str | int, prefix: str, path: str) -> str:
-    """Return the word that stands for a value of an enum; one that is not known is a number."""
+    """Return the word for a value of an enum; unknown values are numbers."""
     word = str(value)
     if not word.startswith(prefix):
         raise InvalidInput(path, f"{word} is not known", "use a value of the contract")

@@ -1,7 +1,6 @@
-"""What one object may say at most: that bounds what it costs everybody else (docs/adr/0016).
+"""Bounds on what one object may say, and so on what it costs others (docs/adr/0016).
 
-The numbers stand here and nowhere else; `scheduler-config/core/crd.yaml` repeats those that a
-schema can state, and a test compares the two.
+`scheduler-config/core/crd.yaml` repeats those that a schema can state; a test compares the two.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Limits(NamedTuple):
-    """What the spec of one reservation may say at most.
+    """Bounds on the spec of one reservation.
 
     Attributes:
-        spec_bytes: its length, as it is written; where Reserver has placed it included.
+        spec_bytes: its length as written, with where Reserver has placed it.
         owners: entries of ``owners``.
-        owner_labels: labels that their selectors ask for, all together.
+        owner_labels: labels that all their selectors ask for together.
         resources: names in ``resources``.
         slots: how many pods may claim it.
-        terms: of ``placement``: alternatives for nodes, terms about pods and spread constraints.
+        terms: of ``placement``: node alternatives, pod terms and spread constraints.
         tolerations: of ``placement``.
-        labels: that the selectors of ``placement`` ask for, all together.
-        values: that one term compares with, and namespaces that it names.
+        labels: that all selectors of ``placement`` ask for together.
+        values: of one term; also its namespaces.
         owners_anywhere: they may be of other namespaces than the reservation.
     """
 
@@ -84,16 +83,16 @@ def limits_at(ref: Ref, home: str) -> Limits:
 
 
 class PodLimits(NamedTuple):
-    """How much of what a pod says is read; what exceeds it is passed over, the pod is not.
+    """How much of a pod is read. What exceeds a bound is ignored; the pod is not.
 
     Attributes:
-        part_bytes: the length of its labels, its owner references, its constraints, its claims on
-            reservations, each.
+        part_bytes: the length of its labels, of its owner references, of its constraints, and of
+            its claims on reservations.
         labels: of the pod.
-        terms: of its constraints: alternatives for nodes, terms about pods, spread constraints.
-        asked: labels that the selectors of its constraints ask for, all together.
-        things: tolerations; ports of the node; PersistentVolumeClaims.
-        claims: slots that it says it took.
+        terms: of its constraints: node alternatives, pod terms, spread constraints.
+        asked: labels that all selectors of its constraints ask for together.
+        things: its tolerations, its host ports, its volume claims.
+        claims: slots that it says it claimed.
     """
 
     part_bytes: int = 16_384
@@ -107,16 +106,16 @@ class PodLimits(NamedTuple):
 POD = PodLimits()
 
 MOST_OFFERED = 256
-"""Resources that a node may offer: each costs memory in the row of every node."""
+"""Resources that one node may offer: each takes memory in the row of every node."""
 
 MOST_OBJECTS = 1_000
-"""Reservations of one namespace, other than Reserver's own, that are read."""
+"""Reservations that are read in one namespace other than Reserver's own."""
 
 MOST_KEYS = 16_384
-"""Data keys of one ConfigMap: no more reservations fit into its 1 MiB."""
+"""Data keys of one ConfigMap; no more reservations fit into its 1 MiB."""
 
 MOST_ITEMS = 16_384
-"""Items of one list: no more fit into its 1 MiB either."""
+"""Items of one list; no more fit into 1 MiB either."""
 
 ITEM_BYTES = 4_096
 """The length of one item of a list."""
@@ -125,14 +124,14 @@ MOST_IN_SET = 500
 """Reservations that one call creates or asks about."""
 
 SET_BYTES = 1_048_576
-"""Their length, all together, as protobuf messages."""
+"""Their total length as protobuf messages."""
 
 SET_SLOTS_BESIDE_EACH_OTHER = 100
-"""Their slots with a placement that is about neighbours: each is judged beside those before it."""
+"""Their slots whose placement depends on neighbours: each is judged beside those before it."""
 
 
 def check_bytes(size: int, most: int) -> None:
-    """Refuse what is too long to be read; to be called before it is.
+    """Refuse what is too long, before it is read.
 
     Raises:
         InvalidInput: it is longer than `most` bytes.
@@ -143,7 +142,7 @@ def check_bytes(size: int, most: int) -> None:
 
 
 def check_text(text: str, most: int) -> None:
-    """Refuse a text that is too long to be read; to be called before it is.
+    """Refuse a text that is too long, before it is read.
 
     Raises:
         InvalidInput: it is longer than `most` bytes.

@@ -1,8 +1,8 @@
-"""What an API server tells of the past: when entries were written, when pods were bound.
+"""What a watch says of the past: when entries were written, and when pods were bound.
 
-A list shows what is, not how it became so; a pod that was bound and deleted while nobody watched is
-not in it at all. A watch from an earlier resourceVersion tells, as far back as the API server
-remembers. What it tells changes nothing by itself; `ledger.past` takes what follows from it.
+A list shows only the present: a pod that was bound and deleted while nobody watched is not in it. A
+watch from an earlier resourceVersion shows it, as far back as the API server keeps events. Nothing
+here changes the ledger; `ledger.past` takes what follows from it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from reserver.wire.spec.entries import read_key
 from reserver.wire.spec.object import ReservationObject, read_object
 
 _MOST_BYTES = 65_536
-"""Larger values are passed over: each of their versions would have to be read."""
+"""Larger values are skipped: reading each of their versions would take too long."""
 
 BOUND = "spec.nodeName!="
-"""Selects the pods that are bound: a watch shows as added what a write has just bound."""
+"""Selects bound pods: to such a watch, a pod that is just being bound is added."""
 
 _Names = tuple[str, str]
 
@@ -33,9 +33,9 @@ class StorePast:
     """When the entries of one kind of store were written, from the events of a watch."""
 
     def __init__(self, home: str) -> None:
-        """Begin with nothing known; `home` is the namespace of `read_object`."""
+        """Begin with nothing known; `home` is as for `read_object`."""
         self._home = home
-        self._written: dict[Ref, dict[Ref, tuple[str, Written]]] = {}  # By the place of the key.
+        self._written: dict[Ref, dict[Ref, tuple[str, Written]]] = {}  # By key.
         self._texts: dict[_Names, dict[str, str]] = {}
 
     def take(self, event: WatchEvent) -> None:
@@ -59,7 +59,7 @@ class StorePast:
         self._texts[name] = texts
 
     def entries(self) -> Iterator[tuple[Ref, str, Written]]:
-        """Yield place and identity of what stands now, with when it was written."""
+        """Yield ref and identity of each entry that exists now, with when it was written."""
         for written in self._written.values():
             for ref, (identity, when) in written.items():
                 yield ref, identity, when
@@ -67,7 +67,7 @@ class StorePast:
     def _exchange(
         self, event: WatchEvent, metadata: Metadata, key: str, text: str | None, when: Written
     ) -> None:
-        """Take the new value of a key, or the new spec of an object; None where there is none."""
+        """Take the new value of a key, or the new spec of an object; None for none."""
         place = Ref(metadata.namespace, metadata.name, key)
         if not key:
             place = Ref.of_object(metadata.namespace, metadata.name)
@@ -109,8 +109,8 @@ class PodPast:
     def bindings(self) -> Iterator[tuple[Pod, bool]]:
         """Yield pods that were bound, oldest first.
 
-        Each has the resourceVersion of its binding (True), or of its deletion where the former is
-        not known (False).
+        Each has the resourceVersion of its binding (True), or, if that is unknown, of its deletion
+        (False).
         """
         yield from self._bindings
 

@@ -1,4 +1,4 @@
-"""Moments and durations as people and managers write them."""
+"""Times and durations as people write them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 
 _LATEST = 253_402_300_799
-"""The last second of the year 9999; what lies beyond is milliseconds taken for seconds."""
+"""The last second of the year 9999; a larger number must be milliseconds."""
 
 _EARLIEST = -62_135_596_800
 """The first second of the year 1."""
@@ -70,5 +70,5 @@ def parse_duration(text: str) -> float:
 
 def show_moment(seconds: float) -> str:
     """Return unix seconds as RFC 3339 in UTC, to the second."""
-    # Not strftime: it writes the year 1 as 1.
+    # Not strftime, which writes the year 1 as 1.
     return f"{datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat('T', 'seconds')}Z"

@@ -59,7 +59,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a node and a placement": (
         {"node": "a", "placement": {}},
         "spec.placement",
-        "placement stands beside node",
+        "placement cannot be set together with node",
     ),
     "an unknown strategy": (
         {"node": None, "placement": {"strategy": "tight"}},

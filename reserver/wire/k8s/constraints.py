@@ -1,7 +1,7 @@
 """What pods and volumes demand of nodes, from what their objects say.
 
 A selector that the API server would not have let in means nothing here: it matches nothing, as in
-kube-scheduler, and costs no other part of the pod anything.
+kube-scheduler, and the rest of the pod is read.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class NodeSelectorTerm(WireStruct, frozen=True):
 
 
 class NodeSelector(WireStruct, frozen=True):
-    """Alternatives, one of which a node has to meet."""
+    """Alternatives; a node must meet one."""
 
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
@@ -99,7 +99,7 @@ class TolerationObject(WireStruct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: Int64 | None = None  # Of one who is on a node already.
+    toleration_seconds: Int64 | None = None  # Matters only for pods that are already on a node.
 
 
 class SpreadObject(WireStruct, frozen=True):
@@ -122,7 +122,7 @@ class _Port(WireStruct, frozen=True):
 
 
 class Demands(NamedTuple):
-    """What a pod requires, and whether there is anything that it merely prefers."""
+    """What a pod requires, and whether it has preferences."""
 
     constraints: Constraints
     has_preferences: bool
@@ -137,7 +137,7 @@ class WrittenDemands(NamedTuple):
         affinity: ``spec.affinity``.
         tolerations: ``spec.tolerations``.
         spread: ``spec.topologySpreadConstraints``.
-        ports: the ports of those containers that take any of the node.
+        ports: those of the containers with host ports.
     """
 
     namespace: str = ""
@@ -155,7 +155,7 @@ class WrittenDemands(NamedTuple):
 
 
 BEYOND = Demands(TOO_MANY, has_preferences=True)
-"""In place of demands that are too many to be read."""
+"""Stands for demands that are too many to read."""
 
 
 _KNOWN: Remembered[WrittenDemands, Demands] = Remembered(16 * 2**20)
@@ -185,7 +185,7 @@ def _are_few(constraints: Constraints) -> bool:
 
 
 def demands(written: WrittenDemands) -> Demands:
-    """Return what is demanded, however much it is.
+    """Return what a pod demands, without a bound.
 
     Raises:
         InvalidInput: a part is not of the shape that Kubernetes defines.
@@ -213,7 +213,7 @@ def demands(written: WrittenDemands) -> Demands:
 
 
 def node_terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
-    """Return the alternatives of a node selector; an empty one is met by no node, so it is none."""
+    """Return the alternatives of a node selector, without empty ones: no node meets them."""
     return tuple(
         NodeTerm(
             labels=_selector(term.match_expressions or (), requirement),
@@ -296,7 +296,7 @@ def _selector(
 
 
 def requirement(expression: Expression) -> Requirement | None:
-    """Return one term, None for one that is malformed (`NewRequirement` in labels/selector.go)."""
+    """Return one term; None if it is malformed (`NewRequirement` in labels/selector.go)."""
     operator, values = expression.operator, frozenset(expression.values or ())
     if not all(map(_LABEL_VALUE.fullmatch, values)):
         return None

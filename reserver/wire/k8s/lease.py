@@ -14,10 +14,10 @@ from reserver.wire.limits import Int32
 from reserver.wire.times import show_moment
 
 DURATION_S = 15
-"""How long a lease that is not renewed keeps others away, in seconds."""
+"""How long a lease that is not renewed keeps others out, in seconds."""
 
 RENEW_DEADLINE_S = 10.0
-"""How long a leader that cannot renew its lease goes on, in seconds: it has to end first."""
+"""How long a leader goes on that cannot renew its lease, in seconds: less than the lease lasts."""
 
 RETRY_S = 2.0
 """Seconds between two looks at the lease."""
@@ -46,12 +46,12 @@ class LeaseObject(msgspec.Struct, rename="camel", frozen=True):
 
     @property
     def duration_s(self) -> int:
-        """How long it keeps others away since it was renewed last, in seconds."""
+        """How long it keeps others out after its last renewal, in seconds."""
         return self.spec.lease_duration_seconds or 0
 
 
 def held_by(before: LeaseObject, identity: str, now: float) -> LeaseSpec:
-    """Return what to write to hold a lease, or to go on holding it.
+    """Return what to write to acquire or renew a lease.
 
     Args:
         before: the lease as it stands.
@@ -70,7 +70,7 @@ def held_by(before: LeaseObject, identity: str, now: float) -> LeaseSpec:
 
 
 def released(before: LeaseObject, now: float) -> LeaseSpec:
-    """Return what to write to let go of a lease, so that a standby need not wait for its end."""
+    """Return what to write to release a lease, so that a standby need not wait for its end."""
     return msgspec.structs.replace(
         before.spec, holder_identity="", lease_duration_seconds=1, renew_time=_micro_time(now)
     )
@@ -90,5 +90,5 @@ def manifest(name: str, namespace: str, version: str, spec: LeaseSpec) -> dict[s
 
 
 def _micro_time(now: float) -> str:
-    """Return a moment as MicroTime is read: always with six places."""
+    """Return a time as a MicroTime, always with six decimal places."""
     return f"{show_moment(now).removesuffix('Z')}.{int(now % 1 * 1e6):06d}Z"

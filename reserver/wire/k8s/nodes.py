@@ -41,7 +41,7 @@ class NodeObject(WireStruct, frozen=True):
     status: _NodeStatus = _NodeStatus()
 
     def value(self) -> Node:
-        """Return the node as decisions see it.
+        """Return the node as a value for decisions.
 
         Raises:
             InvalidInput: a quantity is malformed; the error carries its path.
@@ -61,7 +61,7 @@ class NodeObject(WireStruct, frozen=True):
 
 
 def _native_first(amounts: Amounts) -> Amounts:
-    """Return as many amounts as a node may have, first those of Kubernetes' own resources."""
+    """Return at most `MOST_OFFERED` amounts, first those of Kubernetes' own resources."""
     if len(amounts) <= MOST_OFFERED:
         return amounts
     names = sorted(amounts, key=lambda name: ("/" in name, name))

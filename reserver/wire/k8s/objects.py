@@ -18,7 +18,7 @@ _MOST_DIGITS = 20
 
 
 class WireStruct(msgspec.Struct, rename="camel", frozen=True):
-    """Base of all objects on the wire: camelCase there, unknown fields passed over."""
+    """Base of all objects on the wire: camelCase, unknown fields ignored."""
 
 
 class Metadata(WireStruct, frozen=True):
@@ -33,7 +33,7 @@ class Metadata(WireStruct, frozen=True):
 
     @property
     def revision(self) -> int:
-        """The resourceVersion as the number that it is since Kubernetes 1.35 (KEP-5504), else 0."""
+        """The resourceVersion as a number (always one since Kubernetes 1.35, KEP-5504), else 0."""
         text = self.resource_version
         return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
 
@@ -46,7 +46,7 @@ class ConfigMapObject(WireStruct, frozen=True):
 
 
 class LabelledMetadata(Metadata, frozen=True):
-    """Metadata with labels, which most objects are read without."""
+    """Metadata with labels."""
 
     labels: dict[str, str] | None = None
 
@@ -79,7 +79,7 @@ def decode(kind: type[T], raw: bytes | msgspec.Raw) -> T:
 
 
 def decode_part(kind: type[T], raw: bytes | msgspec.Raw, path: str) -> T | None:
-    """Return a part of an object that was left as JSON; None when it is absent or null.
+    """Decode a part of an object that was left as JSON; None if it is absent or null.
 
     Raises:
         InvalidInput: it is not of that shape; the error carries the path from the whole object.
@@ -93,7 +93,7 @@ def decode_part(kind: type[T], raw: bytes | msgspec.Raw, path: str) -> T | None:
 
 
 def from_msgspec(error: Exception, remedy: str) -> InvalidInput:
-    """Return what msgspec found as an error that names the field."""
+    """Return an error of msgspec as one that names the field."""
     problem, _, path = str(error).partition(" - at `$")
     return InvalidInput(path.rstrip("`").lstrip("."), quantity.shorten(problem, 200), remedy)
 

@@ -1,8 +1,8 @@
 """Pods as the API server and kube-scheduler send them.
 
-Most pods of a cluster come from few templates, and are equal in most that decisions need: what
-follows from bytes that have been seen before is looked up, which takes a fraction of reading them.
-What few pods have (host ports, claims, constraints) is left as JSON until it is known to be there.
+Most pods of a cluster come from few templates, so most of what decisions need is equal: what
+follows from bytes that have been seen before is looked up, in a fraction of the time that parsing
+takes. What few pods have (host ports, volume claims, constraints) stays JSON until it is needed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Bound(WireStruct, frozen=True):
 
 
 class BoundPod(WireStruct, frozen=True):
-    """A pod as far as where it is: enough to know of one that cannot be judged."""
+    """Where a pod is: all that is read of a pod that cannot be judged."""
 
     metadata: Metadata = Metadata()
     spec: _Bound = _Bound()
@@ -79,7 +79,7 @@ class _ClaimSource(WireStruct, frozen=True):
 
 
 class _EphemeralSource(WireStruct, frozen=True):
-    """That it is there is all that matters."""
+    """Only its presence matters."""
 
 
 class _Volume(WireStruct, frozen=True):
@@ -96,7 +96,7 @@ class PodObject(WireStruct, frozen=True):
     status: _PodStatus = _PodStatus()
 
     def value(self) -> Pod:
-        """Return the pod as decisions see it.
+        """Return the pod as a value for decisions.
 
         Raises:
             InvalidInput: a part is malformed; the error carries its path.
@@ -131,7 +131,7 @@ _CONTROLLERS: Remembered[bytes, Controller] = Remembered(8 * 2**20)
 
 
 def _labels(written: bytes) -> Labels:
-    """Return ``metadata.labels``; one value for all pods that have the same."""
+    """Return ``metadata.labels``; pods with equal labels share one value."""
     if len(written) > POD.part_bytes:
         return UNREAD
     known = _LABELS.get(written)
@@ -143,10 +143,10 @@ def _labels(written: bytes) -> Labels:
 
 
 def controller_of(written: bytes) -> OwnerReference | None:
-    """Return the owner that is the controller, None without one.
+    """Return the owner that is the controller; None without one.
 
     Raises:
-        InvalidInput: these are no owner references.
+        InvalidInput: they are malformed.
     """
     owners = decode_part(list[OwnerReference], written, "metadata.ownerReferences") or ()
     return next((owner for owner in owners if owner.controller), None)
@@ -175,7 +175,7 @@ def _demands(namespace: str, spec: _PodSpec) -> Demands:
 
 
 def _host_ports(spec: _PodSpec) -> tuple[bytes, ...]:
-    """Return the ports of those containers that take any of the node, as JSON."""
+    """Return the ports of the containers with host ports, as JSON."""
     found: tuple[bytes, ...] = ()
     for container in spec.containers or ():
         ports = bytes(container.ports)

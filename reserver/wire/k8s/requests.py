@@ -22,7 +22,7 @@ class Resources(WireStruct, frozen=True):
 
 
 class ContainerSpec(WireStruct, frozen=True):
-    """A container; its ports are left as JSON, because few take any of the node."""
+    """A container; its ports stay JSON, because few have host ports."""
 
     name: str = ""
     resources: Resources | None = None
@@ -51,7 +51,7 @@ class Condition(WireStruct, frozen=True):
 
 
 class Requesting(WireStruct, frozen=True):
-    """The part of a pod's spec that its request follows from."""
+    """The part of a pod's spec that its request is computed from."""
 
     containers: list[ContainerSpec] | None = None
     init_containers: list[ContainerSpec] | None = None
@@ -60,7 +60,7 @@ class Requesting(WireStruct, frozen=True):
 
 
 class Actuated(WireStruct, frozen=True):
-    """The part of a pod's status that its request follows from."""
+    """The part of a pod's status that its request is computed from."""
 
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
@@ -74,9 +74,9 @@ _MOST_NANO = (2**63 - 1) * quantity.NANO
 
 
 def nano(amounts: Mapping[str, str | float] | None, path: str) -> dict[str, int]:
-    """Return amounts of pods and nodes in nano-units, from 0 to what a Quantity holds.
+    """Return amounts in nano-units, clamped to 0 and to the largest Quantity.
 
-    The API server lets no negative ones in; one all the same frees nothing.
+    The API server refuses negative amounts; should one come all the same, it frees nothing.
 
     Raises:
         InvalidInput: a quantity is malformed; the error carries its path.
@@ -99,11 +99,11 @@ def _requests(resources: Resources | None, path: str) -> dict[str, int]:
 
 
 _REQUESTS: Remembered[bytes, Mapping[str, int]] = Remembered(16 * 2**20)
-"""Effective requests by what they follow from: most pods of a cluster come from few templates."""
+"""Effective requests by their inputs: most pods of a cluster come from few templates."""
 
 
 def request(spec: Requesting, status: Actuated) -> Mapping[str, int]:
-    """Return a pod's effective request; computing it takes five times what looking it up does."""
+    """Return a pod's effective request; a look-up takes a fifth of computing it."""
     infeasible = _is_resize_infeasible(status.conditions or [])
     containers = [_requesting(spec.containers), _requesting(spec.init_containers)]
     statuses = (status.container_statuses, status.init_container_statuses)

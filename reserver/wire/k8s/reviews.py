@@ -1,4 +1,4 @@
-"""TokenReview and SubjectAccessReview: whose token it is, and what its owner may do."""
+"""TokenReview and SubjectAccessReview: whose token it is, and what that user may do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 GROUP = "reserver.io"
-"""API group of what rights are about."""
+"""API group of the resources that rights are for."""
 
 
 class User(NamedTuple):
@@ -66,11 +66,11 @@ class Review(msgspec.Struct, frozen=True):
 
 
 def token_review(token: str, audiences: Collection[str] = ()) -> dict[str, Any]:
-    """Return a review to ask whose token it is.
+    """Return a TokenReview to send.
 
     Args:
-        token: which one.
-        audiences: it has to be for one of them; empty for the API server's own.
+        token: to review.
+        audiences: it must be for one of them; empty for the API server's own.
     """
     kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview"}
     spec: dict[str, Any] = {"token": token}

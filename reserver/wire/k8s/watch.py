@@ -10,7 +10,7 @@ from reserver.wire.limits import Int32
 
 
 class ObjectList(msgspec.Struct, frozen=True):
-    """A page of a list; items stay raw, so that a broken one costs no other."""
+    """A page of a list; items stay raw, so that a broken one does not affect others."""
 
     metadata: Metadata = Metadata()
     items: list[msgspec.Raw] | None = None

@@ -1,7 +1,7 @@
 """Strict reading of the JSON and YAML that people put into a ConfigMap value.
 
-Stricter than the standard readers where leniency would hide a mistake or cost everybody else time:
-a name that stands twice in one object is refused, and so are YAML tags, aliases and great depth.
+Stricter than the standard readers where leniency would hide a mistake or cost others time:
+it refuses a field that is given twice, YAML tags and aliases, and deep nesting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 
 MAX_YAML_BYTES = 65_536
-"""Bound on one YAML value, in bytes; JSON is read a hundred times faster and has none but 1 MiB."""
+"""Bound on one YAML value, in bytes. JSON, which parses a hundred times faster, may have 1 MiB."""
 
 MAX_YAML_DEPTH = 32
 """Bound on nesting; a reservation needs six."""
@@ -29,14 +29,14 @@ _REMEDY = "write a reservation as JSON or YAML"
 
 
 def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """Return the value that a text stands for: JSON if it begins like JSON, YAML otherwise.
+    """Return the value of a text: JSON if it begins like JSON, YAML otherwise.
 
     Args:
         text: what is written.
         most_yaml: bound on YAML, in characters.
 
     Raises:
-        InvalidInput: it is neither, too deep, too large for YAML, or a name stands twice.
+        InvalidInput: it is neither, too deep, too large for YAML, or gives a field twice.
     """
     stripped = text.strip()
     if not stripped:
@@ -54,14 +54,14 @@ def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - 
     except RecursionError as exc:
         raise InvalidInput("", "the value is nested too deeply", _REMEDY) from exc
     except UnicodeEncodeError as exc:
-        raise InvalidInput("", "a string holds half a character", "write whole ones") from exc
+        raise InvalidInput("", "a string has half a character", "write whole ones") from exc
     return value
 
 
 def split_list(text: str) -> list[str]:
     """Return the items of a JSON list, each as its own JSON text.
 
-    So a broken item costs no other, and those that are not touched are written back as they were.
+    So a broken item does not affect others, and unchanged items are written back byte by byte.
 
     Raises:
         InvalidInput: the text is not JSON.
@@ -73,7 +73,7 @@ def split_list(text: str) -> list[str]:
 
 
 def _split_leniently(text: str) -> list[str]:
-    """Split a list with items that msgspec does not read but that are JSON in their outline."""
+    """Split a list with items that msgspec refuses but whose JSON structure is intact."""
     decoder, items = json.JSONDecoder(), []
     position = text.index("[") + 1
     try:
@@ -86,7 +86,7 @@ def _split_leniently(text: str) -> list[str]:
                 break
             position += 1
     except (json.JSONDecodeError, RecursionError, ValueError):
-        parse(text)  # Says where it is broken.
+        parse(text)  # Raises with the position of the error.
         raise InvalidInput("", "the list cannot be read", "write a JSON list") from None
     if text[position:].strip() != "]":
         parse(text)
@@ -123,7 +123,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise InvalidInput("", f"the name {shorten(twice)!r} stands twice", "remove one of them")
+        raise InvalidInput("", f"the field {shorten(twice)!r} is given twice", "remove one of them")
     return fields
 
 

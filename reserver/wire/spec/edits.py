@@ -1,8 +1,8 @@
-"""Edits of the store that touch one entry and only as it was seen.
+"""Edits of one entry, which fail if somebody else has changed it.
 
-In a ConfigMap each is a JSON patch (RFC 6902) whose ``test`` makes the API server refuse it if
-somebody has written the key in between; a Reservation is deleted with its UID and resourceVersion
-as preconditions. So their edit wins, and ours is made anew or not at all.
+In a ConfigMap each is a JSON patch (RFC 6902) whose ``test`` makes the API server refuse it if the
+key has another value; a Reservation is deleted with its UID and resourceVersion as preconditions.
+So the other edit wins, and Reserver's is made again or dropped.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Edit:
 
     Attributes:
         ref: the key, `item` empty.
-        seen: the value that the edit is made for.
-        value: the value to put in its place; None to remove the key.
-        reason: what the edit is for, for the log.
+        seen: the value that the edit replaces.
+        value: the new value; None to remove the key.
+        reason: for the log.
     """
 
     ref: Ref
@@ -51,14 +51,14 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """The end of a Reservation that is over.
+    """The deletion of a Reservation that is over.
 
     Attributes:
-        ref: its place.
+        ref: of the Reservation.
         path: its path in the API.
         uid: its UID.
-        version: the resourceVersion that the deletion is made for.
-        reason: what it is for, for the log.
+        version: the resourceVersion that it must still have.
+        reason: for the log.
     """
 
     ref: Ref
@@ -73,7 +73,7 @@ class Deletion:
 
 
 def together(edits: Iterable[Edit | Deletion]) -> list[list[Edit | Deletion]]:
-    """Return edits in lists that one request can make: those of one ConfigMap, or one deletion."""
+    """Return edits grouped by request: those of one ConfigMap, or one deletion."""
     batches: dict[str, list[Edit | Deletion]] = {}
     for edit in edits:
         batches.setdefault(edit.path, []).append(edit)
@@ -83,12 +83,12 @@ def together(edits: Iterable[Edit | Deletion]) -> list[list[Edit | Deletion]]:
 def insertion(entries: Mapping[str, str], *, into_empty: bool) -> list[dict[str, Any]]:
     """Return the JSON patch that adds keys to a ConfigMap, all of them or none.
 
-    The API server takes a path that is not there for equal to null (evanphx/json-patch v4), so that
-    nothing is overwritten.
+    To the API server an absent path equals null (evanphx/json-patch v4), so the tests keep the
+    patch from overwriting anything.
 
     Args:
         entries: value by key.
-        into_empty: the ConfigMap has no data at all.
+        into_empty: the ConfigMap has no data.
     """
     if into_empty:
         return [
@@ -105,7 +105,7 @@ def _path(key: str) -> str:
 
 
 def remove(ref: Ref, seen: str, is_over: Callable[[Reservation], bool]) -> Edit | None:
-    """Return the edit that removes the reservations of a list that are over.
+    """Return the edit that removes the reservations of a list that are over; None without any.
 
     Everything else in the list is kept as it is, broken items included.
 
@@ -123,16 +123,16 @@ def remove(ref: Ref, seen: str, is_over: Callable[[Reservation], bool]) -> Edit 
 
 
 def complete(ref: Ref, seen: str, reservation: Reservation, placed: Parts) -> Edit | None:
-    """Return the edit that writes down what a reservation does not say itself; None if it does.
+    """Return the edit that completes an entry; None if it is complete.
 
-    That is when one with a ttl expires, and where one without a node is placed. Comments and layout
-    of a YAML value are kept where the lines can simply be added.
+    It adds when an entry with a ttl expires, and where one without a node is placed. Comments and
+    layout of a YAML value are kept if the lines can simply be appended.
 
     Args:
         ref: the key, `item` empty.
         seen: its value, one reservation.
-        reservation: what that says.
-        placed: where it is.
+        reservation: the one that it describes.
+        placed: where that is placed.
     """
     said = document.parse(seen)
     news: dict[str, str] = {}

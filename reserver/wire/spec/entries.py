@@ -1,4 +1,4 @@
-"""What a store ConfigMap says: its reservations, and what is wrong with all other entries."""
+"""What a store ConfigMap says: its reservations, and what is wrong with its other entries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Problem:
     """Why one entry is not enforced.
 
     Attributes:
-        ref: where it stands; `item` is empty where it could not be told.
+        ref: where it is written; `item` is empty if it could not be read.
         error: field, value and remedy.
     """
 
@@ -38,10 +38,10 @@ class Entries:
 
     Attributes:
         reservations: those that are enforced.
-        problems: one for each entry that is not, the first `MOST_PROBLEMS` of them.
+        problems: the first `MOST_PROBLEMS` of the entries that are not.
         more_problems: how many there are besides.
-        unstamped: it says how long it lives but not until when, which the next start of Reserver
-            could not tell any more (`edits.complete`).
+        unstamped: it has a ttl but no ``expiresAt``, so the next start of Reserver could not tell
+            when it expires (`edits.complete`).
     """
 
     reservations: tuple[Reservation, ...] = ()
@@ -51,21 +51,21 @@ class Entries:
 
     @property
     def has_faults(self) -> bool:
-        """Whether some entry is not read because of a fault of ours."""
+        """Whether some entry is not read because of a fault."""
         return any(isinstance(problem.error, Fault) for problem in self.problems)
 
     def says_what(self, other: Entries) -> bool:
-        """Return whether both are the same reservations, wherever these are placed."""
+        """Return whether both are the same reservations, regardless of where they are placed."""
         own = [reservation.identity for reservation in self.reservations]
         return own == [reservation.identity for reservation in other.reservations]
 
 
 MOST_PROBLEMS = 100
-"""So many broken entries of one key are told one by one; nobody reads more."""
+"""How many broken entries of one key are reported one by one; nobody reads more."""
 
 
 Noted = Callable[[Ref, Exception], Fault]
-"""Takes note of what raised while an entry was read; returns what to tell of the entry."""
+"""Logs what was raised while an entry was read; returns the fault to report."""
 
 
 def _raise(_: Ref, exc: Exception) -> Fault:
@@ -73,10 +73,10 @@ def _raise(_: Ref, exc: Exception) -> Fault:
 
 
 def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
-    """Return what one data key says; a broken entry costs no other.
+    """Return what one data key says; a broken entry does not affect others.
 
     Args:
-        ref: where it stands, `item` empty.
+        ref: of the key, `item` empty.
         text: its value.
         seen_at: when Reserver first saw this value, unix seconds.
     """
@@ -92,7 +92,7 @@ def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
 def reading_key(
     ref: Ref, text: str, seen_at: float, noted: Noted
 ) -> Generator[None, None, Entries]:
-    """Do as `read_key` does, entry by entry; what raises costs the entry that it is about."""
+    """As `read_key`, entry by entry; an exception costs only the entry that raised it."""
     try:
         if text.lstrip().startswith("["):
             return (yield from _read_list(ref, text, noted))
@@ -104,7 +104,7 @@ def reading_key(
 
 @contextmanager
 def _faults(ref: Ref, noted: Noted) -> Iterator[None]:
-    """Raise what is raised in this block otherwise than on purpose as a fault of ours."""
+    """Turn unexpected exceptions of this block into faults."""
     try:
         yield
     except (ReserverError, MemoryError):
@@ -117,7 +117,7 @@ def _read_one(ref: Ref, text: str, seen_at: float) -> Entries:
     check_text(text, HOME.spec_bytes)
     value = document.parse(text)
     if value is None:
-        return Entries()  # What a Go program writes for a list without items.
+        return Entries()  # Go programs write null for an empty list.
     if isinstance(value, dict):
         reservation = specform.read(value, ref, seen_at)
         return Entries((reservation,), unstamped=specform.needs_stamp(value))
@@ -142,7 +142,7 @@ def _read_list(ref: Ref, text: str, noted: Noted) -> Generator[None, None, Entri
                 check_text(item, ITEM_BYTES)
                 reservation = listform.read_item(document.parse(item), ref)
                 if reservation.ref in reservations:
-                    problem = f"pod {reservation.ref.item} stands in the list before"
+                    problem = f"pod {reservation.ref.item} is in the list already"
                     raise InvalidInput("", problem, "write one entry for a pod and a node")
                 reservations[reservation.ref] = reservation
         except InvalidInput as exc:

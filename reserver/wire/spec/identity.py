@@ -1,4 +1,4 @@
-"""What tells a reservation from one that stood, or will stand, at the same place."""
+"""The identity of a reservation: what tells it from others written under the same name."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     origin: str = "",
     drift: int = 0,
 ) -> Reservation:
-    """Return a reservation whose digest follows from what it says, not from how it is written.
+    """Return a reservation whose digest depends on what it says, not on its layout.
 
-    Nor does it follow from where it stands, `origin` included: what is copied from one store to
-    another is the same reservation there; nor from where Reserver has placed it.
+    Nor on where it is written, `origin` included, so that a copy in another store is the same
+    reservation; nor on where Reserver has placed it.
 
-    So rewriting the same reservation (another layout, a ttl resolved to its moment) keeps the
-    claims on it, and writing another one in its place, if only with a later expiry, does not
-    inherit them.
+    Rewriting it (another layout, a ttl resolved to its moment) keeps its claims. Replacing it by
+    another one, if only with a later expiry, does not.
     """
     reservation = Reservation(
         ref=ref,

@@ -6,8 +6,7 @@ moment (unix seconds or RFC 3339)::
     {"pod", "namespace", "cpu", "mem", "expire"}
     {"reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli", "expireAt"}
 
-``memMilli`` is bytes all the same. Fields that are not listed here are passed over, as they always
-have been.
+Despite its name ``memMilli`` is in bytes. Other fields are ignored, as they always have been.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ def read_item(item: Any, node: Ref) -> Reservation:  # noqa: ANN401 - whatever J
 
     Args:
         item: the parsed item.
-        node: where the list stands; its key is the node.
+        node: where the list is written; its key is the node.
 
     Raises:
-        InvalidInput: some field is not acceptable; the error carries its path within the item.
+        InvalidInput: some field is invalid; the error carries its path within the item.
     """
     if not isinstance(item, dict):
         problem = f"{shorten(repr(item))} is not an object"

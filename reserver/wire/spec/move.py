@@ -1,4 +1,4 @@
-"""A reservation written anew in another store, so that it is the same one there."""
+"""Rewriting a reservation for another store, so that it is the same one there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_NAME = 253
 
 
 def name_for(reservation: Reservation) -> str:
-    """Return what a reservation is called where each has a name of its own."""
+    """Return a name for a reservation in a store where each has its own."""
     item = reservation.ref.item
     if not item:
         return reservation.ref.key
@@ -39,7 +39,7 @@ def rewritten(
     """
     spec = _item(reservation) if reservation.ref.item else _spec(reservation, document)
     spec |= {"origin": reservation.origin or str(reservation.ref)}
-    # In the place of a Reservation its status says where it is placed.
+    # For a Reservation, its status says where it is placed.
     spec.pop("placements", None)
     if place.kind is StoreKind.CONFIGMAP and reservation.placed:
         spec["placements"] = placementform.show_parts(reservation.placed)
@@ -49,7 +49,7 @@ def rewritten(
         spec["expiresAt"] = _moment(reservation.expires_at)
     there = specform.read(spec, place, 0.0, limits_at(place, home))
     if there.identity != reservation.identity:
-        problem = "would be another reservation there"
+        problem = "would be another reservation in the new store"
         raise InvalidInput("", problem, "remove it here and write it there by hand")
     return spec
 
@@ -75,7 +75,7 @@ def _spec(reservation: Reservation, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_namespace(entry: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """Say in an owner entry what its place says there."""
+    """Write the namespace into an owner entry that leaves it to where it is written."""
     parts = {field: dict(entry[field]) for field in _PARTS if entry.get(field) is not None}
     if not any(part.get("namespace") for part in parts.values()):
         next(iter(parts.values()))["namespace"] = namespace

@@ -22,10 +22,10 @@ COLLECTION = f"/apis/{API_VERSION}/reservations"
 """The path of all Reservations of a cluster."""
 
 SET_LABEL = "reserver.io/set"
-"""On each member of a set: what tells the set from others."""
+"""On each member of a set: the id of the set."""
 
 UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
-"""On the first member of a set, until all of them are written (docs/adr/0012)."""
+"""On the first member of a set until all members are written (docs/adr/0012)."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Claim(msgspec.Struct, frozen=True):
     Attributes:
         pod: as ``namespace/name``.
         uid: of the pod.
-        node: where it was bound; empty where that is not known any more.
+        node: where it was bound; empty if that is no longer known.
         at: when Reserver saw it, RFC 3339.
     """
 
@@ -45,7 +45,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Condition(msgspec.Struct, rename="camel", frozen=True):
-    """A condition, as Kubernetes has them (metav1.Condition)."""
+    """A condition (metav1.Condition)."""
 
     type: str
     status: str
@@ -56,7 +56,7 @@ class Condition(msgspec.Struct, rename="camel", frozen=True):
 
 
 class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """The status subresource, all of it: a write leaves nothing of what was there before."""
+    """The whole status subresource: a write replaces everything that was there."""
 
     phase: str
     observed_generation: Int64
@@ -81,12 +81,12 @@ class ObjectMetadata(LabelledMetadata, frozen=True):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it leads a set that is not known to be complete."""
+        """Whether it is the first member of a set that may be incomplete."""
         return UNFINISHED_ANNOTATION in (self.annotations or {})
 
 
 class ReservationObject(msgspec.Struct, frozen=True):
-    """A Reservation on the wire; spec and status stay raw, so that neither can hide the object."""
+    """A Reservation on the wire; spec and status stay raw, so a broken one does not hide it."""
 
     metadata: ObjectMetadata = ObjectMetadata()
     spec: msgspec.Raw = msgspec.Raw(b"")
@@ -94,7 +94,7 @@ class ReservationObject(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> Ref:
-        """Its place."""
+        """Where it is written."""
         return Ref.of_object(self.metadata.namespace, self.metadata.name)
 
     @property
@@ -103,7 +103,7 @@ class ReservationObject(msgspec.Struct, frozen=True):
         return path(self.ref)
 
     def said(self) -> ReservationStatus | None:
-        """Return its status, None where there is none or where somebody else wrote it."""
+        """Return its status; None without one, or if it is not in the form that Reserver writes."""
         try:
             return decode(ReservationStatus, self.status)
         except InvalidInput:
@@ -124,7 +124,7 @@ def manifest(ref: Ref, text: str, set_id: str = "", size: int = 0) -> dict[str, 
     """Return a Reservation to be created.
 
     Args:
-        ref: its place.
+        ref: of the Reservation.
         text: its spec, as JSON.
         set_id: the set that it is a member of, ``NAMESPACE/ID``; empty if it stands alone.
         size: of the set, if this one leads it; else 0.
@@ -139,10 +139,10 @@ def manifest(ref: Ref, text: str, set_id: str = "", size: int = 0) -> dict[str, 
 
 
 def replacement(uid: str, seen: bytes, text: str) -> list[dict[str, object]]:
-    """Return the JSON patch that gives an object another spec, if it has still the one seen.
+    """Return the JSON patch that replaces an object's spec, if it is still the one seen.
 
-    What is seen goes back as it came: the API server compares numbers and texts byte by byte
-    (evanphx/json-patch v4). Its status may have been written meanwhile.
+    It is sent back byte by byte, since the API server compares numbers and strings so
+    (evanphx/json-patch v4). A status that was written meanwhile does not matter.
     """
     return [
         {"op": "test", "path": "/metadata/uid", "value": uid},
@@ -152,7 +152,7 @@ def replacement(uid: str, seen: bytes, text: str) -> list[dict[str, object]]:
 
 
 def completion(uid: str) -> list[dict[str, object]]:
-    """Return the JSON patch that says on the first member of a set that all are written."""
+    """Return the JSON patch that marks a set as complete, on its first member."""
     annotation = "/metadata/annotations/" + UNFINISHED_ANNOTATION.replace("/", "~1")
     return [
         {"op": "test", "path": "/metadata/uid", "value": uid},
@@ -180,14 +180,14 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         reservation = specform.read(spec, ref, created, limits)
     except InvalidInput as exc:
         return Entries(problems=(Problem(ref, exc.under("spec")),))
-    if not reservation.origin:  # Another one of that name, later, is another reservation.
+    if not reservation.origin:  # A later object of the same name is another reservation.
         reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
     reservation = replace(reservation, created_at=_created(item, 0.0))
     return Entries((with_placements(reservation, item.said()),))
 
 
 def with_placements(reservation: Reservation, said: ReservationStatus | None) -> Reservation:
-    """Return a reservation as placed where its status says, if Reserver chooses its node."""
+    """Return a reservation placed where its status says, if Reserver chooses its node."""
     if reservation.node:
         return reservation
     try:

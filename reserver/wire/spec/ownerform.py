@@ -21,7 +21,7 @@ _WITH_VALUES = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": Fals
 
 
 class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Base of what people write: a field that is not known is a mistake."""
+    """Base of what people write; refuses unknown fields."""
 
 
 class _Pod(_Strict):
@@ -48,7 +48,7 @@ class _Selector(_Strict):
 
 
 class OwnerEntry(_Strict):
-    """One entry of ``owners``: all that it says has to hold."""
+    """One entry of ``owners``; a pod must meet all of its fields."""
 
     pod: _Pod | None = None
     controller: _Controller | None = None
@@ -59,8 +59,8 @@ class Owners(NamedTuple):
     """Who may claim a reservation.
 
     Attributes:
-        named: the pods that entries name, and nothing more.
-        rules: what all other entries say.
+        named: the pods of the entries that give only a name.
+        rules: the other entries.
     """
 
     named: frozenset[PodName]
@@ -175,7 +175,7 @@ def _requirement(expression: _Expression, path: str) -> Requirement:
         raise InvalidInput(f"{path}.operator", problem, f"write {', '.join(_WITH_VALUES)}")
     if wants_values is not bool(expression.values):
         remedy = "write at least one value" if wants_values else "remove them"
-        raise InvalidInput(f"{path}.values", f"do not go with {expression.operator}", remedy)
+        raise InvalidInput(f"{path}.values", f"do not fit operator {expression.operator}", remedy)
     for index, value in enumerate(expression.values):
         names.check_label_value(value, f"{path}.values[{index}]")
     return Requirement(expression.key, expression.operator, frozenset(expression.values))

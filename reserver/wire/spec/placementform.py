@@ -1,7 +1,7 @@
-"""Where Reserver may put a reservation, as it is written; and where it has, as it writes it.
+"""``placement`` as people write it, and ``placements`` as Reserver writes it.
 
-The parts that a pod's spec has too are read by what reads them of pods (`wire.constraints`). That
-passes over what it does not know, as the API server has checked it; here nobody has.
+The fields that a pod's spec also has are read by `wire.k8s.constraints`. It ignores what it does
+not know, since the API server has validated pods; a placement is validated here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 
 
 class PartObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """So many slots on a node, as it is written."""
+    """One item of ``placements``: slots on a node."""
 
     node: str
     slots: int
@@ -66,15 +66,15 @@ def read(
     namespace: str,
     limits: Limits = HOME,
 ) -> Placement:
-    """Return where a reservation may be put.
+    """Return where Reserver may place a reservation.
 
     Args:
         document: the value of ``placement``.
-        namespace: of the pods that may claim it, which a pod affinity is about.
+        namespace: of the pods that may claim it, for pod affinity.
         limits: how much it may say.
 
     Raises:
-        InvalidInput: some field is not acceptable; the error carries its path.
+        InvalidInput: some field is invalid; the error carries its path.
     """
     if not isinstance(document, dict):
         problem = f"{shorten(repr(document))} is not a mapping"
@@ -105,14 +105,14 @@ def read(
 
 
 def read_parts(written: Sequence[PartObject]) -> Parts:
-    """Return where a reservation was put.
+    """Return where a reservation was placed.
 
     Raises:
-        InvalidInput: nobody but Reserver should write it.
+        InvalidInput: it is not what Reserver writes.
     """
     remedy = "remove placements, and Reserver places it anew"
     if len({part.node for part in written}) < len(written):
-        raise InvalidInput("", "has a node twice", remedy)
+        raise InvalidInput("", "names a node twice", remedy)
     for index, part in enumerate(written):
         names.check_subdomain(part.node, f"[{index}].node", "a node's name")
         if not 1 <= part.slots <= HOME.slots:
@@ -122,7 +122,7 @@ def read_parts(written: Sequence[PartObject]) -> Parts:
 
 
 def show_parts(parts: Parts) -> list[dict[str, Any]]:
-    """Return where a reservation is as it is written."""
+    """Return ``placements`` as it is written."""
     return [{"node": part.node, "slots": part.slots} for part in parts]
 
 
@@ -141,7 +141,7 @@ def _unknown(name: object, known: Any) -> InvalidInput:  # noqa: ANN401 - names,
 
 
 def _refuse_unknown(value: Any, kind: inspect.Type, path: str) -> None:  # noqa: ANN401
-    """Refuse the fields of a value that a type does not have."""
+    """Refuse fields that a type does not have."""
     if isinstance(kind, inspect.UnionType):
         kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
     if isinstance(kind, inspect.StructType) and isinstance(value, dict):
@@ -170,7 +170,7 @@ def _check_size(demanded: Constraints, limits: Limits) -> None:
 
 
 def _most(value: list[object], limits: Limits) -> int:
-    """Return how many of its entries a list may have."""
+    """Return how many entries a list may have."""
     match value:
         case [Expression(), *_]:
             return limits.labels
@@ -200,7 +200,7 @@ def _check(value: object, path: str, limits: Limits) -> None:
 
 @cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of a struct with the names that are written."""
+    """Return the fields of a struct with their names on the wire."""
     return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(kind))
 
 
@@ -210,7 +210,7 @@ Problems = Iterator[tuple[str, str, str]]
 
 @singledispatch
 def _problems(value: msgspec.Struct) -> Problems:  # noqa: ARG001 - most have none of their own
-    """Yield what is wrong with a struct itself."""
+    """Yield what is wrong with the fields of a struct."""
     yield from ()
 
 
@@ -275,4 +275,4 @@ def _term_problems(term: Expression, path: str, operators: Sequence[str]) -> Pro
         yield f"{path}.key", f"{shorten(repr(term.key))} is not a label's key", "name a label"
     if constraints.requirement(term) is None:
         remedy = "In and NotIn take values of labels, Gt and Lt one number, the others none"
-        yield f"{path}.values", f"do not go with {term.operator}", remedy
+        yield f"{path}.values", f"do not fit operator {term.operator}", remedy

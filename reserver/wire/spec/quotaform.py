@@ -1,4 +1,4 @@
-"""ReservationQuota objects of reserver.io/v1alpha1, and the setting that says the same."""
+"""ReservationQuota objects of reserver.io/v1alpha1, and the default quota as a setting."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ NONE = "none"
 
 MOST_HARD = 64
 _MOST_USED = 64
-"""So many resources are told that only the limit of all others limits."""
+"""How many resources the status shows that only `held.*` limits."""
 
 
 class Rule(StrEnum):
-    """Whether reservations may say something."""
+    """Whether reservations may set a field."""
 
     ALLOWED = "Allowed"
     FORBIDDEN = "Forbidden"
@@ -56,14 +56,14 @@ class QuotaStatus(msgspec.Struct):
 
 
 class QuotaObject(msgspec.Struct, frozen=True):
-    """A ReservationQuota on the wire; spec and status stay raw, so that neither can hide it."""
+    """A ReservationQuota on the wire; spec and status stay raw, so a broken one hides nothing."""
 
     metadata: Metadata = Metadata()
     spec: msgspec.Raw = msgspec.Raw(b"")
     status: msgspec.Raw = msgspec.Raw(b"")
 
     def said(self) -> QuotaStatus | None:
-        """Return its status, None where there is none or where somebody else wrote it."""
+        """Return its status; None if it has none, or one that Reserver did not write."""
         try:
             return decode(QuotaStatus, self.status)
         except InvalidInput:
@@ -88,7 +88,7 @@ def read_object(item: QuotaObject) -> Quota:
 
 
 def parse_default(text: str) -> Quota | None:
-    """Return the quota that ``NAME=LIMIT,…`` stands for; None for ``none``.
+    """Return the quota that ``NAME=LIMIT,…`` describes; None for ``none``.
 
     Raises:
         InvalidInput: some part is not acceptable.
@@ -100,7 +100,7 @@ def parse_default(text: str) -> Quota | None:
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")
         if not (name and equals and value) or name in hard or name in fields:
-            problem = f"{shorten(part)!r} is not NAME=LIMIT, or stands twice"
+            problem = f"{shorten(part)!r} is not NAME=LIMIT, or is given twice"
             raise InvalidInput("", problem, f"write e.g. {_EXAMPLE}, or {NONE}")
         is_hard = name == RESERVATIONS or name.startswith(HELD)
         (hard if is_hard else fields)[name] = value
@@ -112,7 +112,7 @@ def parse_default(text: str) -> Quota | None:
 
 
 def show(quota: Quota, used: Mapping[str, int]) -> QuotaStatus:
-    """Return the status of a quota: of what it limits, the most and what is used."""
+    """Return the status of a quota: for each limit the most that is allowed, and what is used."""
     hard = {counted: show_amount(counted, most) for counted, most in quota.hard.items()}
     counted = [name for name in quota.hard if name != HELD_ELSE]
     if HELD_ELSE in quota.hard:
@@ -122,7 +122,7 @@ def show(quota: Quota, used: Mapping[str, int]) -> QuotaStatus:
 
 
 def patch(metadata: Metadata, before: QuotaStatus | None, after: QuotaStatus) -> StatusPatch:
-    """Return the merge patch that replaces what a status said, as it was seen."""
+    """Return the merge patch that replaces a status, if it is still as it was seen."""
     gone_hard = dict.fromkeys(before.hard if before else ())
     gone_used = dict.fromkeys(before.used if before else ())
     return {
@@ -165,7 +165,5 @@ def _max_ttl(text: str) -> float:
     except InvalidInput as exc:
         raise exc.under("maxTTL") from exc
     if not seconds:
-        raise InvalidInput(
-            "maxTTL", "is no time", "write how long a reservation may live, e.g. 24h"
-        )
+        raise InvalidInput("maxTTL", "is zero", "write how long a reservation may live, e.g. 24h")
     return seconds

@@ -30,10 +30,10 @@ from reserver.wire.spec.placementform import PartObject
 from reserver.wire.times import parse_duration, parse_moment
 
 DEFAULT_TTL_S = 24 * 3600.0
-"""How long a reservation lives that says nothing about it, in seconds."""
+"""How long a reservation lives that does not say so, in seconds."""
 
 MOST_DRIFT_S = 30
-"""For whom a ttl is worked out within so many seconds, it is one reservation (docs/adr/0001)."""
+"""Two readers of a ttl may compute expiries this many seconds apart (docs/adr/0001)."""
 
 MAX_TTL_S = 100 * 365 * DEFAULT_TTL_S
 LEAST_PRIORITY = -(2**31)
@@ -61,14 +61,14 @@ class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     preemptible: bool = False
     priority: int | None = None
     reusable: bool = False
-    request_id: str = ""  # What a client called the request that wrote it; means nothing here.
+    request_id: str = ""  # The id of the gRPC request that wrote it; nothing here reads it.
     origin: str = ""
 
 
 class EntrySpec(Spec):
     """A spec in a ConfigMap, where there is no status beside it."""
 
-    placements: list[PartObject] = []  # Where Reserver has put it, which nobody else writes.
+    placements: list[PartObject] = []  # Where Reserver placed it; only Reserver writes it.
 
 
 _FIELDS = ", ".join(field.encode_name for field in msgspec.structs.fields(Spec))
@@ -84,7 +84,7 @@ def read(
 
     Args:
         document: the parsed value of a data key.
-        ref: where it stands; the key has to be a valid object name.
+        ref: where it is written; the key must be a valid object name.
         seen_at: unix seconds from which a ``ttl`` counts: when Reserver first saw it.
         limits: what it may say there (`limits_at`).
 
@@ -128,7 +128,7 @@ def read(
 
 
 def convert(document: Any, kind: type[Spec] = Spec) -> Spec:  # noqa: ANN401 - whatever YAML can hold
-    """Return a mapping as a spec of a kind, as it is written.
+    """Convert a mapping to a spec, checking only its shape.
 
     Raises:
         InvalidInput: it is not of that shape; the error carries the path.
@@ -140,14 +140,14 @@ def convert(document: Any, kind: type[Spec] = Spec) -> Spec:  # noqa: ANN401 - w
 
 
 def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold
-    """Return whether a mapping says how long it lives, but not until when."""
+    """Return whether a mapping has a ttl, given or by default, but no ``expiresAt``."""
     if not isinstance(document, dict) or document.get("expiresAt") is not None:
         return False
     return str(document.get("ttl")) != "0"
 
 
 def check_set(reservations: Iterable[Reservation]) -> None:
-    """Refuse a set of which too many slots have to be judged one by one.
+    """Refuse a set with too many slots that must be judged one by one.
 
     Raises:
         InvalidInput: at ``reservations``.
@@ -162,7 +162,7 @@ def _placement(spec: Spec, owners: Owners, limits: Limits) -> Placement:
         return ANYWHERE
     if spec.node:
         remedy = "remove it, or leave the choice to Reserver: remove node"
-        raise InvalidInput("placement", "stands beside node", remedy)
+        raise InvalidInput("placement", "cannot be set together with node", remedy)
     try:
         home = owner.home(owners.named, owners.rules)
         return placementform.read(spec.placement, home, limits)
@@ -172,7 +172,7 @@ def _placement(spec: Spec, owners: Owners, limits: Limits) -> Placement:
 
 def _placed(spec: Spec) -> Parts:
     if spec.node or not isinstance(spec, EntrySpec):
-        return ()  # It may have been placed before somebody named a node.
+        return ()  # It may have been placed before somebody set the node.
     try:
         return clipped(placementform.read_parts(spec.placements), spec.slots)
     except InvalidInput as exc:
@@ -194,7 +194,7 @@ def _yields_above(spec: Spec) -> int | None:
         raise InvalidInput("priority", problem, remedy)
     if spec.priority is not None and not spec.preemptible:
         remedy = "remove it, or let pods of higher priority take the hold: preemptible: true"
-        raise InvalidInput("priority", "means nothing without preemptible", remedy)
+        raise InvalidInput("priority", "has no effect without preemptible", remedy)
     return priority if spec.preemptible else None
 
 
@@ -209,7 +209,9 @@ def _origin(text: str) -> str:
 def _resources(spec: Spec, limits: Limits) -> dict[str, int]:
     written, slots = spec.resources, spec.slots
     check_count(written, "resources", limits.resources)
-    resources = {"pods": 1}  # Each owner takes one of the node's pods, whether or not it is said.
+    resources = {
+        "pods": 1
+    }  # Each owner takes one of the node's pods, whether or not the spec says so.
     for name, text in written.items():
         path = f"resources.{quantity.shorten(name)}"
         if not is_resource(name):
@@ -226,15 +228,15 @@ def _resources(spec: Spec, limits: Limits) -> dict[str, int]:
 
 
 def is_resource(name: str) -> bool:
-    """Return whether a name is that of something that a node can offer."""
+    """Return whether a name is that of a resource that a node can offer."""
     return bool(_NATIVE.fullmatch(name)) or names.is_extended_resource(name)
 
 
 def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
-    """Return an amount that so many slots can hold.
+    """Return an amount, checked for one slot and for all slots together.
 
     Raises:
-        InvalidInput: it is negative, or more than any node has, or all slots together are.
+        InvalidInput: it is negative, or more than any node has.
     """
     if amount < 0:
         problem = f"{quantity.shorten(text)} is negative"
@@ -252,16 +254,16 @@ def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
 
 
 def _drift(spec: Spec) -> int:
-    """Return by how many seconds others may work out another expiry of an entry.
+    """Return by how many seconds another Reserver may compute another expiry of an entry.
 
-    They may see it a moment later, or start after its first Reserver has ended.
+    It may see the entry a moment later, or start after the first one has ended.
     """
     if spec.ttl is None:
         return 0 if spec.expires_at is not None else MOST_DRIFT_S
     try:
         ttl = parse_duration(str(spec.ttl))
     except InvalidInput:
-        return 0  # It has a moment beside it, which counts.
+        return 0  # It has expiresAt besides, which counts.
     return min(MOST_DRIFT_S, max(1, int(ttl / 2))) if ttl else 0
 
 
@@ -285,5 +287,5 @@ def _expiry(spec: Spec, seen_at: float) -> float | None:
         raise exc.under("ttl") from exc
     if ttl > MAX_TTL_S:
         raise InvalidInput("ttl", "is more than a hundred years", "write 0 to hold for ever")
-    # Whole seconds, because that is what will be written back (`edits.complete`).
+    # Whole seconds, as `edits.complete` writes it back.
     return float(int(seen_at + ttl)) if ttl else None

@@ -188,7 +188,7 @@ def test_every_form_is_read(tmp_path: Path, text: str, count: int) -> None:
     [
         (configmap(a=SPEC.replace("2", '"two"')), ": a: resources.cpu: 'two' is not a qu"),
         (configmap(w1=f"[{ITEM.replace('1,', '-1,')}]"), ": w1: [0].cpu: -1 is negative; write"),
-        (configmap(w1=f"[{ITEM}, {ITEM}]"), ": w1: [1]: pod shop/web-0 stands in the list before"),
+        (configmap(w1=f"[{ITEM}, {ITEM}]"), ": w1: [1]: pod shop/web-0 is in the list already"),
         (OBJECT.replace("w1", "W_1"), ": spec.node: 'W_1' is not a node's name; use lower"),
         (
             OBJECT.replace('"shop"', '"x"'),
@@ -200,7 +200,7 @@ def test_every_form_is_read(tmp_path: Path, text: str, count: int) -> None:
         ("a: &x 1\nb: *x", "YAML aliases are not read"),
         ("[" * 100_000, "nested too deeply"),
         ('{"name": "a", "spec": {"slots": ' + "9" * 90 + "}}", "slots"),
-        (OBJECT.replace('"cpu": 2', '"cpu": 2, "cpu": 3'), "stands twice"),
+        (OBJECT.replace('"cpu": 2', '"cpu": 2, "cpu": 3'), "is given twice"),
         (OBJECT.replace("name: a,", ""), ": metadata.name: is missing"),
     ],
 )

@@ -88,7 +88,7 @@ def test_a_list_of_which_nothing_is_over_is_left_alone() -> None:
         pytest.param('{"pod": "b", "cpu": 1e400}', id="a number beyond all numbers"),
         pytest.param('{"pod": "b", "cpu": -1e400}', id="a number below all numbers"),
         pytest.param('{"pod": "b", "cpu": 0.1000000000000000055}', id="a number too fine"),
-        pytest.param('{"pod": "b", "pod": "b"}', id="a name that stands twice"),
+        pytest.param('{"pod": "b", "pod": "b"}', id="a field that is given twice"),
     ],
 )
 def test_a_broken_item_that_is_kept_costs_no_other_after_the_edit(broken: str) -> None:

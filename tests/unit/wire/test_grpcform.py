@@ -120,5 +120,5 @@ def test_times_that_no_calendar_has_are_named() -> None:
         grpcform.write(bad, NOW)
     both = spec(ttl=timedelta(1))
     both.expires_at.seconds = int(NOW)
-    with pytest.raises(InvalidInput, match="ttl: stands beside expiresAt"):
+    with pytest.raises(InvalidInput, match="ttl: cannot be set together with expiresAt"):
         grpcform.write(both, NOW)
