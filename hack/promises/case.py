@@ -75,7 +75,8 @@ class Case:
             is_alone = len(self._touching(life.name, span)) == 1
             if not (is_alone and life.is_of(pod) and self._stands(life, span)):
                 continue
-            claimants = (self._claimants(life, span) | self._pending(life, span)) - {pod.uid}
+            coming = {other.uid for other in self._under_way(life, span)}
+            claimants = (self._claimants(life, span) | coming) - {pod.uid}
             if not life.is_placed_by(span.revision):
                 if len(claimants) < life.entry.slots and life.entry.starts <= span.since:
                     yield life, ""
@@ -84,16 +85,16 @@ class Case:
                 if self._left(life, node, span, claimants):
                     yield life, node
 
-    def _pending(self, life: Life, span: Span) -> set[str]:
+    def _under_way(self, life: Life, span: Span) -> list[Pod]:
         """Return the owners that may have been on their way to a node, perhaps in vain."""
-        return {
-            pod.uid
+        return [
+            pod
             for pod in self.world.owners[life]
             if pod.states[0].moment.revision <= span.revision
             and not pod.states[0].node
             and not (pod.gone and pod.gone.at < span.since)
             and not (pod.binding and pod.binding.moment.at < span.since)
-        }
+        ]
 
     def matches(self, pod: Pod, span: Span) -> tuple[Life, ...]:
         """Return the entries that may have matched a pod then."""
@@ -112,12 +113,13 @@ class Case:
 
     def held(self, node: str, span: Span, for_pod: Pod) -> dict[str, dict[str, int]]:
         """Return what was certainly held on a node for others than a pod, by name."""
-        held = {}
+        held, counted = {}, set[str]()
         for name in {life.name: life for life in self.world.lives_on.get(node, ())}:
             lives = self._touching(name, span)
             if not lives or lives[0].written.at > span.since or not _unbroken(lives, span):
                 continue
-            least = smallest([self._holds(life, node, span, for_pod) for life in lives])
+            least = smallest([self._holds(life, node, span, for_pod, counted) for life in lives])
+            counted |= {pod.uid for life in lives for pod in self._under_way(life, span)}
             if any(least.values()):
                 held[name] = least
         return held
@@ -126,8 +128,21 @@ class Case:
         lives = self.world.lives_called[name]
         return [life for life in lives if life.touches(span.since, span.revision)]
 
-    def _holds(self, life: Life, node: str, span: Span, for_pod: Pod) -> Amounts:
-        """Return what an entry holds against a pod, at the least."""
+    def _holds(
+        self, life: Life, node: str, span: Span, for_pod: Pod, counted: AbstractSet[str]
+    ) -> Amounts:
+        """Return what an entry holds against a pod, at the least.
+
+        A binding under way, and perhaps in vain, takes a slot where it goes to, and only for what
+        its pod requests: that is as good as held. Once it is written it ends what names its pod.
+
+        Args:
+            life: the entry.
+            node: the node.
+            span: when.
+            for_pod: the pod.
+            counted: UIDs of pods whose requests another entry has in the place of a slot.
+        """
         yields = life.entry.yields_above
         if yields is not None and for_pod.priority > yields:
             return {}
@@ -135,8 +150,17 @@ class Case:
             return {}
         # What matches it without naming it takes a slot of those only that it claims.
         own = {for_pod.uid} if life.names(for_pod) else set[str]()
-        left = self._left(life, node, span, self._claimants(life, span) | own)
-        return {name: left * value for name, value in life.entry.resources.items()}
+        claimants = self._claimants(life, span, written=True) | own
+        left = self._left(life, node, span, claimants)
+        others = claimants | {for_pod.uid}
+        coming = [pod for pod in self._under_way(life, span) if pod.uid not in others]
+        requests = [{} if pod.uid in counted else pod.requests(span.revision) for pod in coming]
+        going = min(left, len(coming))
+        return {
+            name: (left - going) * value
+            + sum(sorted(min(value, each.get(name, 0)) for each in requests)[:going])
+            for name, value in life.entry.resources.items()
+        }
 
     def _left(self, life: Life, node: str, span: Span, claimants: AbstractSet[str]) -> int:
         """Return how many slots an entry certainly held on a node, but for those of claimants."""
@@ -159,14 +183,23 @@ class Case:
             if claim.pod.binding and claim.pod.binding.node in life.nodes - {node}
         }
 
-    def _claimants(self, life: Life, span: Span) -> set[str]:
-        """Return the pods that may have had a slot then, or may have been about to."""
+    def _claimants(self, life: Life, span: Span, *, written: bool = False) -> set[str]:
+        """Return the pods that may have had a slot then, or may have been about to.
+
+        Args:
+            life: the entry.
+            span: when.
+            written: only those whose bindings may have been written by then.
+        """
         claimants = {
             claim.pod.uid
             for claim in self.claims.get(life, ())
             if claim.moment.at <= span.until
             and not (claim.back_by and claim.back_by.at < span.since)
+            and not (written and claim.is_after(span.revision))
         }
+        if written:
+            return claimants
         # Deleted just now without a node: its binding may have been under way.
         return claimants | {
             pod.uid

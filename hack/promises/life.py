@@ -72,6 +72,25 @@ class Life:
             return self.entry.slots if node == self.entry.node else 0
         return max((dict(parts).get(node, 0) for _, parts in self.moves), default=0)
 
+    def may_be_on(self, node: str, since: float, revision: int) -> bool:
+        """Return whether a slot may have been on a node, or without a place, in a time.
+
+        Args:
+            node: the node.
+            since: unix seconds.
+            revision: the last one.
+        """
+        if self.entry.node or node in self.nodes:
+            return node in self.nodes
+        starts = [(self.written, ()), *self.moves]  # What it is written with may not suit it.
+        ends = [*(moment.at for moment, _ in self.moves), float("inf")]
+        return any(
+            start.revision <= revision
+            and end >= since
+            and sum(slots for _, slots in parts) < self.entry.slots
+            for (start, parts), end in zip(starts, ends, strict=True)
+        )
+
     def least_on(self, node: str, since: float, revision: int) -> tuple[int, float]:
         """Return the fewest slots that it had on a node from a time to a revision, and since when.
 
@@ -90,12 +109,13 @@ class Life:
         return min(slots), before[-1][0].at
 
     def names(self, pod: Pod) -> bool:
-        """Return whether a pod is an owner by its name."""
-        return pod.name in self.entry.owners
+        """Return whether a pod is an owner by its name; a mirror pod has one that it chose."""
+        return pod.name in self.entry.owners and not pod.is_mirror
 
     def may_be_of(self, pod: Pod) -> bool:
         """Return whether a pod ever was an owner."""
-        return self.names(pod) or any(map(self._matches, pod.traits))
+        matches = any(map(self._matches, pod.traits)) and not pod.is_mirror
+        return self.names(pod) or matches
 
     def is_of(self, pod: Pod) -> bool:
         """Return whether a pod was an owner all the time."""

@@ -62,6 +62,7 @@ class Pod:
         scheduler: who is to bind it.
         priority: its number.
         only_capacity: nothing it asks of its node depends on other pods (spread, affinity, ports).
+        is_mirror: a kubelet shows by it what it runs from a file, under a name of its own choice.
         traits: what it was known by, each once; more than one if its labels changed.
         states: what it was, in order; never empty.
         binding: how it got its node; None if it has none, or had it when it was first seen.
@@ -76,6 +77,7 @@ class Pod:
     scheduler: str
     priority: int
     only_capacity: bool
+    is_mirror: bool
     traits: tuple[Traits, ...]
     states: tuple[PodState, ...]
     binding: Binding | None
@@ -87,6 +89,10 @@ class Pod:
     def done(self) -> Moment | None:
         """When it ended by itself, None if it did not."""
         return next((state.moment for state in self.states if state.done), None)
+
+    def requests(self, revision: int) -> Amounts:
+        """Return what it takes, or would, of a node at a revision."""
+        return (self.at(revision) or self.states[-1]).requests
 
     def at(self, revision: int) -> PodState | None:
         """Return what it was at a revision, None if it was not."""

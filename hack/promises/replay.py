@@ -17,6 +17,7 @@ from hack.promises.pods import Binding, Pod, PodState
 from hack.promises.world import Node, NodeState, World
 
 _CLAIMS = "reserver.io/claims"
+_MIRROR = "kubernetes.io/config.mirror"
 
 
 def replay(history: History) -> World:
@@ -73,6 +74,7 @@ def _pod(lines: list[Line], gaps: tuple[Gap, ...], heir: Line | None) -> Pod:
         scheduler=spec.get("schedulerName") or "default-scheduler",
         priority=spec.get("priority") or 0,
         only_capacity=_asks_for_capacity_only(spec),
+        is_mirror=_MIRROR in (metadata.get("annotations") or {}),
         traits=tuple({traits(line.item["metadata"]): None for line in lines}),
         states=tuple(_pod_state(line) for line in living or lines),
         binding=_binding(living, gaps),

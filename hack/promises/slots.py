@@ -30,6 +30,13 @@ class Claim:
     back: Moment | None = None
     back_by: Moment | None = None
 
+    def is_after(self, revision: int) -> bool:
+        """Return whether the pod's binding certainly was written after a revision."""
+        binding = self.pod.binding
+        if binding is None:
+            return False
+        return (binding.after if binding.late else binding.moment).revision > revision
+
 
 def claims(world: World, timing: Timing) -> Mapping[Life, tuple[Claim, ...]]:
     """Return who took slots of each entry, or may have."""
@@ -48,8 +55,7 @@ def _first(*moments: Moment | None) -> Moment | None:
 
 def _claimed(pod: Pod, world: World, timing: Timing) -> Iterator[tuple[Life, Moment, bool]]:
     """Yield what a pod took, when, and whether that is sure."""
-    # It ends those that name it wherever it lands; of the others it takes what it says.
-    lives = [x for x in world.owned.get(pod.uid, ()) if x.names(pod) or x.name in pod.claims]
+    lives = world.owned.get(pod.uid, ())
     if pod.binding is None:
         if pod.states[0].node:  # Bound before the recording began.
             yield from ((x, pod.states[0].moment, False) for x in lives if x.name in pod.claims)
@@ -57,6 +63,9 @@ def _claimed(pod: Pod, world: World, timing: Timing) -> Iterator[tuple[Life, Mom
     span, moment = timing.span(pod.binding), pod.binding.moment
     claimed: list[Life] = []
     for life in lives:
+        # It ends those that name it wherever it lands; of the others it takes what it says, there.
+        if not (life.names(pod) or (life.name in pod.claims and _is_there(life, pod, world, span))):
+            continue
         stood = life.written.at <= span.until and not (life.gone and life.gone.at < span.since)
         again = any((c.place, c.entry) == (life.place, life.entry) for c in claimed)
         if again and (pod.gone is None or pod.gone.at >= life.written.at):
@@ -65,6 +74,15 @@ def _claimed(pod: Pod, world: World, timing: Timing) -> Iterator[tuple[Life, Mom
         elif stood:
             claimed.append(life)
             yield life, moment, _is_sure(life, pod, world, span)
+
+
+def _is_there(life: Life, pod: Pod, world: World, span: Span) -> bool:
+    """Return whether an entry may have had a slot where a pod was bound."""
+    assert pod.binding is not None  # noqa: S101 - for mypy
+    # Where its node went it may have been moved, which may never have been written.
+    return life.may_be_on(pod.binding.node, span.since, span.revision) or not (
+        life.entry.node or all(world.stood(node, life.written.at) for node in life.nodes)
+    )
 
 
 def _is_sure(life: Life, pod: Pod, world: World, span: Span) -> bool:

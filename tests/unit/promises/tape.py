@@ -18,6 +18,11 @@ SCHEDULER = "reserver-scheduler"
 _STEP_S = 0.01
 
 
+def claiming(*places: str) -> dict[str, str]:
+    """Return the annotation of a pod that claims what stands at some places."""
+    return {"reserver.io/claims": json.dumps([f"{place}@0123456789abcdef" for place in places])}
+
+
 def rfc3339(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -65,6 +70,7 @@ class Tape:
         *,
         maker: str = "",
         labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
         **spec: Any,
     ) -> None:
         """Write a pod; `maker` is the ReplicaSet that looks after it."""
@@ -77,7 +83,11 @@ class Tape:
             reference = {"kind": "ReplicaSet", "name": maker, "controller": True}
             metadata["ownerReferences"] = [other, reference]
         body = {
-            "metadata": {**metadata, "labels": dict(labels or {})},
+            "metadata": {
+                **metadata,
+                "labels": dict(labels or {}),
+                "annotations": dict(annotations or {}),
+            },
             "spec": {
                 "schedulerName": SCHEDULER,
                 "containers": [{"name": "main", "resources": requests}],
@@ -90,8 +100,7 @@ class Tape:
     def bind(self, name: str, node: str, *claims: str) -> None:
         body = self._objects["pods", f"shop/{name}"]
         if claims:
-            text = json.dumps([f"{claim}@0123456789abcdef" for claim in claims])
-            body["metadata"]["annotations"] = {"reserver.io/claims": text}
+            body["metadata"]["annotations"] |= claiming(*claims)
         body["spec"]["nodeName"] = node
         body["status"] = {"phase": "Running"}
         self._write("pods", f"shop/{name}", body)
