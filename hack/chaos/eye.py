@@ -9,6 +9,7 @@ from typing import Any
 
 from hack.chaos.api import Api, ApiFault
 from hack.chaos.book import Book, SeenPod
+from hack.chaos.pods import CLAIMS, FORGED
 
 _PAUSE = 0.2  # seconds, after the API server went away
 
@@ -70,6 +71,9 @@ class Eye:
 
 
 def _claims(annotations: dict[str, str]) -> frozenset[str]:
-    """The places that a pod says it claimed, without what tells apart who stood there when."""
-    identities = json.loads(annotations.get("reserver.io/claims", "[]"))
+    """The places that a pod says it claimed, without what tells apart who stood there when.
+
+    What the storm has forged does not count.
+    """
+    identities = [] if FORGED in annotations else json.loads(annotations.get(CLAIMS, "[]"))
     return frozenset(each.rpartition("@")[0].partition("#")[0] for each in identities)

@@ -11,6 +11,12 @@ from hack.chaos.api import Api, ApiFault
 from hack.chaos.book import SeenPod
 from hack.chaos.scale import FILL, MEMORY_PER_CPU, NODE_CPU, POD_CPU
 
+CLAIMS = "reserver.io/claims"
+"""On a pod: what it claimed."""
+
+FORGED = "reserver.io/chaos-forged"
+"""On a pod: it claimed nothing, whatever it says."""
+
 _PAUSE = 0.2  # seconds, after a request without an answer
 _SMALLEST = min(POD_CPU)
 
@@ -49,6 +55,18 @@ class Pods:
     def create(self, name: str, cpu: int, node: str | None = None) -> None:
         """Creates a pod of so many millicores, bound to a node already if one is given."""
         self._insist(lambda: self._api.create(self._path, self._body(name, cpu, node)))
+
+    def forge(self, name: str, node: str, labels: dict[str, str], said: dict[str, str]) -> None:
+        """Creates a pod on a node that takes nothing of it, with such annotations."""
+        body = self._body(name, 0, node)
+        body["metadata"] |= {"labels": labels, "annotations": said | {FORGED: ""}}
+        self._insist(lambda: self._api.create(self._path, body))
+
+    def claims(self, name: str) -> str:
+        """Returns what a pod says it claimed, empty if nothing; ApiFault if it cannot be read."""
+        metadata = self._api.get(f"{self._path}/{name}")["metadata"]
+        claims: str = (metadata.get("annotations") or {}).get(CLAIMS, "")
+        return claims
 
     def delete(self, pod: SeenPod, grace_seconds: int = 0) -> None:
         """Deletes a pod: with grace it is KWOK that ends it, a moment later."""

@@ -19,6 +19,7 @@ from hack.chaos.churn import Churn
 from hack.chaos.crew import Crew
 from hack.chaos.eye import Eye
 from hack.chaos.faults import LONGEST_SILENCE, SEEN, Faults, kind_of, ways_of
+from hack.chaos.forger import Forger
 from hack.chaos.forms import LIST_STORE
 from hack.chaos.groups import Groups
 from hack.chaos.manager import Writer
@@ -95,7 +96,7 @@ class Storm:
                 objects=True,
                 not_in=TENANT,
             ):
-                faults, remains, created = self._storm(api, world, book, groups, stop)
+                faults, remains, created, forged = self._storm(api, world, book, groups, stop)
             self.show("judging")
             history = with_outages(read_history(self.folder), faults.outages)
             report = judge(history, self._rules(faults))
@@ -109,6 +110,7 @@ class Storm:
             slots=sum(len(group.pods) for group in groups),
             owners=landings.lived,
             missed=landings.missed,
+            forged=forged,
             faults=faults.count,
             kinds=str(faults),
             violations=(*map(str, report.violations), *remains.violations()),
@@ -133,7 +135,7 @@ class Storm:
 
     def _storm(
         self, api: Api, world: World, book: Book, groups: Groups, stop: threading.Event
-    ) -> tuple[Faults, Remains, int]:
+    ) -> tuple[Faults, Remains, int, int]:
         with ExitStack() as stack:
             journal = Journal(self.folder / "manager.jsonl")
             stack.callback(journal.close)
@@ -149,18 +151,19 @@ class Storm:
                 for number, name in enumerate(("anna", "bert"), 1)
             ]
             steward = Steward(self.seed + 3, self.scale, book, groups, store, world.pods)
+            forger = Forger(self.seed + 4, book, groups, world.pods, world.nodes)
             crew = stack.enter_context(Crew(stop, self._attend(book, faults)))
             crew.add(eye.follow, stop)
             crew.add(partial(follow, api, groups), stop)
             crew.until(eye.looked.is_set, "looking", seconds=30)
             book.bound = 0  # the storm's pods only
-            tasks = (churn.blow, steward.write, *(each.write for each in writers))
+            tasks = (churn.blow, steward.write, forger.forge, *(each.write for each in writers))
             works = [crew.add(task, crew.calm) for task in tasks]
             with self._tenant(api, victims):
                 self._strike(crew, faults, churn)
             look = partial(Remains.of, api, book, groups, world.name, victims.reserver)
             remains = self._settle(crew, works, book, look)
-        return faults, remains, churn.created
+        return faults, remains, churn.created, forger.created
 
     def _tenant(self, api: Api, victims: Victims) -> AbstractContextManager[None]:
         if "hostile" not in self._kinds:

@@ -24,6 +24,7 @@ class Outcome:
         pods_bound: how many were bound during the storm.
         reservations: how many were written.
         slots: how many of those for groups of pods were claimed.
+        forged: how many pods said that they had slots which were not theirs.
         owners: how many had a reservation that lived.
         missed: one line for each of them that did not land on its seat.
         faults: how many there were.
@@ -38,6 +39,7 @@ class Outcome:
     pods_bound: int
     reservations: int
     slots: int
+    forged: int
     owners: int
     missed: tuple[str, ...]
     faults: int
@@ -105,7 +107,8 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 def details(outcome: Outcome) -> str:
     """What the table has no room for."""
-    lines = [f"{outcome.run}: {outcome.slots} slots of groups claimed, faults: {outcome.kinds}"]
+    slots = f"{outcome.slots} slots of groups claimed, {outcome.forged} pods with forged claims"
+    lines = [f"{outcome.run}: {slots}, faults: {outcome.kinds}"]
     lines += [f"  violation: {text}" for text in outcome.violations]
     lines += [f"  missed: {text}" for text in outcome.missed]
     if not outcome.is_good:

@@ -24,8 +24,7 @@ def reserve(tape: Tape, **more: Any) -> None:
 
 def forge(tape: Tape, node: str, *places: str) -> None:
     """Write a pod that says of itself, from its creation, that it claimed what it matches."""
-    said = {"nodeName": node, "labels": WEB, "annotations": claiming(*places)}
-    tape.pod("forged", "0", **said)
+    tape.pod("forged", "0", labels=WEB, annotations=claiming(*places), nodeName=node)
     tape.wait(5)
 
 
