@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from hack.chaos.api import Api
 from hack.chaos.world import LABEL, SCHEDULER
 from hack.controlplane.cluster import create_nodes
 from hack.hostile.catalogue import CATALOGUE
-from hack.hostile.tenant import PATHS
+from hack.hostile.tenant import PATHS, at_work
 from hack.hostile.world import TENANT, tenant_kubeconfig
 
 __all__ = ["TENANT", "Tenant"]
@@ -49,29 +47,21 @@ class Tenant:
         own = folder / "tenant-kubeconfig"
         tenant_kubeconfig(kubeconfig, api, own)
         try:
-            with self._writing(own, folder):
+            with at_work(
+                own,
+                folder,
+                seed=self.seed,
+                rate=_RATE,
+                nodes=_NODES,
+                node_name=f"{TENANT}-w-{{}}",
+                label=f"{LABEL}={TENANT}",
+                scheduler=SCHEDULER,
+                grpc_address=self.grpc_address,
+                only=",".join(sorted(self.only or CATALOGUE)),
+            ):
                 yield
         finally:
             for path in PATHS.values():
                 api.delete(path.format(TENANT), grace_seconds=0)
             for node in nodes:
                 api.delete(f"/api/v1/nodes/{node}")
-
-    @contextmanager
-    def _writing(self, kubeconfig: Path, folder: Path) -> Iterator[None]:
-        command: list[str | Path] = [sys.executable, "-m", "hack.hostile.tenant"]
-        command += [kubeconfig, TENANT, folder / "tenant.jsonl"]
-        command += ["--seed", str(self.seed), "--rate", str(_RATE)]
-        command += ["--nodes", str(_NODES), "--node-name", f"{TENANT}-w-{{}}"]
-        command += ["--label", f"{LABEL}={TENANT}", "--scheduler", SCHEDULER]
-        command += ["--grpc-address", self.grpc_address]
-        command += ["--only", ",".join(sorted(self.only or CATALOGUE))]
-        with (folder / "tenant.log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            yield
-            if process.poll() is not None:
-                raise RuntimeError(f"the tenant has ended by itself: {log.name}")
-        finally:
-            process.terminate()
-            process.wait()

@@ -10,13 +10,12 @@ import argparse
 import json
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
@@ -28,6 +27,7 @@ from hack.controlplane.cluster import ControlPlane, StartError
 from hack.hostile.bounds import Found, Row, judge, quantile
 from hack.hostile.catalogue import CATALOGUE, STORE
 from hack.hostile.probe import Hold, Phase, Probe
+from hack.hostile.tenant import JOURNAL, at_work
 from hack.hostile.world import NODE_NAME, SCHEDULER, TENANT, World, tenant_kubeconfig
 from hack.reserver_process import ReserverProcess
 
@@ -39,7 +39,6 @@ _FLAGS = (
     "--configmap",
     f"{TENANT}/{STORE}",
 )
-_JOURNAL = "tenant.jsonl"
 _SHOWN_S = 10.0
 _MOST_ENDS = 20
 _MOST = 5
@@ -98,13 +97,23 @@ def _measure(
     world = World.create(
         api, nodes=options.nodes, pods=options.pods, holds=options.holds, show=show
     )
-    tenant_kubeconfig(plane.kubeconfig, api, folder / "tenant-kubeconfig")
+    own = folder / "tenant-kubeconfig"
+    tenant_kubeconfig(plane.kubeconfig, api, own)
     with ReserverProcess(kubeconfig, folder / "reserver.log", *_FLAGS) as reserver:
         kubelet = Kubelet(reserver, show)
         probe = Probe(reserver, world, api, options.calls)
         quiet_starts = kubelet.restart(options.starts)
         quiet = probe.run("quiet", options.quiet, kubelet.attend)
-        with _tenant(options, reserver, folder):
+        with at_work(
+            own,
+            folder,
+            nodes=options.nodes,
+            node_name=NODE_NAME,
+            grpc_address=reserver.grpc_address,
+            rate=options.writes,
+            only=options.only,
+            scheduler=SCHEDULER,
+        ):
             hostile = probe.run("hostile", options.seconds, kubelet.attend)
             hostile_starts = kubelet.restart(options.starts)
     return Found(
@@ -158,24 +167,6 @@ class Kubelet:
         return seconds
 
 
-@contextmanager
-def _tenant(options: argparse.Namespace, reserver: ReserverProcess, folder: Path) -> Iterator[None]:
-    command: list[str | Path] = [sys.executable, "-m", "hack.hostile.tenant"]
-    command += [folder / "tenant-kubeconfig", TENANT, folder / _JOURNAL]
-    command += ["--nodes", str(options.nodes), "--node-name", NODE_NAME]
-    command += ["--grpc-address", reserver.grpc_address, "--rate", str(options.writes)]
-    command += ["--only", options.only, "--scheduler", SCHEDULER]
-    with (folder / "tenant.log").open("ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        yield
-        if process.poll() is not None:
-            raise RuntimeError(f"the tenant has ended by itself: {folder / 'tenant.log'}")
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def _table(rows: Sequence[Row]) -> Table:
     shown = Table()
     for title in ("", "quiet", "hostile", "bound"):
@@ -192,7 +183,7 @@ def _longest(held: tuple[object, list[Hold]]) -> float:
 
 def _explain(phase: Phase, folder: Path, console: Console) -> None:
     """Tell what the API server let through, what failed, and what held the event loop."""
-    lines = [json.loads(line) for line in (folder / _JOURNAL).read_text().splitlines()]
+    lines = [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
     for what in sorted({line["what"] for line in lines}):
         answers = Counter(line["status"] for line in lines if line["what"] == what)
         told = ", ".join(f"{count} × {status}" for status, count in sorted(answers.items()))

@@ -14,9 +14,11 @@ import contextlib
 import json
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -35,6 +37,7 @@ from hack.hostile.catalogue import (
     Document,
     Target,
 )
+from hack.hostile.world import TENANT
 from reserver.v1 import capacity_pb2, capacity_pb2_grpc
 
 PATHS = {
@@ -51,8 +54,36 @@ _SHARES = (1.0, 1.0, 0.5, 1.0, 0.2, 1.0, 0.05)
 _SMALLER = 0.6
 _TOO_LARGE = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 500})
 
+JOURNAL = "tenant.jsonl"
+
 _CALL_S = 20.0
 _LARGEST_CALL = 64 << 20
+
+
+@contextmanager
+def at_work(kubeconfig: Path, folder: Path, **options: object) -> Iterator[None]:
+    """Have the tenant write until the block ends; its journal and its log are in a folder.
+
+    Args:
+        kubeconfig: its own.
+        folder: where `JOURNAL` and `tenant.log` go.
+        options: of this module's command line, with underscores.
+
+    Raises:
+        RuntimeError: it has ended by itself.
+    """
+    command: list[str | Path] = [sys.executable, "-m", "hack.hostile.tenant"]
+    command += [kubeconfig, TENANT, folder / JOURNAL]
+    command += [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    with (folder / "tenant.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        yield
+        if process.poll() is not None:
+            raise RuntimeError(f"the tenant has ended by itself: {log.name}")
+    finally:
+        process.terminate()
+        process.wait()
 
 
 class Tenant:
