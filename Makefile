@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test check check-lint check-types check-unit check-property e2e grpcurl cluster controlplane chaos hostile differential fuzz release-check bench sbom image proto proto-check cli-reference lock clean
+.PHONY: help venv demo test check check-lint check-types check-unit check-property e2e grpcurl cluster controlplane chaos hostile live differential fuzz release-check bench sbom image proto proto-check cli-reference lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -73,6 +73,9 @@ chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes
 
 hostile: controlplane ## Measure there what a tenant costs who writes what costs most; ARGS='--seconds 300'
 	$(BIN)/python -m hack.hostile $(ARGS)
+
+live: controlplane ## Measure there how pods wake, land and preempt, and sets race; ARGS='seats --help'
+	$(BIN)/python -m hack.live $(ARGS)
 
 differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.differential $(ARGS)

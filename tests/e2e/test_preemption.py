@@ -12,8 +12,8 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.cluster import ControlPlane, render_scheduler_config
-from hack.preempt.__main__ import BLIND, PREEMPTIONS, blind
-from hack.preempt.storm import Storm
+from hack.live.preempt import BLIND, PREEMPTIONS, blind
+from hack.live.storm import Storm
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import SPEC, Corner
 from tests.e2e.conftest import SCHEDULER_CONFIG

@@ -6,17 +6,18 @@ the Filter calls that kube-scheduler makes meanwhile, and the pods that are patc
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hack.live.scene import CPUS, Scene, bound, scene
 from hack.reserver_process import ReserverProcess, wait_for
-from hack.wakeup.scene import CPUS, Scene, bound
 
-WAYS = ("nomination", "change")
-TRIALS = {1: 20, 100: 5, 1000: 3}
+_NODES = 20
+_WAYS = ("nomination", "change")
+_TRIALS = {1: 20, 100: 5, 1000: 3}
 """How many trials there are, by the number of pods waiting."""
 
 _RELEASED = 5  # nodes
@@ -36,31 +37,39 @@ class Trial:
     woken: float
 
 
-def measure(scene: Scene, numbers: Iterable[int], ways: Iterable[str]) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--waiting", type=int, nargs="+", choices=_TRIALS, default=_TRIALS)
+    parser.add_argument("--way", nargs="+", choices=_WAYS, default=_WAYS)
+
+
+def measure(options: argparse.Namespace) -> bool:
     """Print one line for each way and number of waiting pods."""
     print("| waiting | woken by | bound within, median | longest | Filter calls | pods woken |")
     print("|---|---|---|---|---|---|")
-    for way in ways:
-        with scene.reserver(_CHANGE if way == "change" else "") as reserver:
-            for number in numbers:
-                print(f"{way}, {number} waiting", file=sys.stderr)
-                done = [_trial(scene, reserver, number) for _ in range(TRIALS[number])]
-                print(_row(number, way, done), flush=True)
+    with scene(_NODES) as stage:
+        for way in options.way:
+            with stage.reserver(_CHANGE if way == "change" else "") as reserver:
+                for number in options.waiting:
+                    print(f"{way}, {number} waiting", file=sys.stderr)
+                    done = [_trial(stage, reserver, number) for _ in range(_TRIALS[number])]
+                    print(_row(number, way, done), flush=True)
+    return True
 
 
-def _trial(scene: Scene, reserver: ReserverProcess, number: int) -> Trial:
-    scene.hold(reserver)
-    scene.let_wait(reserver, number)
+def _trial(stage: Scene, reserver: ReserverProcess, number: int) -> Trial:
+    stage.hold(reserver, dict.fromkeys(stage.nodes, "nobody"))
+    stage.let_wait(reserver, number)
     _wait_quiet(reserver)
     filters, woken, before = _filters(reserver), _woken(reserver), bound(reserver)
     fit = min(number, _RELEASED * CPUS)
     began = time.monotonic()
-    scene.release(scene.nodes[:_RELEASED])
+    stage.release(stage.nodes[:_RELEASED])
     wait_for(lambda: bound(reserver) - before >= fit, "all that fit are bound", 60)
     seconds = time.monotonic() - began
     _wait_quiet(reserver)
     result = Trial(seconds, _filters(reserver) - filters, _woken(reserver) - woken)
-    scene.clear(reserver)
+    stage.clear(reserver)
     return result
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from hack.chaos.api import Api, ApiFault
 from hack.controlplane.cluster import create_nodes
-from hack.preempt.trials import (
+from hack.live.trials import (
     HIGH,
     LARGE,
     LOW,

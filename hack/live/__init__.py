@@ -1,0 +1,1 @@
+"""Measures on the real control plane, for which the embedded one is no evidence."""

@@ -1,0 +1,137 @@
+"""Many clients create sets on a cluster that is full: never too much held, no half set.
+
+They release some of what they created, so that there is room now and then, and all at last. A third
+party, which shares no decision with Reserver, follows the stores and adds up what they hold after
+each write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import time
+from contextlib import closing
+from pathlib import Path
+
+import uvloop
+
+from hack.chaos.api import Api
+from hack.controlplane.cluster import create_nodes
+from hack.live import clients
+from hack.live.auditor import Auditor
+from hack.live.clients import Outcome
+from hack.live.scene import CPUS, Scene, scene
+from hack.reserver_process import ReserverProcess
+from reserver.client import CallFailed, Client, PodOwner, Spec
+from reserver.config import ReservationStore
+
+_NODES = 40
+_PATIENCE_S = 60
+"""So long the auditor may be behind at the end, in seconds."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    stores = list(ReservationStore)
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--store", type=ReservationStore, choices=stores, default=stores[0])
+
+
+def measure(options: argparse.Namespace) -> bool:
+    """Print what came of it; return whether nothing was wrong."""
+    with scene(controllers=True) as stage:
+        outcome, auditor, took = uvloop.run(_measure(stage, options))
+    codes = ", ".join(f"{code} {count}" for code, count in outcome.codes.most_common())
+    print(f"{codes} in {took:.1f} s; {auditor.writes} writes audited")
+    for kind, values in outcome.seconds.items():
+        ranked = sorted(values)
+        if ranked:
+            p50, p99 = (1000 * ranked[int(len(ranked) * q)] for q in (0.5, 0.99))
+            print(f"{kind}: {len(ranked)}, p50 {p50:.1f} ms, p99 {p99:.1f} ms")
+    for wrong in auditor.wrong[:10]:
+        print(f"WRONG: {wrong}")
+    print(f"{len(auditor.wrong)} violations")
+    return bool(auditor.writes) and not auditor.wrong
+
+
+async def _measure(stage: Scene, options: argparse.Namespace) -> tuple[Outcome, Auditor, float]:
+    where = (stage.plane.kubeconfig, stage.account, options.store, stage.folder)
+    return await race(*where, calls=options.calls, count=options.clients)
+
+
+async def race(
+    kubeconfig: Path,
+    account: Path,
+    store: ReservationStore,
+    folder: Path,
+    *,
+    calls: int,
+    count: int,
+) -> tuple[Outcome, Auditor, float]:
+    """Race for the room of nodes of its own; return what came of it, and in how many seconds.
+
+    Args:
+        kubeconfig: of an administrator.
+        account: kubeconfig of Reserver.
+        store: where it creates reservations.
+        folder: where its log goes.
+        calls: how many.
+        count: of the clients that make them.
+    """
+    prefix = f"race-{store}"
+    nodes = await asyncio.to_thread(create_nodes, kubeconfig, _NODES, cpu=str(CPUS), prefix=prefix)
+    flags = ("--grpc-address=127.0.0.1:0", f"--reservation-store={store}", "--log-level=info")
+    try:
+        with ReserverProcess(account, folder / "reserver.log", *flags) as reserver:
+            await _until_seen(reserver.grpc_address, nodes)
+            return await _audited(kubeconfig, reserver.grpc_address, nodes, calls, count)
+    finally:
+        with closing(Api(kubeconfig)) as api:
+            for node in nodes:
+                await asyncio.to_thread(api.delete, f"/api/v1/nodes/{node}")
+
+
+async def _audited(
+    kubeconfig: Path, address: str, nodes: list[str], calls: int, count: int
+) -> tuple[Outcome, Auditor, float]:
+    auditor = Auditor(clients.PARTS, CPUS)
+    begun = asyncio.Event()
+    following = asyncio.create_task(auditor.follow(kubeconfig, begun))
+    try:
+        await begun.wait()
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            began = time.perf_counter()
+            arguments = (address, nodes, calls, count)
+            outcome = await asyncio.to_thread(pool.apply, clients.run, arguments)
+            took = time.perf_counter() - began
+        async with asyncio.timeout(_PATIENCE_S):
+            while not (following.done() or await auditor.has_seen_all(kubeconfig)):  # noqa: ASYNC110 - asks the API server
+                await asyncio.sleep(1)
+        if following.done():
+            following.result()  # Raises what ended it.
+    finally:
+        following.cancel()
+    auditor.end()
+    return outcome, auditor, took
+
+
+async def _until_seen(address: str, nodes: list[str]) -> None:
+    """Return once Reserver has seen all nodes: a set on all of them can be held."""
+    specs = {
+        f"probe-{node}": Spec(owners=(PodOwner("shop", "p"),), node=node, resources={"cpu": "1m"})
+        for node in nodes
+    }
+    async with Client(address, deadline_s=60) as client:
+        while True:
+            try:
+                made = await client.create_set(specs)
+            except CallFailed as exc:
+                if exc.reason != "CAN_NEVER_FIT":
+                    raise
+            else:
+                for each in made:
+                    await client.release(each.name)
+                return
+            await asyncio.sleep(0.1)

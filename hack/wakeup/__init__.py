@@ -1,1 +1,0 @@
-"""How soon waiting pods are bound when a hold ends, and what that costs kube-scheduler."""
