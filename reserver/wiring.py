@@ -22,9 +22,9 @@ from reserver.kube.loops.quotas import QuotaStore, QuotaWriter
 from reserver.kube.loops.requeue import Requeue
 from reserver.kube.loops.waker import Waker
 from reserver.kube.stores.both import Stores
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.status import StatusWriter
-from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.status import ObjectStatusWriter
 from reserver.kube.watch.history import History
 from reserver.kube.watch.reflector import Reflector
@@ -114,8 +114,8 @@ def wire(
     quota_store = QuotaStore(state.ledger, partial(_tell_unread, recorder))
     report = partial(recorder.report, kind=KIND)
     stores = Stores(
-        Store(state.ledger, clock, recorder.report, touched),
-        ObjectStore(state.ledger, clock, report, touched, settings.namespace),
+        ConfigMapCache(state.ledger, clock, recorder.report, touched),
+        ObjectCache(state.ledger, clock, report, touched, settings.namespace),
     )
 
     def refused(ref: Ref, error: ApiError) -> None:

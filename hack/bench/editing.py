@@ -11,7 +11,7 @@ from hack.bench.report import kilobytes, milliseconds, progress, table, times
 from hack.bench.rounds import Timings
 from hack.bench.scale import Scale
 from hack.bench.world import NOW, owner_name
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.watch.views import store_view
 from reserver.scheduling.state import State
 
@@ -53,7 +53,7 @@ async def _read_and_edit(entries: int, nodes: int) -> list[float]:
         for cpus in range(_CPUS + 1, _CPUS + 6)
     ]
     replay = Replay(pages([whole], 1), edits)
-    store = Store(State().ledger, lambda: NOW, lambda metadata, problem: None)  # noqa: ARG005
+    store = ConfigMapCache(State().ledger, lambda: NOW, lambda metadata, problem: None)  # noqa: ARG005
     await replay.feed(store_view(store, lambda _: True))
     return replay.busy
 

@@ -17,7 +17,7 @@ import yaml
 from hack.fuzz import readers, shapes
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal, try_to
 from reserver.errors import InvalidInput
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.watch.views import (
     ObjectView,
     claim_view,
@@ -173,7 +173,7 @@ def read_watch(raw: bytes) -> object:
     """Take a list of events as each of the watches would: into the state that decisions see."""
     events = decode(list[msgspec.Raw], raw)
     state = State()
-    store = Store(state.ledger, lambda: SEEN, _check_problem)
+    store = ConfigMapCache(state.ledger, lambda: SEEN, _check_problem)
     views: tuple[ObjectView[Any], ...] = (
         pod_view(state),
         node_view(state),

@@ -24,10 +24,10 @@ from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.placer import Placer
 from reserver.kube.loops.quotas import QuotaStore, QuotaWriter
 from reserver.kube.loops.requeue import Requeue
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import Companion
-from reserver.kube.stores.object import cache as objects_module
-from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.object import reading as objects_module
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.views import node_view, pod_view
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.quarantine import Place, quarantined
@@ -103,7 +103,7 @@ class Told:
     def __init__(self, state: State) -> None:
         self.state = state
         self.said: list[str] = []
-        self.store = Store(
+        self.store = ConfigMapCache(
             state.ledger, lambda: NOW, lambda _, problem: self.said.append(str(problem))
         )
 
@@ -262,7 +262,7 @@ def test_a_reservation_object_that_raises_keeps_what_it_held_and_is_told(
     said: list[str] = []
     state = state_of(node("worker-1", cpu="8"), now=NOW)
     report = lambda _, problem: said.append(str(problem))  # noqa: E731
-    objects = ObjectStore(state.ledger, lambda: NOW, report, lambda _: None, "home")
+    objects = ObjectCache(state.ledger, lambda: NOW, report, lambda _: None, "home")
     objects.put(made(revision=1))
     before = held(state, "worker-1")
     patched = poisoned(read_object, lambda *_: True)
@@ -300,8 +300,8 @@ async def in_the_waker(patch: pytest.MonkeyPatch) -> None:
 async def in_the_cleaner(patch: pytest.MonkeyPatch) -> None:
     client = ScriptedClient({})
     tidying = cleaning.Tidying(client, a=cleaning.OVER, poison=cleaning.OVER, z=cleaning.OVER)
-    raises = poisoned(Store.due_edit, lambda _, at, __: at.key == POISON)
-    patch.setattr(Store, "due_edit", raises)
+    raises = poisoned(ConfigMapCache.due_edit, lambda _, at, __: at.key == POISON)
+    patch.setattr(ConfigMapCache, "due_edit", raises)
     await tidying.tidy()
     assert cleaning.patched(client) == ["a+z"]
 

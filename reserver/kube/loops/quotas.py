@@ -11,7 +11,7 @@ import structlog
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
-from reserver.kube.stores.configmap.cache import Name
+from reserver.kube.stores.cache import Name
 from reserver.kube.watch.reflector import advice
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined

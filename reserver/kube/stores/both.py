@@ -8,8 +8,9 @@ from itertools import chain
 from typing import Protocol
 
 from reserver.errors import Fault
-from reserver.kube.stores.configmap.cache import Name, Store
-from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.cache import Name
+from reserver.kube.stores.configmap.cache import ConfigMapCache
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.reservations.reservation import Ref, Reservation, StoreKind
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion, Edit
@@ -42,8 +43,8 @@ class AnyStore(Protocol):
 class Stores:
     """Both stores as one."""
 
-    configmaps: Store
-    objects: ObjectStore
+    configmaps: ConfigMapCache
+    objects: ObjectCache
 
     def at(self, ref: Ref) -> AnyStore:
         """Return the store that a place is in."""

@@ -14,8 +14,9 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Claim, Storage, StorageClass, Volume
 from reserver.errors import InvalidInput
 from reserver.kube.loops.quotas import QuotaStore
-from reserver.kube.stores.configmap.cache import Name, Store
-from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.cache import Name
+from reserver.kube.stores.configmap.cache import ConfigMapCache
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.pacer import Steps
 from reserver.quarantine import quarantined
 from reserver.scheduling.state import State
@@ -232,7 +233,9 @@ def _drop(known: MutableMapping[K, V], key: K) -> None:
     known.pop(key, None)
 
 
-def store_view(store: Store, covers: Callable[[Name], bool]) -> ObjectView[ConfigMapObject]:
+def store_view(
+    store: ConfigMapCache, covers: Callable[[Name], bool]
+) -> ObjectView[ConfigMapObject]:
     """Return a view that keeps the store up to date.
 
     Args:
@@ -258,7 +261,7 @@ def store_view(store: Store, covers: Callable[[Name], bool]) -> ObjectView[Confi
     return view
 
 
-def object_view(store: ObjectStore) -> ObjectView[ReservationObject]:
+def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
     """Return a view that keeps the store of Reservation objects up to date."""
     view: ObjectView[ReservationObject] = ObjectView(
         read=lambda raw: decode(ReservationObject, raw),

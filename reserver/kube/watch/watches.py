@@ -8,8 +8,9 @@ from operator import eq
 
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.quotas import QuotaStore
-from reserver.kube.stores.configmap.cache import LABEL, NO_COMPANION, Name, Store
-from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.cache import Name
+from reserver.kube.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.reflector import Reflector
 from reserver.kube.watch.views import (
     claim_view,
@@ -42,7 +43,7 @@ def cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
 
 
 def store_reflectors(
-    client: ApiClient, namespace: str, named: Collection[Name], store: Store
+    client: ApiClient, namespace: str, named: Collection[Name], store: ConfigMapCache
 ) -> Iterable[Reflector]:
     """Yield one watch for the labelled ConfigMaps of a namespace, and one for each named."""
 
@@ -57,7 +58,7 @@ def store_reflectors(
         yield Reflector(client, path, store_view(store, partial(eq, own)), selector)
 
 
-def object_reflector(client: ApiClient, store: ObjectStore, *, is_optional: bool) -> Reflector:
+def object_reflector(client: ApiClient, store: ObjectCache, *, is_optional: bool) -> Reflector:
     """Return the watch for all Reservation objects; `is_optional`: their CRD may be missing."""
     return Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
 

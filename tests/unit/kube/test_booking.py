@@ -7,7 +7,7 @@ import pytest
 from reserver.errors import ApiError, Taken
 from reserver.kube.api.apply import Apply
 from reserver.kube.stores.configmap import writer as booking
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.writer import MOST_BYTES, Booking
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Ref
@@ -37,7 +37,7 @@ class Desk:
     def __init__(self, tasks: asyncio.TaskGroup, *script: Any) -> None:
         self.client = ScriptedClient(*script)
         self.state: State = state_of(node("worker-1", cpu="4"))
-        self.store = Store(self.state.ledger, lambda: NOW, lambda *_: None)
+        self.store = ConfigMapCache(self.state.ledger, lambda: NOW, lambda *_: None)
         apply = Apply(self.client, lambda: NOW)
         self.booking = Booking(self.client, apply, self.store, NAMESPACE, tasks)
 

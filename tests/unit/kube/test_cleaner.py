@@ -7,7 +7,7 @@ import pytest
 from reserver.errors import ApiError
 from reserver.kube.api.apply import Apply
 from reserver.kube.loops.cleaner import Cleaner
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
@@ -34,7 +34,9 @@ class Tidying:
             refused=lambda ref, error: self.refused.append((ref, error)),
         )
         state = state_of(node("worker-1", cpu="4"), now=0.0)
-        self.store = Store(state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.touched)
+        self.store = ConfigMapCache(
+            state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.touched
+        )
         self.put("store", **data)
 
     def put(self, configmap: str = "store", **data: object) -> None:
@@ -93,7 +95,7 @@ async def test_a_key_that_is_written_while_it_is_edited_is_looked_at_again() -> 
     client = ScriptedClient({})
     tidying = Tidying(client, a=OVER)
     tidying.cleaner = Cleaner(Racing(client, lambda: NOW), lambda: NOW)
-    tidying.store = Store(
+    tidying.store = ConfigMapCache(
         state_of(now=0.0).ledger, lambda: 0.0, lambda *_: None, tidying.cleaner.touched
     )
     tidying.put("store", a=OVER)

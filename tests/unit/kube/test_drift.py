@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Pod
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.reservations.identity import near_digests
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.bind import judge_bind
@@ -28,7 +28,7 @@ class Sidecar:
     def __init__(self, now: float) -> None:
         self.now = now
         self.state = state_of(node("worker-1", cpu="4"), now=now)
-        self.store = Store(self.state.ledger, lambda: self.now, lambda *_: None)
+        self.store = ConfigMapCache(self.state.ledger, lambda: self.now, lambda *_: None)
 
     def sees(self, text: str | None, revision: int, *, listed: bool = False) -> None:
         metadata = Metadata(

@@ -10,7 +10,7 @@ import pytest
 
 from reserver.errors import ApiError, InvalidInput, NotReady, Taken
 from reserver.kube.stores.object import writer as object_booking
-from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.writer import ObjectBooking
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.state import State
@@ -56,7 +56,7 @@ class Desk:
         self.client = ScriptedClient(*script)
         self.state: State = state_of(node("worker-1", cpu="4"))
         self.touched: list[Ref] = []
-        self.store = ObjectStore(
+        self.store = ObjectCache(
             self.state.ledger, lambda: NOW, lambda *_: None, self.touched.append, HOME
         )
         self.booking = ObjectBooking(self.client, self.store, HOME, tasks)
@@ -112,7 +112,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-def is_waiting(store: ObjectStore) -> bool:
+def is_waiting(store: ObjectCache) -> bool:
     """Return whether somebody waits for what a watch may tell."""
     return bool(store._awaited._conditions)
 

@@ -8,7 +8,7 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.status import SWEEP_EVERY_S, ObjectStatusWriter
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
@@ -55,7 +55,7 @@ class World:
         self.writer = ObjectStatusWriter(self.client, self._warn, lambda: self.now)
         self.state = State(settled=self.writer.touched)
         self.state.is_complete = True
-        self.store = ObjectStore(
+        self.store = ObjectCache(
             self.state.ledger, lambda: self.now, lambda *_: None, self.writer.touched, "home"
         )
         for thing in things or (W1,):

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reserver.kube.stores.object import cache as objects
-from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.object import reading
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata, decode
@@ -54,7 +54,7 @@ class World:
         self.touched: list[Ref] = []
         self.reports: list[str] = []
         self.state: State = state_of(W1, now=0.0)
-        self.store = ObjectStore(
+        self.store = ObjectCache(
             self.state.ledger, lambda: self.now, self._report, self.touched.append, "home"
         )
 
@@ -225,7 +225,7 @@ def test_a_spec_that_is_not_utf8_is_a_broken_one() -> None:
 def test_of_too_many_in_a_namespace_no_more_are_read_until_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(objects, "MOST_OBJECTS", 3)
+    monkeypatch.setattr(reading, "MOST_OBJECTS", 3)
     world = World()
     world.put(*(made(f"r{number}") for number in range(5)))
     assert world.held == 6
@@ -248,7 +248,7 @@ def test_of_too_many_in_a_namespace_no_more_are_read_until_there_is_room(
 def test_what_was_read_before_a_start_is_read_again_whatever_is_listed_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(objects, "MOST_OBJECTS", 2)
+    monkeypatch.setattr(reading, "MOST_OBJECTS", 2)
     world = World()
     told = {"phase": "Active", "observedGeneration": 1, "claimed": 0}
     status = {**told, "placements": [], "claims": [], "conditions": []}

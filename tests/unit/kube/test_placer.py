@@ -11,8 +11,8 @@ import pytest
 from reserver.cluster.node import Node
 from reserver.errors import ApiError
 from reserver.kube.loops.placer import Notice, Placer
-from reserver.kube.stores.configmap.cache import Store
-from reserver.kube.stores.object.cache import ObjectStore
+from reserver.kube.stores.configmap.cache import ConfigMapCache
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.pacer import Pacer, outcome
 from reserver.reservations.reservation import Phase, Ref, Reservation
 from reserver.scheduling.placement import Placed, place
@@ -40,8 +40,8 @@ class World:
         self.placer = Placer(lambda: self.now, self.seated.append, self.told.append)
         self.state = State(self.placer.eased, self.placer.touched, self.placer.eased)
         clock = lambda: self.now  # noqa: E731
-        self.store = Store(self.state.ledger, clock, lambda *_: None, self.placer.touched)
-        self.objects = ObjectStore(
+        self.store = ConfigMapCache(self.state.ledger, clock, lambda *_: None, self.placer.touched)
+        self.objects = ObjectCache(
             self.state.ledger, clock, lambda *_: None, self.placer.touched, "home"
         )
         for each in nodes:

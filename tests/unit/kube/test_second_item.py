@@ -6,7 +6,7 @@ import json
 from collections import deque
 from dataclasses import replace
 
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec.edits import Edit
@@ -23,7 +23,7 @@ def item(cpu: int) -> dict[str, object]:
 def test_a_second_item_is_told_and_holds_for_a_successor_once_the_first_is_claimed() -> None:
     state = state_of(node("worker-1", cpu="8"))
     told: list[Problem] = []
-    store = Store(state.ledger, lambda: NOW, lambda _, problem: told.append(problem))
+    store = ConfigMapCache(state.ledger, lambda: NOW, lambda _, problem: told.append(problem))
 
     def show(text: str | None, revision: int) -> None:
         metadata = Metadata(

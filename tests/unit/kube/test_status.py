@@ -12,7 +12,7 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.kube.loops.events import Recorder
 from reserver.kube.stores.configmap import status
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import REREAD_EVERY_S
 from reserver.kube.stores.configmap.status import StatusWriter
 from reserver.pacer import Pacer, outcome
@@ -62,7 +62,7 @@ class World:
     def restart(self) -> None:
         self.writer = StatusWriter(self.client, self._warn, lambda: self.now)
         self.state = State(settled=self.writer.touched)
-        self.store = Store(
+        self.store = ConfigMapCache(
             self.state.ledger, lambda: self.now, lambda *_: None, self.writer.touched
         )
 

@@ -8,7 +8,7 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.bind import judge_bind
@@ -28,7 +28,7 @@ class Written:
         self.now = NOW
         self.state: State = state_of(W1, *things, now=0.0)
         self.reports: list[tuple[Metadata, Problem]] = []
-        self.store = Store(self.state.ledger, lambda: self.now, self._report)
+        self.store = ConfigMapCache(self.state.ledger, lambda: self.now, self._report)
 
     def _report(self, metadata: Metadata, problem: Problem) -> None:
         self.reports.append((metadata, problem))

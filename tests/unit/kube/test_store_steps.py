@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
@@ -34,11 +34,11 @@ def state() -> State:
 
 
 @pytest.fixture
-def store(state: State) -> Store:
-    return Store(state.ledger, lambda: NOW, lambda *_: None)
+def store(state: State) -> ConfigMapCache:
+    return ConfigMapCache(state.ledger, lambda: NOW, lambda *_: None)
 
 
-def put(store: Store, data: dict[str, str], revision: int = 1) -> Steps:
+def put(store: ConfigMapCache, data: dict[str, str], revision: int = 1) -> Steps:
     metadata = Metadata(NAME[1], NAME[0], uid="uid", resource_version=str(revision))
     return store.put(ConfigMapObject(metadata, data))
 
@@ -47,21 +47,21 @@ def holds(state: State) -> int:
     return held(state, "worker-1") // 1000
 
 
-def test_each_entry_is_a_step_of_its_own(store: Store, state: State) -> None:
+def test_each_entry_is_a_step_of_its_own(store: ConfigMapCache, state: State) -> None:
     before, longest = 0, 0
     for _ in put(store, {f"r{number}": spec(f"p{number}") for number in range(500)}):
         longest, before = max(longest, holds(state) - before), holds(state)
     assert (longest, holds(state)) == (1, 500)
 
 
-def test_so_is_each_item_of_a_list(store: Store, state: State) -> None:
+def test_so_is_each_item_of_a_list(store: ConfigMapCache, state: State) -> None:
     before, longest = 0, 0
     for _ in put(store, {"worker-1": items(*(f"p{number}" for number in range(500)))}):
         longest, before = max(longest, holds(state) - before), holds(state)
     assert (longest, holds(state)) == (1, 500)
 
 
-def test_and_each_that_goes(store: Store, state: State) -> None:
+def test_and_each_that_goes(store: ConfigMapCache, state: State) -> None:
     outcome(put(store, {"worker-1": items(*(f"p{number}" for number in range(300)))}))
     before, longest = 300, 0
     for _ in store.drop(NAME):
@@ -84,14 +84,14 @@ def test_and_each_that_goes(store: Store, state: State) -> None:
     ids=["moved", "moved-back", "other", "form", "form-back", "order", "item", "edited"],
 )
 def test_what_one_write_moves_is_held_at_every_step(
-    before: dict[str, str], after: dict[str, str], store: Store, state: State
+    before: dict[str, str], after: dict[str, str], store: ConfigMapCache, state: State
 ) -> None:
     outcome(put(store, before))
     least = min([holds(state) for _ in put(store, after, 2)] + [holds(state)])
     assert least == sum("z" in text for text in before.values()) + 1
 
 
-def test_until_all_is_taken_it_counts_as_seen_as_it_was_before(store: Store) -> None:
+def test_until_all_is_taken_it_counts_as_seen_as_it_was_before(store: ConfigMapCache) -> None:
     outcome(put(store, {"a": spec("x")}, 3))
     steps = put(store, {"a": spec("x"), "b": spec("y"), "c": spec("z")}, 7)
     seen = [store.metadata(NAME) for _ in steps]
@@ -101,10 +101,12 @@ def test_until_all_is_taken_it_counts_as_seen_as_it_was_before(store: Store) -> 
     assert metadata.revision == 7
 
 
-def test_what_was_promised_holds_until_it_is_taken_itself(store: Store, state: State) -> None:
+def test_what_was_promised_holds_until_it_is_taken_itself(
+    store: ConfigMapCache, state: State
+) -> None:
     promised = Ref(*NAME, "z")
     text = spec("z")
-    other = Store(state_of(node("worker-1"), now=NOW).ledger, lambda: NOW, lambda *_: None)
+    other = ConfigMapCache(state_of(node("worker-1"), now=NOW).ledger, lambda: NOW, lambda *_: None)
     outcome(put(other, {"z": text}))
     entries = other.entries(promised)
     assert entries is not None
@@ -117,7 +119,7 @@ def test_what_was_promised_holds_until_it_is_taken_itself(store: Store, state: S
 
 
 async def test_a_configmap_half_of_which_was_taken_when_its_watch_broke_is_taken(
-    store: Store, state: State
+    store: ConfigMapCache, state: State
 ) -> None:
     slow = Pacer(0.002, (number * 0.01 for number in count()).__next__)
     data = {f"r{number}": spec(f"p{number}") for number in range(50)}

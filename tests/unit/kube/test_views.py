@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from reserver.cluster.pod import PodName
-from reserver.kube.stores.configmap.cache import Store
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.watch.reflector import View
 from reserver.kube.watch.views import (
     claim_view,
@@ -176,7 +176,7 @@ SPEC = '{"owners":[{"pod":{"name":"a"}}],"resources":{"cpu":"1"},"node":"worker-
 
 
 def test_store_configmaps_feed_the_ledger(state: State) -> None:
-    store = Store(state.ledger, lambda: 0.0, lambda *_: None)
+    store = ConfigMapCache(state.ledger, lambda: 0.0, lambda *_: None)
     view = store_view(store, covers=lambda _: True)
     listed(view, [configmap("store", r1=SPEC, r2=SPEC), configmap("more", r1=SPEC)])
     assert len(state.ledger) == 3
@@ -189,7 +189,7 @@ def test_store_configmaps_feed_the_ledger(state: State) -> None:
 
 
 def test_a_configmap_that_two_watches_show_belongs_to_one_of_them(state: State) -> None:
-    store = Store(state.ledger, lambda: 0.0, lambda *_: None)
+    store = ConfigMapCache(state.ledger, lambda: 0.0, lambda *_: None)
     labelled: Any = store_view(store, covers=lambda map_name: map_name != ("shop", "named"))
     named: Any = store_view(store, covers=lambda map_name: map_name == ("shop", "named"))
     for view in (labelled, named):

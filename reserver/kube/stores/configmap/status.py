@@ -14,7 +14,8 @@ import structlog
 
 from reserver.errors import ApiError, Fault, InvalidInput
 from reserver.kube.api.client import ApiClient
-from reserver.kube.stores.configmap.cache import Name, Store
+from reserver.kube.stores.cache import Name
+from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import Companion, NotOurs
 from reserver.kube.stores.room import Room
 from reserver.pacer import Pacer
@@ -73,14 +74,14 @@ class StatusWriter:
         """Take note that the status of a key or of one of its items may have changed."""
         self._touched.add(ref._replace(item=""))
 
-    async def run(self, state: State, store: Store) -> None:
+    async def run(self, state: State, store: ConfigMapCache) -> None:
         """Write until cancelled."""
         while True:
             with quarantined("pass", "status"):
                 await self.write(state, store)
             await asyncio.sleep(PASS_EVERY_S)
 
-    async def recall(self, store: Store, ledger: Ledger) -> None:
+    async def recall(self, store: ConfigMapCache, ledger: Ledger) -> None:
         """Let the ledger know what companions say of before; who cannot be read is read later."""
         for name in store.names():
             companion = self._companions.setdefault(name, Companion(self._client, name))
@@ -94,7 +95,7 @@ class StatusWriter:
             except (ApiError, InvalidInput, NotOurs) as exc:
                 companion.failed(exc, self._clock())
 
-    async def write(self, state: State, store: Store) -> None:
+    async def write(self, state: State, store: ConfigMapCache) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
         self._room.look(state, self._clock())
         for name in store.names():
@@ -118,7 +119,7 @@ class StatusWriter:
         self.touched(ref)
         self._noticed(ref)
 
-    async def _try(self, companion: Companion, state: State, store: Store) -> None:
+    async def _try(self, companion: Companion, state: State, store: ConfigMapCache) -> None:
         def failed(fault: Fault) -> None:
             companion.failed(fault, self._clock())
 
@@ -139,7 +140,7 @@ class StatusWriter:
             else:
                 companion.succeeded()
 
-    async def _update(self, companion: Companion, state: State, store: Store) -> None:
+    async def _update(self, companion: Companion, state: State, store: ConfigMapCache) -> None:
         metadata = store.metadata(companion.store)
         if metadata is not None:
             companion.belongs_to(metadata.uid)
@@ -159,7 +160,7 @@ class StatusWriter:
             del self._companions[companion.store]
 
     async def _statuses(
-        self, companion: Companion, keys: set[str], state: State, store: Store
+        self, companion: Companion, keys: set[str], state: State, store: ConfigMapCache
     ) -> Changes:
         """Return what a companion should say of some keys; of each as it is at one instant."""
         wanted: dict[str, str | None] = {}

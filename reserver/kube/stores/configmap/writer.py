@@ -20,7 +20,8 @@ import structlog
 from reserver.errors import ApiError, InvalidInput, ReserverError, Taken
 from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import JSON_PATCH, ApiClient
-from reserver.kube.stores.configmap.cache import LABEL_KEY, LABEL_VALUE, Name, Store
+from reserver.kube.stores.cache import Name
+from reserver.kube.stores.configmap.cache import LABEL_KEY, LABEL_VALUE, ConfigMapCache
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import ConfigMapObject, LabelledConfigMap, decode
 from reserver.wire.spec import edits
@@ -76,7 +77,7 @@ class Booking:
         self,
         client: ApiClient,
         apply: Apply,
-        store: Store,
+        store: ConfigMapCache,
         namespace: str,
         tasks: asyncio.TaskGroup,
     ) -> None:

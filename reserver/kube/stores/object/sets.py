@@ -7,6 +7,8 @@ unfinished until all are written, and whoever starts next deletes what belongs t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from reserver.reservations.reservation import Ref
 from reserver.wire.spec.object import ObjectMetadata
 
@@ -14,7 +16,9 @@ from reserver.wire.spec.object import ObjectMetadata
 class Sets:
     """The sets of the objects that are known, and those that are being taken back."""
 
-    def __init__(self) -> None:
+    def __init__(self, touched: Callable[[Ref], None]) -> None:
+        """Tell `touched` of members whose deletion may be due."""
+        self._touched = touched
         self._of: dict[Ref, str] = {}
         self._members: dict[str, dict[Ref, None]] = {}
         self._abandoned: set[str] = set()
@@ -26,19 +30,20 @@ class Sets:
             self._of[ref] = metadata.set_id
             self._members.setdefault(metadata.set_id, {})[ref] = None
 
-    def drop(self, ref: Ref) -> tuple[Ref, ...]:
-        """Forget an object that is gone; return those whose deletion may be due now."""
+    def drop(self, ref: Ref) -> None:
+        """Forget an object that is gone."""
         set_id = self._of.pop(ref, "")
         members = self._members.get(set_id, {})
         members.pop(ref, None)
         if not members:
             self._members.pop(set_id, None)
-        return tuple(members) if set_id in self._abandoned else ()
+        if set_id in self._abandoned:
+            self._touch(set_id)
 
-    def abandon(self, set_id: str) -> tuple[Ref, ...]:
-        """Have a set deleted, whichever of its members are known or become known; return those."""
+    def abandon(self, set_id: str) -> None:
+        """Have a set deleted, whichever of its members are known or become known."""
         self._abandoned.add(set_id)
-        return tuple(self._members.get(set_id, ()))
+        self._touch(set_id)
 
     def forget(self, set_id: str) -> None:
         """Take note that nothing is left of a set, and that nothing of it will come."""
@@ -58,3 +63,7 @@ class Sets:
         The first goes last: it says that the set is unfinished, should this process end.
         """
         return not metadata.is_unfinished or len(self._members[metadata.set_id]) == 1
+
+    def _touch(self, set_id: str) -> None:
+        for ref in tuple(self._members.get(set_id, ())):
+            self._touched(ref)

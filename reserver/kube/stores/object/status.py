@@ -20,8 +20,8 @@ from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.stores.configmap.status import PASS_EVERY_S, Warn
-from reserver.kube.stores.object.cache import ObjectStore
-from reserver.kube.stores.object.known import Known
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.stores.object.reading import KnownObject
 from reserver.kube.stores.room import Room
 from reserver.kube.watch.reflector import advice
 from reserver.pacer import Pacer
@@ -53,7 +53,7 @@ class _Write(NamedTuple):
     """A status that is to be written, for what was seen."""
 
     ref: Ref
-    seen: Known
+    seen: KnownObject
     version: str
     before: ReservationStatus | None
     status: ReservationStatus
@@ -100,14 +100,14 @@ class ObjectStatusWriter:
         if ref.kind is StoreKind.OBJECT:
             self._touched[ref] = None
 
-    async def run(self, state: State, store: ObjectStore) -> None:
+    async def run(self, state: State, store: ObjectCache) -> None:
         """Write until cancelled."""
         while True:
             with quarantined("pass", "object status"):
                 await self.write(state, store)
             await asyncio.sleep(PASS_EVERY_S)
 
-    async def write(self, state: State, store: ObjectStore) -> None:
+    async def write(self, state: State, store: ObjectCache) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
         now = self._clock()
         if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
@@ -130,7 +130,7 @@ class ObjectStatusWriter:
             self._fault, self._pause_s = "", _FIRST_PAUSE_S
 
     async def _due(
-        self, pending: dict[Ref, None], state: State, store: ObjectStore, pacer: Pacer
+        self, pending: dict[Ref, None], state: State, store: ObjectCache, pacer: Pacer
     ) -> list[_Write]:
         """Take some of what is pending, and return the writes for it as it is at this instant."""
         shortages = self._room.look(state, self._clock())
@@ -151,7 +151,7 @@ class ObjectStatusWriter:
         return writes
 
     def _status(
-        self, known: Known, ref: Ref, state: State, shortages: Shortages
+        self, known: KnownObject, ref: Ref, state: State, shortages: Shortages
     ) -> ReservationStatus:
         generation, now = known.metadata.generation, self._clock()
         reservation = known.reservation
@@ -165,11 +165,11 @@ class ObjectStatusWriter:
         claims = _claims(state.ledger.claimants(ref), state, show_moment(now))
         return valid(reservation, status, claims, known.said, generation, now)
 
-    async def _try(self, write: _Write, store: ObjectStore) -> None:
+    async def _try(self, write: _Write, store: ObjectCache) -> None:
         with quarantined("status", write.ref, partial(store.spoiled, write.ref)):
             await self._write(write, store)
 
-    async def _write(self, write: _Write, store: ObjectStore) -> None:
+    async def _write(self, write: _Write, store: ObjectCache) -> None:
         metadata = write.seen.metadata
         body = {"metadata": {"resourceVersion": write.version}, "status": write.status}
         try:

@@ -18,8 +18,8 @@ import structlog
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, Taken
 from reserver.kube.api.client import JSON_PATCH, ApiClient
 from reserver.kube.stores.configmap.writer import LAST_PAUSE_S, MOST_BYTES, PAUSE_S, Outcome
-from reserver.kube.stores.object.cache import ObjectStore
-from reserver.kube.stores.object.known import Known
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.stores.object.reading import KnownObject
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import decode
 from reserver.wire.spec.edits import Deletion, Edit
@@ -49,7 +49,7 @@ class ObjectBooking:
     """
 
     def __init__(
-        self, client: ApiClient, store: ObjectStore, namespace: str, tasks: asyncio.TaskGroup
+        self, client: ApiClient, store: ObjectCache, namespace: str, tasks: asyncio.TaskGroup
     ) -> None:
         """Write into a namespace; `tasks` owns the writes under way."""
         self._client = client
@@ -206,7 +206,7 @@ class ObjectBooking:
                 return None
             pause = await _rest(pause)
 
-    async def _delete(self, ref: Ref, known: Known) -> bool:
+    async def _delete(self, ref: Ref, known: KnownObject) -> bool:
         uid, version = known.metadata.uid, known.metadata.resource_version
         for _ in range(_TRIES):
             deletion = Deletion(ref, path(ref), uid, version, "released")
@@ -225,7 +225,7 @@ class ObjectBooking:
             version = now.metadata.resource_version  # Only its status was written.
         return False
 
-    async def _replace(self, ref: Ref, known: Known, text: str) -> bool:
+    async def _replace(self, ref: Ref, known: KnownObject, text: str) -> bool:
         uid = known.metadata.uid
         self.writes += 1
         try:

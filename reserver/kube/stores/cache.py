@@ -1,0 +1,226 @@
+"""What is written in a store, and what that says to the ledger: what all kinds of stores share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from reserver.errors import Fault, InvalidInput
+from reserver.kube.watch.awaited import Awaited
+from reserver.quarantine import quarantined
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.entries import MOST_PROBLEMS, Entries, Problem
+
+Name = tuple[str, str]
+"""Namespace and name of an object."""
+
+
+class Known(Protocol):
+    """A data key or a Reservation as it was last read."""
+
+    entries: Entries
+
+    @property
+    def text(self) -> str:
+        """What is written there, as the API server has it."""
+
+
+K = TypeVar("K", bound=Known)
+E = TypeVar("E", bound=Edit | Deletion)
+
+
+@dataclass(slots=True)
+class Expected:
+    """What is being written at a place and no watch has shown yet.
+
+    Attributes:
+        text: what is being written.
+        entries: what that says.
+        set_id: the set that it is a member of; empty if it stands alone.
+        revision: the resourceVersion that the write made; None until that is known.
+        uid: of the object that the write made; empty until that is known.
+        gone_at: a resourceVersion at which there was nothing there, as far as that is known.
+    """
+
+    text: str
+    entries: Entries
+    set_id: str = ""
+    revision: int | None = None
+    uid: str = ""
+    gone_at: int = 0
+
+
+class Cache(ABC, Generic[K, E]):
+    """What one kind of store says, as watches have shown it, and what is being written there.
+
+    What it said before is not read again, and what it still says does not touch the ledger.
+    """
+
+    event_kind: ClassVar[str]
+    """The kind of the objects that events about reservations are written on."""
+
+    most_problems: ClassVar[int] = MOST_PROBLEMS
+    """So many problems are told of one place."""
+
+    _within: ClassVar[str] = ""
+    """Under which path the fields of a reservation stand there."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Callable[[], float],
+        report: Callable[[Metadata, Problem], None],
+        touched: Callable[[Ref], None] = lambda _: None,
+    ) -> None:
+        """Keep a ledger up to date.
+
+        Args:
+            ledger: where reservations go.
+            clock: unix seconds.
+            report: is told of what is not enforced, with the object that it stands in.
+            touched: is told of each place that is written anew or removed.
+        """
+        self._ledger = ledger
+        self._clock = clock
+        self._report = report
+        self._touched = touched
+        self._expected: dict[Ref, Expected] = {}
+        self._awaited = Awaited()
+
+    @abstractmethod
+    def known(self, ref: Ref) -> K | None:
+        """Return what stands at a place, whatever its `item`; None if nothing does."""
+
+    @abstractmethod
+    def all_known(self) -> Iterator[K]:
+        """Yield what stands at all places."""
+
+    @abstractmethod
+    def subject(self, ref: Ref) -> Metadata | None:
+        """Return the metadata of the object that a place is in; None if it is not read."""
+
+    @abstractmethod
+    def problem_counts(self) -> Iterator[tuple[Name, int]]:
+        """Yield the parts of the store, each with the number of its entries not enforced."""
+
+    @abstractmethod
+    def tidied(self, ref: Ref, known: K) -> E | None:
+        """Return the edit that tidies a place now (`due_edit`)."""
+
+    def due_edit(self, ref: Ref, now: float) -> E | None:
+        """Return the edit that tidies a place: removes what is over, completes what is not.
+
+        Args:
+            ref: the place, `item` empty; one that is not read needs none.
+            now: unix seconds.
+        """
+        self._ledger.advance(now)
+        known = self.known(ref)
+        return self.tidied(ref, known) if known is not None else None
+
+    def entries(self, ref: Ref) -> Entries | None:
+        """Return what is written at a place says, None if nothing is."""
+        known = self.known(ref)
+        return known.entries if known else None
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield why entries are not enforced."""
+        for known in self.all_known():
+            yield from known.entries.problems
+
+    def latest(self, ref: Ref) -> tuple[str, Entries] | None:
+        """Return what is written at a place, or being written, and what that says."""
+        here = self.known(ref) or self._expected.get(ref)
+        return (here.text, here.entries) if here else None
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something is true of what is known."""
+        await self._awaited.until(condition)
+
+    async def superseded(self, ref: Ref, text: str) -> None:
+        """Wait until something else than this is written at a place, or nothing."""
+        await self.until(lambda: (self.latest(ref) or ("",))[0] != text)
+
+    def spoiled(self, ref: Ref, fault: Fault) -> None:
+        """Take note of an entry that could not be judged; what it holds it holds on.
+
+        It counts as invalid until it is written anew.
+        """
+        known, metadata = self.known(ref), self.subject(ref)
+        problem = Problem(ref, fault.under(f"[{ref.item}]") if ref.item else fault)
+        if known is None or metadata is None:
+            return
+        before = known.entries.problems
+        if len(before) < self.most_problems and str(problem) not in map(str, before):
+            known.entries = replace(known.entries, problems=(*before, problem))
+            self._report(metadata, problem)
+            self._touched(ref)
+
+    def expect(self, ref: Ref, text: str, entries: Entries, set_id: str = "") -> None:
+        """Let something hold before it is written; `written` or `withdraw` has to follow.
+
+        Args:
+            ref: its place.
+            text: what is being written.
+            entries: what that says.
+            set_id: the set that it is a member of; empty if it stands alone.
+        """
+        self._ledger.advance(self._clock())
+        self._expected[ref] = expected = Expected(text, entries, set_id)
+        self._promise(expected)
+
+    def withdraw(self, ref: Ref) -> None:
+        """Take back what was expected at a place: it was not written."""
+        if ref in self._expected:
+            self._forget(ref)
+            self._awaited.check()
+
+    def _promise(self, expected: Expected) -> None:
+        for reservation in expected.entries.reservations:
+            self._ledger.put(reservation, NOT_YET)
+
+    def _forget(self, ref: Ref) -> None:
+        """Expect nothing at a place any more; what it held goes, unless something stands there."""
+        expected = self._expected.pop(ref)
+        if self.known(ref) is None:
+            for reservation in expected.entries.reservations:
+                self._ledger.drop(reservation.ref)
+        self._touched(ref)
+
+    def _enforce(self, metadata: Metadata, reservation: Reservation, when: Written) -> None:
+        """Let the ledger hold what is written; what raises costs this reservation alone."""
+        ref = reservation.ref
+        with quarantined("ledger", ref, partial(self.spoiled, ref)):
+            self._ledger.put(reservation, when)
+            if self._ledger.phase(ref) is Phase.EXPIRED:
+                field = self._within + ("expire" if ref.item else "expiresAt")
+                remedy = "write a moment in the future; the cleaner removes this one"
+                error = InvalidInput(field, "lies in the past, so nothing is held", remedy)
+                self._report(metadata, Problem(ref, error))
+
+    def _is_over(self, reservation: Reservation) -> bool:
+        """Return whether what the ledger has at a place is this reservation, and over."""
+        held = self._ledger.get(reservation.ref)
+        is_held = held is not None and held.identity == reservation.identity
+        return is_held and self._ledger.is_over(reservation.ref)
+
+
+def when_written(now: Metadata, before: Metadata | None, *, listed: bool) -> Written:
+    """Return when what is new in an object was written, as far as that can be told.
+
+    Args:
+        now: its metadata.
+        before: as it was last read, None if it was not.
+        listed: a list shows it, so that it may have been written more than once.
+    """
+    if not now.revision:
+        return ANY_TIME
+    if not listed:
+        return Written(now.revision, now.revision)
+    return Written(before.revision + 1 if before else 0, now.revision)
