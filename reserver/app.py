@@ -9,23 +9,19 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from uuid import uuid4
 
 import structlog
 
 from reserver.clock import SteadyClock
-from reserver.config import ReservationStore, Settings
+from reserver.config import Settings
 from reserver.errors import LeadershipLost
 from reserver.kube.api import credentials
-from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import ApiClient
 from reserver.kube.api.reviewer import Reviewer
 from reserver.kube.loops.lease import Lease
-from reserver.kube.stores.bookings import Bookings
-from reserver.kube.stores.both import Stores
-from reserver.kube.stores.configmap.status import StatusWriter
-from reserver.kube.stores.configmap.writer import Booking
-from reserver.kube.stores.object.writer import ObjectBooking
+from reserver.kube.stores.stores import Stores
 from reserver.kube.watch.history import History
 from reserver.kube.watched import Watched
 from reserver.pacer import Pacer
@@ -94,7 +90,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             told: list[Callable[[Ref], None]] = []
-            watched, apply, history = wire(settings, client, clock, lease, told)
+            watched, apply, history = wire(settings, client, clock, lease, told, writes)
             metrics = Metrics(watched)
             tell = watched.recorder.tell
             extender = Extender(
@@ -102,8 +98,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             )
             service = None
             if settings.grpc_address is not None:
-                bookings = _bookings(settings, client, apply, watched.store, writes)
-                service = _service(settings, reviews, watched, bookings, extender, metrics)
+                service = _service(settings, reviews, watched, extender, metrics)
                 told.append(service.touched)
             routes = Routes(extender, metrics, watched.obstacles)
             async with asyncio.TaskGroup() as tasks:
@@ -167,7 +162,6 @@ def _service(
     settings: Settings,
     reviews: ApiClient,
     watched: Watched,
-    bookings: Bookings,
     extender: Extender,
     metrics: Metrics,
 ) -> Service:
@@ -177,8 +171,7 @@ def _service(
         access = Access(Reviewer(reviews, *asked))
     return Service(
         state=watched.state,
-        store=watched.store,
-        booking=bookings,
+        stores=watched.stores,
         extender=extender,
         namespace=settings.namespace,
         clock=watched.clock,
@@ -186,15 +179,6 @@ def _service(
         obstacles=watched.obstacles,
         counted=metrics,
     )
-
-
-def _bookings(
-    settings: Settings, client: ApiClient, apply: Apply, stores: Stores, writes: asyncio.TaskGroup
-) -> Bookings:
-    configmaps = Booking(client, apply, stores.configmaps, settings.namespace, writes)
-    objects = ObjectBooking(client, stores.objects, settings.namespace, writes)
-    writes_objects = settings.reservation_store is ReservationStore.OBJECT
-    return Bookings(stores, configmaps, objects, objects if writes_objects else configmaps)
 
 
 def _lease(settings: Settings, client: ApiClient) -> Lease:
@@ -237,21 +221,22 @@ async def _complete(watched: Watched, history: History) -> None:
     """Tidy and acknowledge once all is listed, and decide once the history is read, too."""
     for reflector in watched.reflectors:
         await reflector.synced.wait()
-    statuses, object_statuses = watched.statuses
+    stores = watched.stores
     quotas, quota_writer = watched.quotas
     with suppress(TimeoutError):
         async with asyncio.timeout(_HISTORY_PATIENCE_S):
-            await statuses.recall(watched.store.configmaps, watched.state.ledger)
+            for store in stores:
+                await store.statuses.recall(watched.state.ledger)
     await Pacer().run(watched.state.ledger.open())
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(quota_writer.admit(watched.state.ledger))
         tasks.create_task(quota_writer.run(quotas))
-        tasks.create_task(watched.cleaner.run(watched.store))
-        tasks.create_task(statuses.run(watched.state, watched.store.configmaps))
-        tasks.create_task(object_statuses.run(watched.state, watched.store.objects))
-        reading = tasks.create_task(_read(history, statuses))
+        tasks.create_task(watched.cleaner.run(stores))
+        for store in stores:
+            tasks.create_task(store.statuses.run(watched.state))
+        reading = tasks.create_task(_read(history, stores))
         await asyncio.wait((reading,), timeout=_HISTORY_PATIENCE_S)
-        for set_id in watched.store.objects.abandon_unfinished():
+        for set_id in chain.from_iterable(store.cache.abandon_unfinished() for store in stores):
             log.warning("a set was not finished by who wrote it, and is taken back", set=set_id)
         watched.state.is_complete = True
         log.info(
@@ -263,6 +248,7 @@ async def _complete(watched: Watched, history: History) -> None:
         tasks.create_task(watched.placer.run(watched.state))
 
 
-async def _read(history: History, statuses: StatusWriter) -> None:
-    await statuses.has_recalled.wait()  # It may take the history to tell what that is worth.
+async def _read(history: History, stores: Stores) -> None:
+    for store in stores:  # It may take the history to tell what was said before the start.
+        await store.statuses.recalled()
     await history.read()

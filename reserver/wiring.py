@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -15,18 +16,22 @@ from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput
 from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.cleaner import Cleaner
-from reserver.kube.loops.events import CONFIG_MAP, Recorder
+from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.lease import Lease
 from reserver.kube.loops.placer import Notice, Placer
-from reserver.kube.loops.quotas import QuotaStore, QuotaWriter
+from reserver.kube.loops.quotas import QuotaWriter
 from reserver.kube.loops.requeue import Requeue
 from reserver.kube.loops.waker import Waker
-from reserver.kube.stores.both import Stores
 from reserver.kube.stores.configmap.cache import ConfigMapCache
-from reserver.kube.stores.configmap.status import StatusWriter
+from reserver.kube.stores.configmap.status import CompanionStatuses
+from reserver.kube.stores.configmap.writer import ConfigMapWriter
 from reserver.kube.stores.object.cache import ObjectCache
-from reserver.kube.stores.object.status import ObjectStatusWriter
+from reserver.kube.stores.object.status import ObjectStatuses
+from reserver.kube.stores.object.writer import ObjectWriter
+from reserver.kube.stores.room import Room
+from reserver.kube.stores.stores import Store, Stores
 from reserver.kube.watch.history import History
+from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.reflector import Reflector
 from reserver.kube.watch.watches import (
     PODS,
@@ -58,6 +63,7 @@ def wire(
     clock: SteadyClock,
     lease: Lease | None,
     told: Iterable[Callable[[Ref], None]],
+    writes: asyncio.TaskGroup,
 ) -> tuple[Watched, Apply, History]:
     """Make what watches and writes; nothing runs yet.
 
@@ -67,6 +73,7 @@ def wire(
         clock: tells the time that decisions are made at.
         lease: what has to be held to answer; None where nobody else may answer.
         told: are told of each reservation that may have changed; may grow until it runs.
+        writes: owns the writes of reservations under way.
 
     Raises:
         ConfigurationError: the default quota cannot be read.
@@ -90,13 +97,9 @@ def wire(
     placer = Placer(
         clock, waker.freed, lambda notice: _tell_placed(recorder, stores, notice), spoiled
     )
-    statuses = StatusWriter(client, recorder.warn, clock, tell)
-    object_statuses = ObjectStatusWriter(
-        client, partial(recorder.warn, kind=KIND), clock, placer.refused
-    )
 
     def touched(ref: Ref) -> None:
-        (statuses if ref.kind is StoreKind.CONFIGMAP else object_statuses).touched(ref)
+        stores.touched(ref)
         cleaner.touched(ref)
         placer.touched(ref)
         tell(ref)
@@ -111,12 +114,12 @@ def wire(
     state = State(freed, touched, placer.eased, quotas, failed)
     state.public_namespaces = frozenset(trusted)
     state.snapshot.exempt_namespaces |= set(settings.exempt_namespaces)
-    quota_store = QuotaStore(state.ledger, partial(_tell_unread, recorder))
+    quota_store = QuotaCache(state.ledger, partial(_tell_unread, recorder))
+    configmaps = ConfigMapCache(state.ledger, clock, recorder.report, touched)
     report = partial(recorder.report, kind=KIND)
-    stores = Stores(
-        ConfigMapCache(state.ledger, clock, recorder.report, touched),
-        ObjectCache(state.ledger, clock, report, touched, settings.namespace),
-    )
+    objects = ObjectCache(state.ledger, clock, report, touched, settings.namespace)
+    caches = configmaps, objects
+    stores = _stores(settings, client, caches, recorder, writes, tell=tell, refused=placer.refused)
 
     def refused(ref: Ref, error: ApiError) -> None:
         placer.refused(ref, error)
@@ -128,10 +131,9 @@ def wire(
         _tell_over(recorder, edit)
 
     cleaner = Cleaner(apply, clock, done, refused, spoiled)
-    pods, written, reflectors = _reflectors(settings, client, state, stores)
+    pods, written, reflectors = _reflectors(settings, client, state, configmaps, objects)
     reflectors = (*reflectors, quota_reflector(client, quota_store))
     history = History(client, state.ledger.past, pods, written, settings.namespace)
-    writers = (statuses, object_statuses)
     watched = Watched(
         state,
         stores,
@@ -140,7 +142,6 @@ def wire(
         waker,
         requeue,
         placer,
-        writers,
         (quota_store, quota_writer),
         reflectors,
         clock,
@@ -149,14 +150,54 @@ def wire(
     return watched, apply, history
 
 
+def _stores(  # noqa: PLR0913 - what they tell, and whom
+    settings: Settings,
+    client: ApiClient,
+    caches: tuple[ConfigMapCache, ObjectCache],
+    recorder: Recorder,
+    writes: asyncio.TaskGroup,
+    *,
+    tell: Callable[[Ref], None],
+    refused: Callable[[Ref, ApiError], None],
+) -> Stores:
+    """Return the stores: what is written in each, who writes it, and who says what became of it."""
+
+    def look_again(ref: Ref) -> None:
+        stores.touched(ref)
+        tell(ref)
+
+    room, home = Room(look_again), settings.namespace
+    configmaps, objects = caches
+    stores = Stores(
+        {
+            StoreKind.CONFIGMAP: Store(
+                configmaps,
+                ConfigMapWriter(client, configmaps, home, writes),
+                CompanionStatuses(client, configmaps, recorder.warn, room),
+            ),
+            StoreKind.OBJECT: Store(
+                objects,
+                ObjectWriter(client, objects, home, writes),
+                ObjectStatuses(client, objects, partial(recorder.warn, kind=KIND), room, refused),
+            ),
+        },
+        StoreKind(settings.reservation_store),
+    )
+    return stores
+
+
 def _reflectors(
-    settings: Settings, client: ApiClient, state: State, stores: Stores
+    settings: Settings,
+    client: ApiClient,
+    state: State,
+    configmaps: ConfigMapCache,
+    objects: ObjectCache,
 ) -> tuple[Reflector, tuple[Reflector, ...], tuple[Reflector, ...]]:
     """Return what keeps pods, what keeps the stores, and what keeps anything up to date."""
     cluster = tuple(cluster_reflectors(client, state))
     written = (
-        *store_reflectors(client, settings.namespace, settings.configmaps, stores.configmaps),
-        object_reflector(client, stores.objects, is_optional=not settings.needs_crd),
+        *store_reflectors(client, settings.namespace, settings.configmaps, configmaps),
+        object_reflector(client, objects, is_optional=not settings.needs_crd),
     )
     pods = next(reflector for reflector in cluster if reflector.path == PODS)
     return pods, written, (*cluster, *written)
@@ -169,13 +210,8 @@ def _tell_unwritten(
     why = shorten(str(error), _MOST_TOLD)
     for reservation in stores.reservations(ref):
         state.ledger.note_unwritten(reservation.ref, why)
-    metadata = stores.metadata(ref)
-    if metadata is None:
-        return
-    is_entry = ref.kind is StoreKind.CONFIGMAP
-    name = f"{ref.key}: " if is_entry else ""
-    message = f"{name}what became of it cannot be written, it is tried again: {why}"
-    recorder.warn_once(metadata, "NotWritten", message, CONFIG_MAP if is_entry else KIND)
+    message = f"what became of it cannot be written, it is tried again: {why}"
+    _tell_at(stores, ref, "NotWritten", message, recorder.warn_once)
 
 
 def _default_quota(settings: Settings) -> Quota | None:
@@ -200,11 +236,20 @@ def _tell_over(recorder: Recorder, edit: Edit | Deletion) -> None:
 
 def _tell_placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
     """Leave an event behind where a reservation is written."""
-    metadata = stores.metadata(notice.ref)
-    if metadata is None:
-        return  # It has just been removed.
     write = recorder.warn if notice.is_warning else recorder.note
-    if notice.ref.kind is StoreKind.CONFIGMAP:
-        write(metadata, notice.reason, f"{notice.ref.key}: {notice.message}")
-    else:
-        write(metadata, notice.reason, notice.message, KIND)
+    _tell_at(stores, notice.ref, notice.reason, notice.message, write)
+
+
+def _tell_at(
+    stores: Stores,
+    ref: Ref,
+    reason: str,
+    message: str,
+    write: Callable[[Metadata, str, str, str], None],
+) -> None:
+    """Leave an event behind where a reservation is written, unless it has just been removed."""
+    subject = stores.subject(ref)
+    if subject is not None:
+        metadata, kind = subject
+        name = f"{ref.key}: " if ref.kind is StoreKind.CONFIGMAP else ""
+        write(metadata, reason, f"{name}{message}", kind)

@@ -50,7 +50,7 @@ class Demo:
         return Scene(
             nodes=tuple(node_rows(state)),
             reservations=tuple(reservation_rows(state, time.time())),
-            problems=tuple(str(problem) for problem in watched.store.problems()),
+            problems=tuple(str(problem) for problem in watched.stores.problems()),
             pods=tuple(pod_rows(pods)),
             steps=tuple(self.rows),
             footer=self.footer,

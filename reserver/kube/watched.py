@@ -13,13 +13,12 @@ from reserver.kube.loops.cleaner import Cleaner
 from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.lease import Lease
 from reserver.kube.loops.placer import Placer
-from reserver.kube.loops.quotas import QuotaStore, QuotaWriter
+from reserver.kube.loops.quotas import QuotaWriter
 from reserver.kube.loops.requeue import Requeue
 from reserver.kube.loops.waker import Waker
-from reserver.kube.stores.both import Stores
-from reserver.kube.stores.configmap.status import StatusWriter
-from reserver.kube.stores.object.status import ObjectStatusWriter
+from reserver.kube.stores.stores import Stores
 from reserver.kube.watch.pulse import BEAT_S, Pulse
+from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.reflector import STALE_AFTER_S, Reflector
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
@@ -37,14 +36,13 @@ class Watched:
     """
 
     state: State
-    store: Stores
+    stores: Stores
     recorder: Recorder
     cleaner: Cleaner
     waker: Waker
     requeue: Requeue
     placer: Placer
-    statuses: tuple[StatusWriter, ObjectStatusWriter]
-    quotas: tuple[QuotaStore, QuotaWriter]
+    quotas: tuple[QuotaCache, QuotaWriter]
     reflectors: tuple[Reflector, ...]
     clock: Callable[[], float]
     lease: Lease | None = None
@@ -97,7 +95,7 @@ class Watched:
 
     def invalid_entries(self) -> Iterable[tuple[str, int]]:
         """Yield each part of the store with the number of entries not enforced."""
-        return (("/".join(name), count) for name, count in self.store.problem_counts())
+        return (("/".join(name), count) for name, count in self.stores.problem_counts())
 
     def counters(self) -> Iterable[tuple[str, str, int]]:
         """Yield name, help text and value of what only grows."""
@@ -121,7 +119,7 @@ class Watched:
         yield (
             "reserver_status_writes",
             "Writes of what became of entries.",
-            sum(writer.writes for writer in self.statuses),
+            sum(store.statuses.writes for store in self.stores),
         )
         yield "reserver_quota_status_writes", "Writes of what is used.", self.quotas[1].writes
         yield "reserver_placements", "Reservations placed, or placed anew.", self.placer.placed

@@ -106,7 +106,7 @@ class Whole:
         self.client = Willing()
         clock = SteadyClock(lambda: self.now, lambda: self.now)
         self.watched, self.apply, _ = wire(
-            Settings(crd=True, default_quota="none"), self.client, clock, None, []
+            Settings(crd=True, default_quota="none"), self.client, clock, None, [], tasks
         )
         self.state: State = self.watched.state
         self.extender = Extender(
@@ -149,10 +149,9 @@ class Whole:
         await quota_writer.settle(self.state.ledger)
         await quota_writer.write(quotas)
         await watched.placer.look(self.state, Pacer())
-        await watched.cleaner.tidy(watched.store)
-        statuses, object_statuses = watched.statuses
-        await statuses.write(self.state, watched.store.configmaps)
-        await object_statuses.write(self.state, watched.store.objects)
+        await watched.cleaner.tidy(watched.stores)
+        for store in watched.stores:
+            await store.statuses.write(self.state)
         await asyncio.sleep(0.001)
         while not watched.recorder._queue.empty():
             watched.recorder._queue.get_nowait()

@@ -22,12 +22,13 @@ from reserver.kube.loops import events as events_module
 from reserver.kube.loops import placer as placer_module
 from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.placer import Placer
-from reserver.kube.loops.quotas import QuotaStore, QuotaWriter
+from reserver.kube.loops.quotas import QuotaWriter
 from reserver.kube.loops.requeue import Requeue
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import Companion
 from reserver.kube.stores.object import reading as objects_module
 from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.views import node_view, pod_view
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.quarantine import Place, quarantined
@@ -54,12 +55,12 @@ from reserver.wire.spec.object import read_object
 from tests.builders import NOW, held, node, pod, ref, reservation, state_of
 from tests.unit.kube import test_cleaner as cleaning
 from tests.unit.kube import test_history as past
-from tests.unit.kube import test_object_status as acknowledging
 from tests.unit.kube import test_placer as placing
-from tests.unit.kube import test_status as telling
 from tests.unit.kube import test_waker as waking
 from tests.unit.kube.fakes import PatientClient, ScriptedClient
-from tests.unit.kube.test_objects import made
+from tests.unit.kube.stores import test_companions as telling
+from tests.unit.kube.stores import test_object_status as acknowledging
+from tests.unit.kube.stores.test_object_cache import made
 from tests.unit.server.conftest import Served
 
 Faults = Counter[Place]
@@ -348,7 +349,7 @@ async def in_a_quota(patch: pytest.MonkeyPatch) -> None:
 
 async def in_the_status_of_a_quota(patch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    store = QuotaStore(State().ledger, lambda *_: None)
+    store = QuotaCache(State().ledger, lambda *_: None)
 
     def due(namespace: str) -> tuple[()]:
         asked.append(namespace)

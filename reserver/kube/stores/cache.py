@@ -60,6 +60,9 @@ class Cache(ABC, Generic[K, E]):
     """What one kind of store says, as watches have shown it, and what is being written there.
 
     What it said before is not read again, and what it still says does not touch the ledger.
+
+    Attributes:
+        clock: unix seconds.
     """
 
     event_kind: ClassVar[str]
@@ -87,7 +90,7 @@ class Cache(ABC, Generic[K, E]):
             touched: is told of each place that is written anew or removed.
         """
         self._ledger = ledger
-        self._clock = clock
+        self.clock = clock
         self._report = report
         self._touched = touched
         self._expected: dict[Ref, Expected] = {}
@@ -106,12 +109,28 @@ class Cache(ABC, Generic[K, E]):
         """Return the metadata of the object that a place is in; None if it is not read."""
 
     @abstractmethod
+    def names(self) -> tuple[Name, ...]:
+        """Return the ConfigMaps or Reservations that are read."""
+
+    @abstractmethod
+    def written(self, ref: Ref, made: Metadata) -> None:
+        """Take note that what was expected at a place was written; `made` is what that made."""
+
+    @abstractmethod
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
         """Yield the parts of the store, each with the number of its entries not enforced."""
 
     @abstractmethod
     def tidied(self, ref: Ref, known: K) -> E | None:
         """Return the edit that tidies a place now (`due_edit`)."""
+
+    def is_ending(self, ref: Ref) -> bool:  # noqa: ARG002 - what is one write is never half made
+        """Return whether what is there is being taken back, because its set was not finished."""
+        return False
+
+    def abandon_unfinished(self) -> tuple[str, ...]:
+        """Have the sets deleted that nobody finishes any more; return what they are known by."""
+        return ()
 
     def due_edit(self, ref: Ref, now: float) -> E | None:
         """Return the edit that tidies a place: removes what is over, completes what is not.
@@ -171,7 +190,7 @@ class Cache(ABC, Generic[K, E]):
             entries: what that says.
             set_id: the set that it is a member of; empty if it stands alone.
         """
-        self._ledger.advance(self._clock())
+        self._ledger.advance(self.clock())
         self._expected[ref] = expected = Expected(text, entries, set_id)
         self._promise(expected)
 

@@ -13,10 +13,10 @@ from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Claim, Storage, StorageClass, Volume
 from reserver.errors import InvalidInput
-from reserver.kube.loops.quotas import QuotaStore
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.quotas import QuotaCache
 from reserver.pacer import Steps
 from reserver.quarantine import quarantined
 from reserver.scheduling.state import State
@@ -273,7 +273,7 @@ def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
     return view
 
 
-def quota_view(store: QuotaStore) -> ObjectView[QuotaObject]:
+def quota_view(store: QuotaCache) -> ObjectView[QuotaObject]:
     """Return a view that keeps what ReservationQuotas say up to date."""
     return ObjectView(
         read=lambda raw: decode(QuotaObject, raw),

@@ -7,10 +7,10 @@ from functools import partial
 from operator import eq
 
 from reserver.kube.api.client import ApiClient
-from reserver.kube.loops.quotas import QuotaStore
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.reflector import Reflector
 from reserver.kube.watch.views import (
     claim_view,
@@ -63,6 +63,6 @@ def object_reflector(client: ApiClient, store: ObjectCache, *, is_optional: bool
     return Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
 
 
-def quota_reflector(client: ApiClient, store: QuotaStore) -> Reflector:
+def quota_reflector(client: ApiClient, store: QuotaCache) -> Reflector:
     """Return the watch for all ReservationQuotas; without their CRD there are none."""
     return Reflector(client, quotaform.COLLECTION, quota_view(store), is_optional=True)

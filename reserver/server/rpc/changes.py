@@ -26,7 +26,7 @@ _TRIES = 3
 
 
 class Editing(Protocol):
-    """What changes the store (`kube.bookings.Bookings`)."""
+    """What changes the store (`kube.stores.Stores`)."""
 
     async def edit(self, edit: Edit) -> bool:
         """Change one place and return once that is in force; False if somebody was faster."""

@@ -40,7 +40,7 @@ Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
 
 
 class Booking(Protocol):
-    """What writes reservations (`kube.bookings.Bookings`)."""
+    """What writes reservations (`kube.stores.Stores`)."""
 
     def find(self, name: str) -> Ref | None:
         """Return where the reservation of a name is written, or being written."""

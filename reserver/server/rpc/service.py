@@ -24,8 +24,8 @@ from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_s
 from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
 
 
-class Writer(Booking, Editing, Protocol):
-    """What writes reservations, and changes them (`kube.bookings.Bookings`)."""
+class Stores(Store, Booking, Editing, Protocol):
+    """What is written, and what writes it (`kube.stores.Stores`)."""
 
 
 class Service:
@@ -39,8 +39,7 @@ class Service:
         self,
         *,
         state: State,
-        store: Store,
-        booking: Writer,
+        stores: Stores,
         extender: Extender,
         namespace: str,
         clock: Callable[[], float],
@@ -52,8 +51,7 @@ class Service:
 
         Args:
             state: what decisions are made on.
-            store: what is written.
-            booking: writes.
+            stores: what is written, and what writes it.
             extender: decides for schedulers.
             namespace: of the default store.
             clock: unix seconds.
@@ -61,9 +59,9 @@ class Service:
             obstacles: what keeps calls from being answered; empty if nothing.
             counted: where calls are counted.
         """
-        catalogue = Catalogue(store, state, clock, booking.find, namespace)
-        creation = Creation(state, clock, catalogue, booking)
-        changes = Changes(state, clock, catalogue, booking)
+        catalogue = Catalogue(stores, state, clock, stores.find, namespace)
+        creation = Creation(state, clock, catalogue, stores)
+        changes = Changes(state, clock, catalogue, stores)
         self._feed = Feed(catalogue)
         self._reservations = Reservations(catalogue, self._feed, creation, changes, state.pods)
         self._capacity = Capacity(state, extender, clock, namespace)

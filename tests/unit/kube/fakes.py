@@ -7,8 +7,13 @@ from typing import Any, NamedTuple
 
 from reserver.errors import ApiError
 from reserver.kube.api.client import MERGE_PATCH, ApiClient
+from reserver.kube.stores.writer import Patience
 
 NO_ANSWER = ApiError(0, "Unreachable", "connection refused")
+
+
+AT_ONCE = Patience(0.0, 0.0, 0.0)
+"""Lets writers try again at once, and wait for no watch."""
 
 
 def refused(status: int, reason: str = "") -> ApiError:

@@ -21,7 +21,7 @@ from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec.edits import Edit
 from tests.builders import NOW, held, node, parts, pod, ref
 from tests.unit.kube.fakes import refused
-from tests.unit.kube.test_objects import made
+from tests.unit.kube.stores.test_object_cache import made
 
 BIG = node("big", cpu="8")
 SMALL = node("small", cpu="4")

@@ -28,7 +28,7 @@ class Reflector:
 async def test_whoever_waits_goes_on_when_nothing_lacks_anywhere_at_one_time() -> None:
     first, second = reflectors = Reflector(), Reflector()
     nothing: Any = None
-    watched = Watched(*[nothing] * 9, reflectors=reflectors, clock=nothing)  # type: ignore[misc,arg-type]
+    watched = Watched(*[nothing] * 8, reflectors=reflectors, clock=nothing)  # type: ignore[misc,arg-type]
     waiting = asyncio.create_task(watched.caught_up())
     for change in (first.lag.end, lambda: first.lag.begin(0.0), second.lag.end):
         await asyncio.sleep(0)
@@ -44,7 +44,7 @@ def looking(now: Callable[[], float]) -> tuple[Watched, tuple[Reflector, ...]]:
     """What watches two collections, on a clock."""
     reflectors = (Reflector(), Reflector())
     parts: dict[str, Any] = {"reflectors": reflectors, "clock": None, "pulse": Pulse(now)}
-    return Watched(*[cast("Any", None)] * 9, **parts), reflectors
+    return Watched(*[cast("Any", None)] * 8, **parts), reflectors
 
 
 def test_what_decides_first_after_a_standstill_finds_all_in_doubt() -> None:

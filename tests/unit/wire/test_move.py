@@ -11,7 +11,7 @@ from reserver.wire.spec import document, move
 from reserver.wire.spec.entries import read_key
 from reserver.wire.spec.object import read_object
 from tests.builders import NOW
-from tests.unit.kube.test_objects import made
+from tests.unit.kube.stores.test_object_cache import made
 
 OBJECT = Ref.of_object("home", "web")
 SPEC: dict[str, Any] = {

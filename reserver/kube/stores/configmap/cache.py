@@ -55,7 +55,7 @@ class ConfigMapCache(Cache[Key, Edit]):
         dropped, so that what moves from one key to another is held all the time. Up to which
         resourceVersion the ConfigMap is known changes last.
         """
-        self._ledger.advance(self._clock())
+        self._ledger.advance(self.clock())
         metadata = configmap.metadata
         name = (metadata.namespace, metadata.name)
         when = when_written(metadata, self.metadata(name), listed=listed)
@@ -129,7 +129,7 @@ class ConfigMapCache(Cache[Key, Edit]):
     def _read(self, ref: Ref, text: str, known: Key | None) -> Generator[None, None, Entries]:
         """Return what a key says now; what it said before stays where that cannot be told."""
         noted = partial(take_note, "store")
-        entries = yield from reading_key(ref, text, self._clock(), noted)
+        entries = yield from reading_key(ref, text, self.clock(), noted)
         if not entries.has_faults or known is None:
             return entries
         read = {reservation.ref for reservation in entries.reservations}
@@ -159,14 +159,14 @@ class ConfigMapCache(Cache[Key, Edit]):
         for problem in key.entries.problems if key else ():
             self._report(document.metadata, problem)
 
-    def written(self, ref: Ref, revision: int) -> None:
-        """Take note that an expected key was written, and at which resourceVersion."""
+    def written(self, ref: Ref, made: Metadata) -> None:
+        """Take note that an expected key was written, and which ConfigMap that made."""
         expected = self._expected.get(ref)
         if expected is None:
             return  # The watch was faster.
-        expected.revision = revision
+        expected.revision = made.revision
         metadata = self.subject(ref)
-        is_gone = metadata is None and revision <= expected.gone_at
+        is_gone = metadata is None and made.revision <= expected.gone_at
         if is_gone or (metadata is not None and _is_past(expected, metadata)):
             self._forget(ref)  # It came and went unseen.
             self._awaited.check()

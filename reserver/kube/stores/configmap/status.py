@@ -1,13 +1,9 @@
-"""The acknowledgement: beside each store ConfigMap a companion that says what became of its keys.
-
-It follows the ledger and is in nobody's way: a key says Active only after the hold is in force, and
-enforcement does not wait for it to say so.
-"""
+"""The acknowledgement of entries: a companion beside each ConfigMap says what became of them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import structlog
@@ -18,6 +14,7 @@ from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import Companion, NotOurs
 from reserver.kube.stores.room import Room
+from reserver.kube.stores.status import Statuses, Warn
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
@@ -30,78 +27,43 @@ from reserver.wire.status.configmap import admitted_items, newly_unbacked, recor
 
 log = structlog.get_logger(__name__)
 
-PASS_EVERY_S = 0.5
-"""How long a change waits at most before it is written, in seconds."""
 
-Warn = Callable[[Metadata, str, str], None]
-"""Takes a ConfigMap, a reason and a message, and has a Warning event written."""
+class CompanionStatuses(Statuses[ConfigMapCache]):
+    """Keeps the companions of all store ConfigMaps up to date."""
 
+    name = "status"
 
-class StatusWriter:
-    """Keeps the companions of all stores up to date.
-
-    Attributes:
-        writes: how many writes were made.
-        has_recalled: set once all companions have been read that there were.
-    """
-
-    def __init__(
-        self,
-        client: ApiClient,
-        warn: Warn,
-        clock: Callable[[], float],
-        noticed: Callable[[Ref], None] = lambda _: None,
-    ) -> None:
-        """Write what becomes of entries.
-
-        Args:
-            client: to write through.
-            warn: has a Warning event written.
-            clock: unix seconds.
-            noticed: is told of each hold that may not be backed any more, or again.
-        """
-        self._client = client
-        self._warn = warn
-        self._noticed = noticed
-        self._clock = clock
-        self._touched: set[Ref] = set()
+    def __init__(self, client: ApiClient, cache: ConfigMapCache, warn: Warn, room: Room) -> None:
+        """Write what becomes of entries (`Statuses`)."""
+        super().__init__(client, cache, warn, room)
         self._companions: dict[Name, Companion] = {}
-        self._room = Room(self._room_changed)
-        self.writes = 0
-        self.has_recalled = asyncio.Event()
+        self._has_recalled = asyncio.Event()
 
-    def touched(self, ref: Ref) -> None:
-        """Take note that the status of a key or of one of its items may have changed."""
-        self._touched.add(ref._replace(item=""))
+    async def recalled(self) -> None:
+        """Wait until all companions have been read that there were."""
+        await self._has_recalled.wait()
 
-    async def run(self, state: State, store: ConfigMapCache) -> None:
-        """Write until cancelled."""
-        while True:
-            with quarantined("pass", "status"):
-                await self.write(state, store)
-            await asyncio.sleep(PASS_EVERY_S)
-
-    async def recall(self, store: ConfigMapCache, ledger: Ledger) -> None:
+    async def recall(self, ledger: Ledger) -> None:
         """Let the ledger know what companions say of before; who cannot be read is read later."""
-        for name in store.names():
+        for name in self._cache.names():
             companion = self._companions.setdefault(name, Companion(self._client, name))
-            metadata = store.metadata(name)
+            metadata = self._cache.metadata(name)
             if metadata is not None:
                 companion.belongs_to(metadata.uid)
             try:
                 if await companion.read_if_due(self._clock()):
-                    companion.touched |= {*store.keys(name), *companion.said}
+                    companion.touched |= {*self._cache.keys(name), *companion.said}
                     _recall(companion, ledger)
             except (ApiError, InvalidInput, NotOurs) as exc:
                 companion.failed(exc, self._clock())
 
-    async def write(self, state: State, store: ConfigMapCache) -> None:
+    async def write(self, state: State) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
         self._room.look(state, self._clock())
-        for name in store.names():
+        for name in self._cache.names():
             if name not in self._companions:
                 self._companions[name] = Companion(self._client, name)
-        touched, self._touched = self._touched, set()
+        touched, self._touched = self._touched, {}
         pacer = Pacer()
         for ref in touched:
             await pacer.give_way()
@@ -109,47 +71,43 @@ class StatusWriter:
             if companion is not None:  # Else the store came and went before anything was said.
                 companion.touched.add(ref.key)
         for companion in tuple(self._companions.values()):
-            seen = _seen(store.metadata(companion.store), state.ledger)
+            seen = _seen(self._cache.metadata(companion.store), state.ledger)
             # One write for all keys that were written together.
-            if companion.is_due(seen, self._clock()) and not store.is_taking(companion.store):
-                await self._try(companion, state, store)
-        self.has_recalled.set()
+            if companion.is_due(seen, self._clock()) and not self._cache.is_taking(companion.store):
+                await self._try(companion, state)
+        self._has_recalled.set()
 
-    def _room_changed(self, ref: Ref) -> None:
-        self.touched(ref)
-        self._noticed(ref)
-
-    async def _try(self, companion: Companion, state: State, store: ConfigMapCache) -> None:
+    async def _try(self, companion: Companion, state: State) -> None:
         def failed(fault: Fault) -> None:
             companion.failed(fault, self._clock())
 
         with quarantined("companion", "/".join(companion.store), failed):
             try:
-                await self._update(companion, state, store)
+                await self._update(companion, state)
             except (ApiError, InvalidInput) as exc:
                 news = companion.failed(exc, self._clock())
-                metadata = store.metadata(companion.store)
+                metadata = self._cache.metadata(companion.store)
                 if news and metadata is not None and isinstance(exc, ApiError) and exc.is_definite:
                     self._warn(
                         metadata, "StatusNotWritten", f"its status cannot be written: {news}"
                     )
             except NotOurs as exc:
                 companion.failed(exc, self._clock())
-                if store.metadata(companion.store) is None:
+                if self._cache.metadata(companion.store) is None:
                     del self._companions[companion.store]
             else:
                 companion.succeeded()
 
-    async def _update(self, companion: Companion, state: State, store: ConfigMapCache) -> None:
-        metadata = store.metadata(companion.store)
+    async def _update(self, companion: Companion, state: State) -> None:
+        metadata = self._cache.metadata(companion.store)
         if metadata is not None:
             companion.belongs_to(metadata.uid)
         keys, companion.touched = companion.touched, set()
         if await companion.read_if_due(self._clock()):
-            keys |= {*store.keys(companion.store), *companion.said}
+            keys |= {*self._cache.keys(companion.store), *companion.said}
             _recall(companion, state.ledger)
         seen = _seen(metadata, state.ledger)
-        wanted = await self._statuses(companion, keys | companion.left_out, state, store)
+        wanted = await self._statuses(companion, keys | companion.left_out, state)
         async for before, changes in companion.write(metadata, wanted, seen):
             self.writes += 1
             if metadata is not None:
@@ -159,29 +117,27 @@ class StatusWriter:
         if metadata is None:
             del self._companions[companion.store]
 
-    async def _statuses(
-        self, companion: Companion, keys: set[str], state: State, store: ConfigMapCache
-    ) -> Changes:
+    async def _statuses(self, companion: Companion, keys: set[str], state: State) -> Changes:
         """Return what a companion should say of some keys; of each as it is at one instant."""
         wanted: dict[str, str | None] = {}
         pacer = Pacer()
         shortages = self._room.look(state, self._clock())  # Much may have come since the last look.
         for key in keys:
             ref = Ref(*companion.store, key)
-            entries = store.entries(ref)
+            entries = self._cache.entries(ref)
             if entries is None:
                 wanted[key] = None
                 continue
             statuses: dict[Ref, Status] = {}
             for reservation in entries.reservations:
-                spoil = partial(store.spoiled, reservation.ref)
+                spoil = partial(self._cache.spoiled, reservation.ref)
                 with quarantined("status", reservation.ref, spoil):
                     statuses[reservation.ref] = shortages.status(reservation, state.ledger)
                 if await pacer.give_way():
                     state.ledger.advance(self._clock())
                     shortages = Shortages.of(state.snapshot)
-            with quarantined("status", ref, partial(store.spoiled, ref)):
-                judged = store.entries(ref) or entries
+            with quarantined("status", ref, partial(self._cache.spoiled, ref)):
+                judged = self._cache.entries(ref) or entries
                 wanted[key] = show(judged, partial(_status_of, statuses))
         return wanted
 

@@ -40,13 +40,13 @@ class ObjectCache(Cache[KnownObject, Deletion]):
 
     def put(self, item: ReservationObject, *, listed: bool = False) -> None:
         """Take an object as it is now, shown by a watch or, after changes were missed, a list."""
-        self._ledger.advance(self._clock())
+        self._ledger.advance(self.clock())
         name = (item.metadata.namespace, item.metadata.name)
         before = self._known.get(name)
         if before is not None and before.is_of(item):
             self._update(before, item, listed=listed)
             self._sets.put(item.ref, item.metadata)
-            if self.due_edit(item.ref, self._clock()):
+            if self.due_edit(item.ref, self.clock()):
                 self._touched(item.ref)  # A deletion may have failed because of this write.
             self._awaited.check()
             return
@@ -91,19 +91,19 @@ class ObjectCache(Cache[KnownObject, Deletion]):
             return expected.uid == item.metadata.uid
         return self._reading.entries(item).says_what(expected.entries)
 
-    def written(self, ref: Ref, uid: str, revision: int = 0) -> None:
-        """Take note that an expected object was written, of its UID and its resourceVersion."""
+    def written(self, ref: Ref, made: Metadata) -> None:
+        """Take note that an expected object was written."""
         expected, known = self._expected.get(ref), self.known(ref)
         if expected is None:
             return  # The watch was faster.
-        if known is not None and known.metadata.uid == uid:
+        if known is not None and known.metadata.uid == made.uid:
             del self._expected[ref]  # As well, and something has made it say something else.
             self._awaited.check()
-        elif known is None and 0 < revision <= expected.gone_at:
+        elif known is None and 0 < made.revision <= expected.gone_at:
             self._forget(ref)  # It came and went unseen.
             self._awaited.check()
         else:
-            expected.uid = uid
+            expected.uid = made.uid
 
     def wrote(self, item: ReservationObject) -> None:
         """Take note of what the API server made of a write of ours; the watch will show it, too."""

@@ -19,14 +19,14 @@ import structlog
 from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
-from reserver.kube.stores.configmap.status import PASS_EVERY_S, Warn
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.reading import KnownObject
 from reserver.kube.stores.room import Room
+from reserver.kube.stores.status import Statuses, Warn
 from reserver.kube.watch.reflector import advice
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
-from reserver.reservations.reservation import Phase, Ref, StoreKind
+from reserver.reservations.reservation import Phase, Ref
 from reserver.reservations.status import Shortages
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
@@ -59,61 +59,35 @@ class _Write(NamedTuple):
     status: ReservationStatus
 
 
-class ObjectStatusWriter:
-    """Keeps the status of all Reservation objects up to date.
+class ObjectStatuses(Statuses[ObjectCache]):
+    """Keeps the status of all Reservation objects up to date."""
 
-    Attributes:
-        writes: how many writes were made.
-    """
+    name = "object status"
 
     def __init__(
         self,
         client: ApiClient,
+        cache: ObjectCache,
         warn: Warn,
-        clock: Callable[[], float],
+        room: Room,
         refused: Callable[[Ref, ApiError], None] = lambda *_: None,
     ) -> None:
-        """Write the status of objects.
-
-        Args:
-            client: to write through.
-            warn: has a Warning event written.
-            clock: unix seconds.
-            refused: is told of each object that the API server did not let us write, and why.
-        """
-        self._refused = refused
-        self._client = client
-        self._warn = warn
-        self._clock = clock
-        self._touched: dict[Ref, None] = {}
+        """Write the status of objects (`Statuses`)."""
+        super().__init__(client, cache, warn, room, refused)
         self._failed: dict[Ref, None] = {}
-        self._room = Room(self.touched)
         self._slots = asyncio.Semaphore(_CONNECTIONS)
         self._swept_at = 0.0
         self._retry_at = 0.0
         self._pause_s = _FIRST_PAUSE_S
         self._fault = ""
-        self.writes = 0
 
-    def touched(self, ref: Ref) -> None:
-        """Take note that the status of an object may have changed."""
-        if ref.kind is StoreKind.OBJECT:
-            self._touched[ref] = None
-
-    async def run(self, state: State, store: ObjectCache) -> None:
-        """Write until cancelled."""
-        while True:
-            with quarantined("pass", "object status"):
-                await self.write(state, store)
-            await asyncio.sleep(PASS_EVERY_S)
-
-    async def write(self, state: State, store: ObjectCache) -> None:
+    async def write(self, state: State) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
         now = self._clock()
         if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
             self._swept_at = now
             self._touched |= {
-                Ref.of_object(namespace, name): None for namespace, name in store.names()
+                Ref.of_object(namespace, name): None for namespace, name in self._cache.names()
             }
         if now >= self._retry_at and self._failed:
             self._touched |= self._failed
@@ -122,26 +96,24 @@ class ObjectStatusWriter:
         pending, self._touched = self._touched, {}
         pacer = Pacer()
         while pending:
-            writes = await self._due(pending, state, store, pacer)
+            writes = await self._due(pending, state, pacer)
             async with asyncio.TaskGroup() as tasks:
                 for write in writes:
-                    tasks.create_task(self._try(write, store))
+                    tasks.create_task(self._try(write))
         if not self._failed:
             self._fault, self._pause_s = "", _FIRST_PAUSE_S
 
-    async def _due(
-        self, pending: dict[Ref, None], state: State, store: ObjectCache, pacer: Pacer
-    ) -> list[_Write]:
+    async def _due(self, pending: dict[Ref, None], state: State, pacer: Pacer) -> list[_Write]:
         """Take some of what is pending, and return the writes for it as it is at this instant."""
         shortages = self._room.look(state, self._clock())
         writes: list[_Write] = []
         while pending and len(writes) < _AT_ONCE:
             ref = next(iter(pending))
             del pending[ref]
-            known = store.known(ref)
+            known = self._cache.known(ref)
             if known is None:
                 continue  # It came and went.
-            with quarantined("status", ref, partial(store.spoiled, ref)):
+            with quarantined("status", ref, partial(self._cache.spoiled, ref)):
                 status = self._status(known, ref, state, shortages)
                 if status != known.said:
                     version = known.metadata.resource_version
@@ -165,11 +137,11 @@ class ObjectStatusWriter:
         claims = _claims(state.ledger.claimants(ref), state, show_moment(now))
         return valid(reservation, status, claims, known.said, generation, now)
 
-    async def _try(self, write: _Write, store: ObjectCache) -> None:
-        with quarantined("status", write.ref, partial(store.spoiled, write.ref)):
-            await self._write(write, store)
+    async def _try(self, write: _Write) -> None:
+        with quarantined("status", write.ref, partial(self._cache.spoiled, write.ref)):
+            await self._write(write)
 
-    async def _write(self, write: _Write, store: ObjectCache) -> None:
+    async def _write(self, write: _Write) -> None:
         metadata = write.seen.metadata
         body = {"metadata": {"resourceVersion": write.version}, "status": write.status}
         try:
@@ -181,7 +153,7 @@ class ObjectStatusWriter:
             return
         self.writes += 1
         with suppress(InvalidInput):  # The watch shows it as well.
-            store.wrote(decode(ReservationObject, answer))
+            self._cache.wrote(decode(ReservationObject, answer))
         if is_newly_unbacked(write.before, write.status):
             reason = "NodeNotFound" if write.status.phase == Phase.FAILED else "NotBacked"
             message = next(c.message for c in write.status.conditions if c.type == "Backed")

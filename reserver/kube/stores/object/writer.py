@@ -1,29 +1,25 @@
 """Writes reservations as objects, into Reserver's own namespace; and changes objects anywhere.
 
-What is written holds from the moment it is decided, before the API server is asked; if it turns out
-not to have been written, the hold goes again. A set is several objects, of which the API server
-writes one at a time: the first says that the set is unfinished until all are there (docs/adr/0012).
+A set is several objects, of which the API server writes one at a time: the first says that the set
+is unfinished until all are there (docs/adr/0012).
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Mapping
 from http import HTTPStatus
-from uuid import uuid4
 
 import structlog
 
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, Taken
 from reserver.kube.api.client import JSON_PATCH, ApiClient
-from reserver.kube.stores.configmap.writer import LAST_PAUSE_S, MOST_BYTES, PAUSE_S, Outcome
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.reading import KnownObject
+from reserver.kube.stores.writer import MOST_BYTES, MOST_TRIES, PATIENT, Outcome, Patience, Writer
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import decode
 from reserver.wire.spec.edits import Deletion, Edit
-from reserver.wire.spec.entries import Entries
 from reserver.wire.spec.object import (
     ReservationObject,
     collection,
@@ -38,88 +34,49 @@ log = structlog.get_logger(__name__)
 _CONNECTIONS = 8
 """So many members of a set are written at once; bindings have the rest of the pool."""
 
-_TRIES = 5
 
-
-class ObjectBooking:
-    """Writes reservations as objects.
-
-    Attributes:
-        writes: how many requests were made.
-    """
+class ObjectWriter(Writer[ObjectCache]):
+    """Writes reservations as objects."""
 
     def __init__(
-        self, client: ApiClient, store: ObjectCache, namespace: str, tasks: asyncio.TaskGroup
+        self,
+        client: ApiClient,
+        cache: ObjectCache,
+        namespace: str,
+        tasks: asyncio.TaskGroup,
+        patience: Patience = PATIENT,
     ) -> None:
-        """Write into a namespace; `tasks` owns the writes under way."""
-        self._client = client
-        self._store = store
-        self._namespace = namespace
-        self._tasks = tasks
+        """Write into a namespace (`Writer`)."""
+        super().__init__(client, cache, namespace, tasks, patience)
         self._slots = asyncio.Semaphore(_CONNECTIONS)
-        self.writes = 0
 
     def find(self, name: str) -> Ref | None:
         """Return where the reservation of a name is written, or being written."""
         ref = Ref.of_object(self._namespace, name)
-        return ref if self._store.latest(ref) is not None else None
-
-    def is_ending(self, ref: Ref) -> bool:
-        """Return whether an object is being taken back, because its set was not finished."""
-        return self._store.is_ending(ref)
+        return ref if self._cache.latest(ref) is not None else None
 
     def place(self, sizes: Mapping[str, int]) -> Ref:
-        """Return the place, its key empty, for objects of so many bytes by name.
-
-        Raises:
-            InvalidInput: one is too large.
-        """
+        """Return the place for objects of so many bytes by name."""
         name, size = max(sizes.items(), key=lambda each: each[1])
         if size > MOST_BYTES:
             problem = f"{name} takes {size} bytes, which is too much for one object"
             raise InvalidInput("", problem, f"write {MOST_BYTES} at most")
         return Ref.of_object(self._namespace, "")
 
-    def insert(
-        self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
-    ) -> asyncio.Task[Outcome]:
-        """Begin to write objects, all or none; they hold from now on.
-
-        The write goes on if nobody waits for it.
-
-        Args:
-            place: in which namespace (`place`).
-            texts: spec by name, as JSON, with an `origin` that no other object has.
-            entries: what each spec says.
-        """
-        set_id = f"{place.namespace}/{uuid4().hex}" if len(texts) > 1 else ""
-        specs = {place._replace(key=key): text for key, text in texts.items()}
-        for ref, text in specs.items():
-            self._store.expect(ref, text, entries[ref.key], set_id)
-        work = self._insert_set(specs, set_id) if set_id else self._insert_one(specs)
-        return self._tasks.create_task(work)
-
-    async def edit(self, edit: Edit) -> bool:
-        """Change or delete one object and return once that is in force.
-
-        Returns:
-            False if it is not as it was seen: somebody else was faster.
-
-        Raises:
-            InvalidInput: the API server does not take the spec.
-            ApiError: the API server refused, or did not answer.
-        """
-        known = await self._store.as_seen(edit.ref, edit.seen)
+    async def _edit(self, edit: Edit) -> bool:
+        known = await self._cache.as_seen(edit.ref, edit.seen)
         if known is None:
             return False
         if edit.value is None:
             return await self._delete(edit.ref, known)
         return await self._replace(edit.ref, known, edit.value)
 
-    async def _insert_one(self, specs: Mapping[Ref, str]) -> Outcome:
+    async def _insert(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
+        if set_id:
+            return await self._insert_set(specs, set_id)
         ((ref, text),) = specs.items()
         outcome = await self._create(ref, manifest(ref, text))
-        await self._store.placed(ref)
+        await self._cache.placed(ref)
         return outcome
 
     async def _insert_set(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
@@ -127,7 +84,7 @@ class ObjectBooking:
         outcome = await self._create(first, manifest(first, specs[first], set_id, len(specs)))
         if outcome is not None:
             for ref in others:
-                self._store.withdraw(ref)
+                self._cache.withdraw(ref)
             return outcome
         async with asyncio.TaskGroup() as tasks:
             written = [
@@ -138,9 +95,9 @@ class ObjectBooking:
         outcome = outcome or await self._finish(first, set_id)
         if outcome is not None:
             log.warning("set of reservations taken back", first=str(first), why=str(outcome))
-            await self._store.take_back(set_id)
+            await self._cache.take_back(set_id)
         for ref in specs:
-            await self._store.placed(ref)
+            await self._cache.placed(ref)
         return outcome
 
     async def _create(self, ref: Ref, body: object) -> Outcome:
@@ -149,10 +106,10 @@ class ObjectBooking:
             async with self._slots:
                 created = await self._send(ref, body)
         except ReserverError as exc:
-            self._store.withdraw(ref)
+            self._cache.withdraw(ref)
             log.warning("reservation not written", reservation=str(ref), why=str(exc))
             return exc
-        self._store.written(ref, created.metadata.uid, created.metadata.revision)
+        self._cache.written(ref, created.metadata)
         return None
 
     async def _send(self, ref: Ref, body: object) -> ReservationObject:
@@ -165,16 +122,16 @@ class ObjectBooking:
             InvalidInput: the API server does not take the spec.
             ApiError: the API server refused.
         """
-        may_be_written, pause = False, PAUSE_S
+        may_be_written, backoff = False, self._patience.backoff()
         while True:
             self.writes += 1
             try:
                 answer = await self._client.create(collection(ref.namespace), body)
                 return decode(ReservationObject, answer)
             except ApiError as exc:
-                if exc.status == HTTPStatus.CONFLICT:
-                    there = await self._read(ref) if may_be_written else None
-                    if there is not None and self._store.is_expected(there):
+                if exc.is_conflict:
+                    there = await self._there(ref) if may_be_written else None
+                    if there is not None and self._cache.is_expected(there):
                         return there
                     raise Taken(f"there is a Reservation {ref} already") from exc
                 if invalid := _invalid(exc):
@@ -183,14 +140,14 @@ class ObjectBooking:
                     raise
                 may_be_written = True
                 log.warning("write not confirmed, asking again", why=str(exc))
-            pause = await _rest(pause)
+            await backoff.sleep()
 
     async def _finish(self, first: Ref, set_id: str) -> Outcome:
         """Write down that all of a set is written: from then on it stands."""
-        pause = PAUSE_S
+        backoff = self._patience.backoff()
         while True:
             try:
-                item = await self._read(first)
+                item = await self._there(first)
                 if item is None or item.metadata.set_id != set_id:
                     return NotReady(f"{first} was deleted while its set was written; try again")
                 if not item.metadata.is_unfinished:
@@ -199,27 +156,22 @@ class ObjectBooking:
                 patch = completion(item.metadata.uid)
                 await self._client.patch(path(first), patch, JSON_PATCH)
             except ApiError as exc:
-                if exc.is_definite and not _is_late(exc):
+                if exc.is_definite and not exc.is_late:
                     return exc
                 log.warning("end of a set not confirmed, asking again", why=str(exc))
             else:
                 return None
-            pause = await _rest(pause)
+            await backoff.sleep()
 
     async def _delete(self, ref: Ref, known: KnownObject) -> bool:
         uid, version = known.metadata.uid, known.metadata.resource_version
-        for _ in range(_TRIES):
+        for _ in range(MOST_TRIES):
             deletion = Deletion(ref, path(ref), uid, version, "released")
             self.writes += 1
-            try:
-                await self._client.delete(deletion.path, deletion.options())
-            except ApiError as exc:
-                if not _is_late(exc):
-                    raise
-            else:
-                await self._store.until(lambda: self._uid(ref) != uid)
+            if await self._apply.edit(deletion):
+                await self._cache.until(lambda: self._uid(ref) != uid)
                 return True
-            now = await self._read(ref)
+            now = await self._there(ref)
             if now is None or now.metadata.uid != uid or bytes(now.spec) != known.spec:
                 return False
             version = now.metadata.resource_version  # Only its status was written.
@@ -234,44 +186,23 @@ class ObjectBooking:
         except ApiError as exc:
             if invalid := _invalid(exc):
                 raise invalid from exc
-            if _is_late(exc):
+            if exc.is_late:
                 return False
             raise
         revision = decode(ReservationObject, answer).metadata.revision
-        await self._store.until(lambda: self._uid(ref) != uid or self._revision(ref) >= revision)
+        await self._cache.until(lambda: self._uid(ref) != uid or self._revision(ref) >= revision)
         return True
 
+    async def _there(self, ref: Ref) -> ReservationObject | None:
+        return await self._read(path(ref), ReservationObject)
+
     def _uid(self, ref: Ref) -> str:
-        known = self._store.known(ref)
+        known = self._cache.known(ref)
         return known.metadata.uid if known else ""
 
     def _revision(self, ref: Ref) -> int:
-        known = self._store.known(ref)
+        known = self._cache.known(ref)
         return known.metadata.revision if known else 0
-
-    async def _read(self, ref: Ref) -> ReservationObject | None:
-        """Return an object as the API server has it now, None if there is none."""
-        pause = PAUSE_S
-        while True:
-            try:
-                return decode(ReservationObject, await self._client.get(path(ref)))
-            except ApiError as exc:
-                if exc.status == HTTPStatus.NOT_FOUND:
-                    return None
-                if exc.is_definite:
-                    raise
-            pause = await _rest(pause)
-
-
-async def _rest(pause: float) -> float:
-    """Wait before a request is sent again, and return for how long to wait the next time."""
-    await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load
-    return min(2 * pause, LAST_PAUSE_S)
-
-
-def _is_late(error: ApiError) -> bool:
-    """Return whether somebody else was faster."""
-    return error.is_overtaken or error.status in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}
 
 
 def _invalid(error: ApiError) -> InvalidInput | None:

@@ -99,8 +99,7 @@ async def served(files: Files, reviewer: Reviewer, *, mutual: bool = False) -> A
     nothing: Any = Nothing()
     service = Service(
         state=state_of(node("worker-1", cpu="4")),
-        store=nothing,
-        booking=nothing,
+        stores=nothing,
         extender=nothing,
         namespace="reserver-system",
         clock=lambda: NOW,
@@ -219,8 +218,7 @@ async def test_files_that_are_missing_and_ports_that_are_taken_are_named(files: 
         nothing: Any = Nothing()
         service = Service(
             state=state_of(),
-            store=nothing,
-            booking=nothing,
+            stores=nothing,
             extender=nothing,
             namespace="reserver-system",
             clock=lambda: NOW,

@@ -33,8 +33,7 @@ async def served(reviewer: Reviewer | None, again_s: float = 60.0) -> AsyncItera
     nothing: Any = Nothing()
     service = Service(
         state=state_of(node("worker-1", cpu="4")),
-        store=nothing,
-        booking=nothing,
+        stores=nothing,
         extender=nothing,
         namespace="reserver-system",
         clock=lambda: NOW,

@@ -9,14 +9,15 @@ import pytest
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.kube.stores.object.cache import ObjectCache
-from reserver.kube.stores.object.status import SWEEP_EVERY_S, ObjectStatusWriter
+from reserver.kube.stores.object.status import SWEEP_EVERY_S, ObjectStatuses
+from reserver.kube.stores.room import Room
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata, encode
 from reserver.wire.spec.object import ReservationObject
 from tests.builders import NOW, name, node, pod
 from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
-from tests.unit.kube.test_objects import made
+from tests.unit.kube.stores.test_object_cache import made
 
 W1 = node("worker-1", cpu="64")
 PATH = "/apis/reserver.io/v1alpha1/namespaces/shop/reservations"
@@ -52,17 +53,25 @@ class World:
         self.now = NOW
         self.warned: list[tuple[str, str]] = []
         self.client = ObjectClient()
-        self.writer = ObjectStatusWriter(self.client, self._warn, lambda: self.now)
-        self.state = State(settled=self.writer.touched)
+        self.state = State(settled=self._touched)
         self.state.is_complete = True
         self.store = ObjectCache(
-            self.state.ledger, lambda: self.now, lambda *_: None, self.writer.touched, "home"
+            self.state.ledger,
+            lambda: self.now,
+            lambda *_: None,
+            self._touched,
+            "home",
         )
+        room = Room(self._touched)
+        self.writer = ObjectStatuses(self.client, self.store, self._warn, room)
         for thing in things or (W1,):
             if isinstance(thing, Node):
                 self.state.node_seen(thing)
             else:
                 self.state.pod_seen(thing)
+
+    def _touched(self, ref: Ref) -> None:
+        self.writer.touched(ref)
 
     def _warn(self, _: Metadata, reason: str, message: str) -> None:
         self.warned.append((reason, message))
@@ -77,7 +86,7 @@ class World:
         self.client.script += errors
         self.client.requests.clear()
         self.now += later
-        await self.writer.write(self.state, self.store)
+        await self.writer.write(self.state)
         assert not self.client.script
         return [json.loads(encode(r.body["status"])) for r in self.client.requests]
 

@@ -14,9 +14,10 @@ from reserver.kube.loops.events import Recorder
 from reserver.kube.stores.configmap import status
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import REREAD_EVERY_S
-from reserver.kube.stores.configmap.status import StatusWriter
+from reserver.kube.stores.configmap.status import CompanionStatuses
+from reserver.kube.stores.room import Room
 from reserver.pacer import Pacer, outcome
-from reserver.reservations.reservation import Written
+from reserver.reservations.reservation import Ref, Written
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.status import companion
@@ -60,11 +61,18 @@ class World:
                 self.state.pod_seen(thing)
 
     def restart(self) -> None:
-        self.writer = StatusWriter(self.client, self._warn, lambda: self.now)
-        self.state = State(settled=self.writer.touched)
+        self.state = State(settled=self._touched)
         self.store = ConfigMapCache(
-            self.state.ledger, lambda: self.now, lambda *_: None, self.writer.touched
+            self.state.ledger,
+            lambda: self.now,
+            lambda *_: None,
+            self._touched,
         )
+        room = Room(self._touched)
+        self.writer = CompanionStatuses(self.client, self.store, self._warn, room)
+
+    def _touched(self, ref: Ref) -> None:
+        self.writer.touched(ref)
 
     def _warn(self, _: Metadata, reason: str, message: str) -> None:
         self.warned.append((reason, message))
@@ -84,7 +92,7 @@ class World:
         self.client.script += script
         self.client.requests.clear()
         self.now += later
-        await self.writer.write(self.state, self.store)
+        await self.writer.write(self.state)
         assert not self.client.script
         return list(self.client.requests)
 
@@ -314,7 +322,7 @@ async def test_a_fault_of_one_companion_is_none_of_another() -> None:
     outcome(world.store.put(ConfigMapObject(metadata=metadata, data={"api": spec()})))
     world.client = client = _ByName("store-status")
     world.writer._client = client
-    await world.writer.write(world.state, world.store)
+    await world.writer.write(world.state)
     assert client.made == ["other-status"]
 
 
@@ -549,7 +557,7 @@ async def test_it_writes_until_it_is_stopped(pauses: list[float]) -> None:
     client = PatientClient(MISSING, answer(1), answer(2))
     world.writer._client = client
     world.put(web=spec())
-    task = asyncio.create_task(world.writer.run(world.state, world.store))
+    task = asyncio.create_task(world.writer.run(world.state))
     while world.writer.writes < 1:  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0)
     world.put(web=spec(), api=spec())

@@ -113,7 +113,8 @@ def test_what_was_promised_holds_until_it_is_taken_itself(
     store.expect(promised, text, entries)
     steps = put(store, {"a": spec("x"), "b": spec("y"), "z": text}, 5)
     next(steps)
-    store.written(promised, 5)  # The answer comes while the watch's event is being taken.
+    # The answer comes while the watch's event is being taken.
+    store.written(promised, Metadata("store", "shop", "u", "5"))
     assert min([holds(state) for _ in steps]) >= 1
     assert holds(state) == 3
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from reserver.errors import ApiError, InvalidInput, NotReady, Taken
-from reserver.kube.stores.object import writer as object_booking
 from reserver.kube.stores.object.cache import ObjectCache
-from reserver.kube.stores.object.writer import ObjectBooking
+from reserver.kube.stores.object.writer import ObjectWriter
+from reserver.kube.stores.writer import Patience
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
@@ -20,7 +20,7 @@ from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.entries import Entries
 from reserver.wire.spec.object import ReservationObject
 from tests.builders import NOW, held, node, pod, state_of
-from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
+from tests.unit.kube.fakes import AT_ONCE, NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 
 HOME = "reserver-system"
 COLLECTION = f"/apis/reserver.io/v1alpha1/namespaces/{HOME}/reservations"
@@ -52,14 +52,16 @@ def member_of(set_id: str, key: str = "b", version: int = 1) -> dict[str, Any]:
 class Desk:
     """A booking on a store of objects, with an API server that plays a script."""
 
-    def __init__(self, tasks: asyncio.TaskGroup, *script: Any) -> None:
+    def __init__(
+        self, tasks: asyncio.TaskGroup, *script: Any, patience: Patience = AT_ONCE
+    ) -> None:
         self.client = ScriptedClient(*script)
         self.state: State = state_of(node("worker-1", cpu="4"))
         self.touched: list[Ref] = []
         self.store = ObjectCache(
             self.state.ledger, lambda: NOW, lambda *_: None, self.touched.append, HOME
         )
-        self.booking = ObjectBooking(self.client, self.store, HOME, tasks)
+        self.booking = ObjectWriter(self.client, self.store, HOME, tasks, patience)
 
     def insert(self, *keys: str) -> asyncio.Task[Any]:
         place = self.booking.place(dict.fromkeys(keys, 1))
@@ -99,11 +101,6 @@ Make = Callable[..., Desk]
 async def desk() -> AsyncIterator[Make]:
     async with asyncio.TaskGroup() as tasks:
         yield lambda *script: Desk(tasks, *script)
-
-
-@pytest.fixture(autouse=True)
-def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_booking, "PAUSE_S", 0.0)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -243,17 +240,17 @@ async def test_a_set_is_unfinished_until_all_of_it_is_written(desk: Make) -> Non
 async def test_a_set_of_which_one_is_refused_is_taken_back(desk: Make) -> None:
     made = desk(item("a"), refused(403))
     task = made.insert("a", "b")
-    await until(lambda: made.booking.is_ending(ref("a")))
+    await until(lambda: made.store.is_ending(ref("a")))
     made.show(first_of(made.set_id))
     deletion = made.due("a")
     assert deletion is not None
     assert deletion.reason == "Unfinished"
-    assert made.booking.is_ending(ref("a"))
+    assert made.store.is_ending(ref("a"))
     assert not task.done()
     made.gone("a")
     assert isinstance(await task, ApiError)
     assert made.held == 0
-    assert not made.booking.is_ending(ref("a"))
+    assert not made.store.is_ending(ref("a"))
 
 
 async def test_a_set_of_which_the_first_is_refused_leaves_nothing(desk: Make) -> None:
@@ -266,7 +263,7 @@ async def test_a_set_of_which_the_first_is_refused_leaves_nothing(desk: Make) ->
 async def test_a_set_whose_first_is_deleted_meanwhile_is_taken_back(desk: Make) -> None:
     made = desk(item("a"), item("b"), refused(404))
     task = made.insert("a", "b")
-    await until(lambda: made.booking.is_ending(ref("a")))
+    await until(lambda: made.store.is_ending(ref("a")))
     made.gone("a")
     made.show(member_of(made.set_id))
     assert made.due("b") is not None
@@ -291,7 +288,7 @@ def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None
     made = Desk(asyncio.TaskGroup())
     made.show(first_of("x"), member_of("x"), member_of("y", "c"), item("d"))
     assert made.store.abandon_unfinished() == (f"{HOME}/x",)
-    assert made.booking.is_ending(ref("b"))
+    assert made.store.is_ending(ref("b"))
     assert [made.due(key) is not None for key in "abcd"] == [False, True, False, False]
     made.touched.clear()
     made.gone("b")

@@ -8,7 +8,7 @@ import pytest
 
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Ref
-from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.objects import Metadata, decode
 from reserver.wire.spec.entries import read_key
 from reserver.wire.spec.object import ReservationObject, read_object
 from tests.builders import NOW, held
@@ -24,14 +24,14 @@ class Writing:
 
     def __init__(self, whole: Whole, kind: str) -> None:
         self.whole, self.kind = whole, kind
-        stores = whole.watched.store
+        stores = whole.watched.stores
         if kind == "configmap":
-            stores.configmaps.expect(KEY, TEXT, read_key(KEY, TEXT, NOW))
+            stores.at(KEY).cache.expect(KEY, TEXT, read_key(KEY, TEXT, NOW))
         else:
             metadata = {"name": "r", "namespace": SYSTEM}
             raw = json.dumps({"metadata": metadata, "spec": spec(1, node="worker-1")}).encode()
             entries = read_object(decode(ReservationObject, raw), NOW, SYSTEM)
-            stores.objects.expect(OBJECT, TEXT, entries)
+            stores.at(OBJECT).cache.expect(OBJECT, TEXT, entries)
 
     def listed(self, revision: int, **data: str) -> None:
         """Let a list show what there is: for ConfigMaps one with data, if there is any."""
@@ -44,11 +44,11 @@ class Writing:
         outcome(view.list_ended(revision))
 
     def answered(self, revision: int) -> None:
-        stores = self.whole.watched.store
+        stores = self.whole.watched.stores
         if self.kind == "configmap":
-            stores.configmaps.written(KEY, revision)
+            stores.at(KEY).cache.written(KEY, Metadata("store", SYSTEM, "u", str(revision)))
         else:
-            stores.objects.written(OBJECT, "uid-r", revision)
+            stores.at(OBJECT).cache.written(OBJECT, Metadata("r", SYSTEM, "uid-r", str(revision)))
 
     @property
     def holds(self) -> bool:

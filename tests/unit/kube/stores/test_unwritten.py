@@ -37,7 +37,7 @@ def message(whole: Whole, ref: Ref) -> str:
 async def tidied(whole: Whole) -> list[tuple[str, str]]:
     """Let what is due be written, and return the events on it: reason and message."""
     await whole.watched.placer.look(whole.state, Pacer())
-    await whole.watched.cleaner.tidy(whole.watched.store)
+    await whole.watched.cleaner.tidy(whole.watched.stores)
     await whole.watched.placer.look(whole.state, Pacer())
     queue, events = whole.watched.recorder._queue, []
     while not queue.empty():
@@ -116,8 +116,7 @@ async def test_a_status_that_cannot_be_written_is_told() -> None:
         whole = Whole(tasks)
         await shown(whole, **spec(1, node="worker-1"))
         whole.client.failure = IMMUTABLE
-        statuses, _ = whole.watched.statuses
-        await statuses.write(whole.state, whole.watched.store.configmaps)
+        await whole.watched.stores.at(ENTRY).statuses.write(whole.state)
         event = whole.watched.recorder._queue.get_nowait()
         assert event.reason == "StatusNotWritten"
         assert "immutable" in event.message

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError, Taken
-from reserver.kube.api.apply import Apply
-from reserver.kube.stores.configmap import writer as booking
 from reserver.kube.stores.configmap.cache import ConfigMapCache
-from reserver.kube.stores.configmap.writer import MOST_BYTES, Booking
+from reserver.kube.stores.configmap.writer import ConfigMapWriter
+from reserver.kube.stores.writer import MOST_BYTES, Patience
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Phase, Ref
 from reserver.scheduling.state import State
@@ -16,7 +15,7 @@ from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec.edits import Edit
 from reserver.wire.spec.entries import read_key
 from tests.builders import NOW, held, node, pod, state_of
-from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
+from tests.unit.kube.fakes import AT_ONCE, NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 
 NAMESPACE = "reserver-system"
 TEXT = (
@@ -34,12 +33,13 @@ def configmap(version: int, data: dict[str, str] | None = None, **labels: str) -
 class Desk:
     """A booking on a store, with an API server that plays a script."""
 
-    def __init__(self, tasks: asyncio.TaskGroup, *script: Any) -> None:
+    def __init__(
+        self, tasks: asyncio.TaskGroup, *script: Any, patience: Patience = AT_ONCE
+    ) -> None:
         self.client = ScriptedClient(*script)
         self.state: State = state_of(node("worker-1", cpu="4"))
         self.store = ConfigMapCache(self.state.ledger, lambda: NOW, lambda *_: None)
-        apply = Apply(self.client, lambda: NOW)
-        self.booking = Booking(self.client, apply, self.store, NAMESPACE, tasks)
+        self.booking = ConfigMapWriter(self.client, self.store, NAMESPACE, tasks, patience)
 
     def show(self, version: int, data: dict[str, str], configmap_: str = "reservations") -> None:
         metadata = Metadata(configmap_, NAMESPACE, "u", str(version))
@@ -59,11 +59,6 @@ Make = Callable[..., Desk]
 async def desk() -> AsyncIterator[Make]:
     async with asyncio.TaskGroup() as tasks:
         yield lambda *script: Desk(tasks, *script)
-
-
-@pytest.fixture(autouse=True)
-def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(booking, "PAUSE_S", 0.0)
 
 
 async def test_what_is_booked_holds_before_it_is_written(desk: Make) -> None:

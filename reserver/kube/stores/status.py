@@ -1,0 +1,88 @@
+"""The acknowledgement: what became of reservations, written where they are; what stores share.
+
+It follows the ledger and is in nobody's way: a hold is said to be Active only after it is in force,
+and enforcement does not wait for anything to be said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from reserver.errors import ApiError
+from reserver.kube.api.client import ApiClient
+from reserver.kube.stores.cache import Cache
+from reserver.kube.stores.room import Room
+from reserver.quarantine import quarantined
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.reservation import Ref
+from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import Metadata
+
+PASS_EVERY_S = 0.5
+"""How long a change waits at most before it is written, in seconds."""
+
+Warn = Callable[[Metadata, str, str], None]
+"""Takes an object, a reason and a message, and has a Warning event written."""
+
+C = TypeVar("C", bound=Cache[Any, Any])
+
+
+class Statuses(ABC, Generic[C]):
+    """Keeps what one kind of store says of its reservations up to date.
+
+    Attributes:
+        writes: how many writes were made.
+    """
+
+    name: ClassVar[str]
+    """What its passes are called in the log."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        cache: C,
+        warn: Warn,
+        room: Room,
+        refused: Callable[[Ref, ApiError], None] = lambda *_: None,
+    ) -> None:
+        """Write what becomes of reservations.
+
+        Args:
+            client: to write through.
+            cache: what is written.
+            warn: has a Warning event written.
+            room: tells of holds that may not be backed any more, or again.
+            refused: is told of each object that the API server did not let us write, and why.
+        """
+        self._client = client
+        self._cache = cache
+        self._warn = warn
+        self._room = room
+        self._refused = refused
+        self._clock = cache.clock
+        self._touched: dict[Ref, None] = {}
+        self.writes = 0
+
+    def touched(self, ref: Ref) -> None:
+        """Take note that the status of a place or of one of its items may have changed."""
+        self._touched[ref._replace(item="")] = None
+
+    async def run(self, state: State) -> None:
+        """Write until cancelled."""
+        while True:
+            with quarantined("pass", self.name):
+                await self.write(state)
+            await asyncio.sleep(PASS_EVERY_S)
+
+    @abstractmethod
+    async def write(self, state: State) -> None:
+        """Write what has changed since the last time; what cannot be written is tried later."""
+
+    async def recall(self, ledger: Ledger) -> None:
+        """Let the ledger know what was said before the start, unless the watch shows that."""
+
+    async def recalled(self) -> None:
+        """Wait until all has been read that was said before the start."""

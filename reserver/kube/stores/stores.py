@@ -1,0 +1,123 @@
+"""All stores of reservations as one: who a place belongs to is told here, and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reserver.errors import Fault
+from reserver.kube.stores.cache import Cache, Name
+from reserver.kube.stores.status import Statuses
+from reserver.kube.stores.writer import Outcome, Writer
+from reserver.reservations.reservation import Ref, Reservation, StoreKind
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.entries import Entries, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One kind of store of reservations.
+
+    Attributes:
+        cache: what is written there, and being written.
+        writer: writes there.
+        statuses: says there what became of it.
+    """
+
+    cache: Cache[Any, Any]
+    writer: Writer[Any]
+    statuses: Statuses[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """All stores as one.
+
+    Attributes:
+        by_kind: those that there are; a name is looked for in this order.
+        default: where what is new is written.
+    """
+
+    by_kind: Mapping[StoreKind, Store]
+    default: StoreKind
+
+    def __iter__(self) -> Iterator[Store]:
+        """Yield each of them."""
+        yield from self.by_kind.values()
+
+    def at(self, ref: Ref) -> Store:
+        """Return the store that a place is in."""
+        return self.by_kind[ref.kind]
+
+    def touched(self, ref: Ref) -> None:
+        """Take note that the status of a place or of one of its items may have changed."""
+        self.at(ref).statuses.touched(ref)
+
+    def subject(self, ref: Ref) -> tuple[Metadata, str] | None:
+        """Return metadata and kind of what a place is in: its ConfigMap, or the Reservation."""
+        cache = self.at(ref).cache
+        metadata = cache.subject(ref)
+        return (metadata, cache.event_kind) if metadata else None
+
+    def reservations(self, ref: Ref) -> tuple[Reservation, ...]:
+        """Return what is written at a place, `item` empty: the items of a list, or one."""
+        entries = self.at(ref).cache.entries(ref)
+        return entries.reservations if entries else ()
+
+    def latest(self, ref: Ref) -> tuple[str, Entries] | None:
+        """Return what is written at a place, or being written, and what that says."""
+        return self.at(ref).cache.latest(ref)
+
+    def is_ending(self, ref: Ref) -> bool:
+        """Return whether what is there is being taken back, because its set was not finished."""
+        return self.at(ref).cache.is_ending(ref)
+
+    def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
+        """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""
+        edit: Edit | Deletion | None = self.at(ref).cache.due_edit(ref, now)
+        return edit
+
+    def spoiled(self, ref: Ref, fault: Fault) -> None:
+        """Take note of an entry that could not be judged: it counts as invalid, and holds on."""
+        self.at(ref).cache.spoiled(ref, fault)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield why entries are not enforced."""
+        for store in self:
+            yield from store.cache.problems()
+
+    def problem_counts(self) -> Iterator[tuple[Name, int]]:
+        """Yield ConfigMaps, and namespaces of objects, with the number of entries not enforced."""
+        for store in self:
+            yield from store.cache.problem_counts()
+
+    def find(self, name: str) -> Ref | None:
+        """Return where the reservation of a name is written, or being written."""
+        found = (store.writer.find(name) for store in self)
+        return next(filter(None, found), None)
+
+    def place(self, sizes: Mapping[str, int]) -> Ref:
+        """Return a place, its key empty, with room for texts of so many bytes by name.
+
+        Raises:
+            InvalidInput: there is none for so many.
+        """
+        return self.by_kind[self.default].writer.place(sizes)
+
+    def insert(
+        self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
+    ) -> asyncio.Task[Outcome]:
+        """Begin to write reservations, all or none; they hold from now on (`Writer.insert`)."""
+        return self.at(place).writer.insert(place, texts, entries)
+
+    async def edit(self, edit: Edit) -> bool:
+        """Change or remove what stands at one place, if it is as it was seen (`Writer.edit`).
+
+        Raises:
+            InvalidInput: the API server does not take it.
+            ApiError: the API server refused, or did not answer.
+        """
+        return await self.at(edit.ref).writer.edit(edit)

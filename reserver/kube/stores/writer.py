@@ -1,0 +1,164 @@
+"""Writes reservations into a store: what all kinds of stores share.
+
+What is written holds from the moment it is decided, before the API server is asked; if it turns out
+not to have been written, the hold goes again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import uuid4
+
+import structlog
+
+from reserver.backoff import Backoff
+from reserver.errors import ApiError, ReserverError
+from reserver.kube.api.apply import Apply
+from reserver.kube.api.client import ApiClient
+from reserver.kube.stores.cache import Cache
+from reserver.reservations.reservation import Ref
+from reserver.wire.k8s.objects import decode
+from reserver.wire.spec.edits import Edit
+from reserver.wire.spec.entries import Entries
+
+log = structlog.get_logger(__name__)
+
+MOST_BYTES = 900 * 1024
+"""So much goes into one object; the API server takes 1 MiB, and others may write, too."""
+
+MOST_TRIES = 5
+"""So often something is written anew that somebody else has written in between."""
+
+Outcome = ReserverError | None
+"""Why something was not written; None once it is."""
+
+C = TypeVar("C", bound=Cache[Any, Any])
+T = TypeVar("T")
+
+
+class Patience(NamedTuple):
+    """How long a writer waits, in seconds.
+
+    Attributes:
+        first_s: before a request without an answer is sent again.
+        last_s: before that, after many.
+        behind_s: for a watch to show what somebody else was faster with.
+    """
+
+    first_s: float = 0.1
+    last_s: float = 5.0
+    behind_s: float = 5.0
+
+    def backoff(self) -> Backoff:
+        """Return the waits before a request without an answer is sent again."""
+        return Backoff(self.first_s, self.last_s)
+
+
+PATIENT = Patience()
+
+
+class Writer(ABC, Generic[C]):
+    """Writes reservations into one kind of store, in one namespace; changes them anywhere.
+
+    Attributes:
+        writes: how many requests were made.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        cache: C,
+        namespace: str,
+        tasks: asyncio.TaskGroup,
+        patience: Patience = PATIENT,
+    ) -> None:
+        """Write into a namespace.
+
+        Args:
+            client: to write through.
+            cache: what is written there, and being written.
+            namespace: of what is new.
+            tasks: owns the writes under way.
+            patience: how long to wait.
+        """
+        self._client = client
+        self._apply = Apply(client, cache.clock)
+        self._cache = cache
+        self._namespace = namespace
+        self._tasks = tasks
+        self._patience = patience
+        self.writes = 0
+
+    @abstractmethod
+    def find(self, name: str) -> Ref | None:
+        """Return where the reservation of a name is written, or being written."""
+
+    @abstractmethod
+    def place(self, sizes: Mapping[str, int]) -> Ref:
+        """Return a place, its key empty, with room for texts of so many bytes by name.
+
+        Raises:
+            InvalidInput: there is none for so many.
+        """
+
+    def insert(
+        self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
+    ) -> asyncio.Task[Outcome]:
+        """Begin to write reservations, all or none; they hold from now on.
+
+        The write goes on if nobody waits for it.
+
+        Args:
+            place: where (`place`).
+            texts: what to write by name; of an object its spec as JSON, with an `origin` that no
+                other object has.
+            entries: what each text says.
+        """
+        specs = {place._replace(key=key): text for key, text in texts.items()}
+        set_id = f"{place.namespace}/{uuid4().hex}" if len(specs) > 1 else ""
+        for ref, text in specs.items():
+            self._cache.expect(ref, text, entries[ref.key], set_id)
+        return self._tasks.create_task(self._insert(specs, set_id))
+
+    @abstractmethod
+    async def _insert(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
+        """Write what is expected, as a set if it is one; what is not written holds no more."""
+
+    async def edit(self, edit: Edit) -> bool:
+        """Change or remove what stands at one place and return once that is in force.
+
+        Returns:
+            False if it is not as it was seen: somebody else was faster. What they have written
+            is seen by then, unless a watch is late: the cleaner removes what was claimed.
+
+        Raises:
+            InvalidInput: the API server does not take it.
+            ApiError: the API server refused, or did not answer.
+        """
+        if await self._edit(edit):
+            return True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience.behind_s):
+                await self._cache.superseded(edit.ref, edit.seen)
+        return False
+
+    @abstractmethod
+    async def _edit(self, edit: Edit) -> bool:
+        """Change what stands at one place if it is as it was seen, and wait until it is shown."""
+
+    async def _read(self, path: str, kind: type[T]) -> T | None:
+        """Return an object as the API server has it now, None if there is none."""
+        backoff = self._patience.backoff()
+        while True:
+            try:
+                return decode(kind, await self._client.get(path))
+            except ApiError as exc:
+                if exc.is_absent:
+                    return None
+                if exc.is_definite:
+                    raise
+            await backoff.sleep()
