@@ -89,9 +89,9 @@ class EmbeddedCluster:
             self._started = None
             kubelet.cancel()
 
-    def write_kubeconfig(self, path: Path) -> None:
-        """Write a kubeconfig for kubectl and others."""
-        cluster = {"name": "sim", "cluster": {"server": self.url}}
+    def write_kubeconfig(self, path: Path, server: str = "") -> None:
+        """Write a kubeconfig for kubectl and others; `server` may stand in front of this one."""
+        cluster = {"name": "sim", "cluster": {"server": server or self.url}}
         context = {"name": "sim", "context": {"cluster": "sim", "user": "sim"}}
         config = {
             "apiVersion": "v1",

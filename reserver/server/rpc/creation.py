@@ -31,6 +31,7 @@ _REMEMBERED_BYTES = 64 * 2**20
 """What is remembered of reservations that were created with a request id takes so much."""
 
 _LEAST_BYTES = 1024
+"""What is remembered of one reservation beside its message."""
 
 _REMEMBERED_S = 600.0
 """How long a request id is known after what it created has gone, in seconds."""
@@ -100,20 +101,20 @@ class Begun:
         key: who calls, and what they call the request; None for one that cannot be repeated.
         request: digest of what was asked for, to tell it from another one of the same id.
         refs: where it is written.
-        shown: how it was in the beginning.
+        shown: how it was in the beginning; decoded messages would take ten times as much.
         task: ends when it is known whether it was written; None for what was there before.
     """
 
     key: tuple[str, str] | None
     request: bytes
     refs: tuple[Ref, ...]
-    shown: tuple[pb.Reservation, ...]
+    shown: tuple[bytes, ...]
     task: Outcome | None
 
     @property
     def size(self) -> int:
-        """What it takes about, in bytes."""
-        return sum(_LEAST_BYTES + 2 * one.ByteSize() for one in self.shown)
+        """What it takes at most, in bytes."""
+        return sum(_LEAST_BYTES + len(one) for one in self.shown)
 
 
 class Creation:
@@ -267,7 +268,7 @@ class Creation:
 
     def _remember(self, request: Request, refs: tuple[Ref, ...], task: Outcome | None) -> Begun:
         key = _key(request)
-        shown = tuple(map(self._catalogue.show_one, refs))
+        shown = tuple(self._catalogue.show_one(ref).SerializeToString() for ref in refs)
         begun = Begun(key, _digest(request), refs, shown, task)
         if key:
             self._begun[key] = begun
@@ -280,8 +281,8 @@ class Creation:
             if begun.key and self._begun.get(begun.key) is begun:
                 del self._begun[begun.key]  # It may be tried again.
             raise refusal.taken(str(error)) if isinstance(error, Taken) else error
-        shown = (self._catalogue.show(ref) for ref in begun.refs)
-        return [next(iter(now), then) for now, then in zip(shown, begun.shown, strict=True)]
+        found = zip(map(self._catalogue.show, begun.refs), begun.shown, strict=True)
+        return [now[0] if now else pb.Reservation.FromString(then) for now, then in found]
 
 
 def _key(request: Request) -> tuple[str, str] | None:
