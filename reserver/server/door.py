@@ -11,6 +11,7 @@ from http import HTTPStatus
 import structlog
 from aiohttp import web
 
+from reserver.server.bodies import Bodies
 from reserver.server.connection import Connection, Limits
 from reserver.server.connections import Connections, Stage
 from reserver.server.gate import Hosts, Refusal, refusal
@@ -61,7 +62,7 @@ class Door:
         self._connections = Connections[Connection](
             limits.connections, limits.new, limits.new_per_peer
         )
-        self._bodies_bytes = 0
+        self._bodies = Bodies[Connection](limits.bodies_bytes)
         self._told_at: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -147,11 +148,13 @@ class Door:
         self._connections.begin(connection)
         if self._limits.lifetime_s is not None:
             connection.close()  # Nothing more is read; bodies are not taken there.
-        self._bodies_bytes += size
         try:
             refused = self._refusal(request, connection, is_first=is_first)
+            if refused is None and size:
+                refused = self._take(connection, size)
             if refused is None:
                 await request.read()  # Handlers find it read.
+                self._bodies.came(connection)
             connection.request_complete()
             if refused is not None:
                 self._tell(refused.reason, refused.message, connection.peer)
@@ -162,7 +165,7 @@ class Door:
             exc.force_close()
             raise
         finally:
-            self._bodies_bytes -= size
+            self._bodies.remove(connection)
             self._connections.end(connection)
         if self._limits.lifetime_s is not None or connection.tls is not self._context:
             response.force_close()
@@ -171,7 +174,6 @@ class Door:
     def _refusal(
         self, request: web.Request, connection: Connection, *, is_first: bool
     ) -> Refusal | None:
-        limits = self._limits
         if connection.tls is not self._current():
             problem = "the server's certificates or CA were replaced; connect anew"
             return Refusal(HTTPStatus.FORBIDDEN, "replaced", problem)
@@ -179,11 +181,20 @@ class Door:
             stranger = self._tls.stranger(connection.certificate)
             if stranger is not None:
                 return Refusal(HTTPStatus.FORBIDDEN, "name", stranger)
-        if self._bodies_bytes > limits.bodies_bytes:
-            problem = "too many large calls at a time; try again"
-            return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "busy", problem)
         target = request.raw_path
-        return refusal(request.method, target, request.headers, self._hosts, limits.bodies)
+        return refusal(request.method, target, request.headers, self._hosts, self._limits.bodies)
+
+    def _take(self, connection: Connection, size: int) -> Refusal | None:
+        """Take a body, once others that do not come have made room; or say that there is none."""
+        while self._bodies.is_full(size):
+            victim = self._bodies.next_to_go()
+            if victim is None:
+                problem = "too many large calls at a time; try again"
+                return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "busy", problem)
+            self._bodies.remove(victim)
+            victim.abort()
+        self._bodies.add(connection, size)
+        return None
 
     def _tell(self, reason: str, message: str, peer: str) -> None:
         self._refused(reason)

@@ -201,6 +201,36 @@ async def test_many_large_bodies_at_a_time_are_refused() -> None:
         assert (await clients[0].answer())[0] == 200
 
 
+async def test_bodies_that_do_not_come_make_room_for_one_that_does() -> None:
+    async with serving(EXTENDER_LIMITS, bodies_bytes=3000) as site, AsyncExitStack() as stack:
+        site.answers.clear()
+        announced = call("POST /filter HTTP/1.1", JSON, "Content-Length: 1000")
+        whole = call("POST /filter HTTP/1.1", JSON, body=bytes(1000))
+
+        async def says(what: bytes, peer: str) -> Wire:
+            client = await stack.enter_async_context(wire(site.url, peer))
+            before = len(site.handled)
+            client.say(what)
+            if what is whole:
+                await until(lambda: len(site.handled) > before)
+            return client
+
+        answered = await says(whole, ATTACKER)  # It has come: it keeps its place.
+        (other,) = OTHERS[:1]
+        slow = [await says(announced + bytes(number), ATTACKER) for number in (1, 2)]
+        await until(lambda: site.door._bodies.is_full(1))
+        first = await says(whole, other)
+        assert await slow[0].all_answers() == b""
+        second = await says(whole, other)
+        assert await slow[1].all_answers() == b""
+        late = await stack.enter_async_context(wire(site.url, KUBELET))
+        late.say(whole)
+        assert (await late.answer())[0] == 503
+        site.answers.set()
+        for client in (answered, first, second):
+            assert (await client.answer())[0] == 200
+
+
 # Heads.
 
 
