@@ -111,8 +111,8 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
         f"--tls-private-key-file={tmp_path / 'tls.key'}",
         "--grpc-address=0.0.0.0:0",
     ]
-    _grant(api, "grpc-reader", "reserver-view", SYSTEM)
-    _grant(api, "grpc-editor", "reserver-edit", corner.name)
+    give_role(api, "grpc-reader", "reserver-view", SYSTEM)
+    give_role(api, "grpc-editor", "reserver-edit", corner.name)
     log = tmp_path / "log"
     with ReserverProcess(reserver_kubeconfig, log, *flags, wait_ready=False) as process:
         wait_for(lambda: '"event": "ready"' in log.read_text(), "reserver is ready")
@@ -120,7 +120,7 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
         async with Client(process.grpc_address, root_certificates=roots) as client:
             with pytest.raises(CallFailed, match="UNAUTHENTICATED"):
                 await client.get("nothing")
-        token = _token(api, "grpc-reader")
+        token = token_of(api, "grpc-reader")
         async with Client(process.grpc_address, token=token, root_certificates=roots) as client:
             with pytest.raises(CallFailed, match="NOT_FOUND"):
                 await client.get("nothing")
@@ -128,7 +128,7 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
                 await client.release("nothing")
             assert (await client.capacity.what_if([spec(corner, node, "1m")])).fits
         # An editor of one namespace may there what kubectl lets them, and nowhere else.
-        token = _token(api, "grpc-editor")
+        token = token_of(api, "grpc-editor")
         async with Client(process.grpc_address, token=token, root_certificates=roots) as client:
             longer = await client.extend(f"{corner.name}/{corner.name}", timedelta(hours=2))
             assert longer.id == f"{corner.name}/{corner.name}"
@@ -185,7 +185,7 @@ async def _sees(client: Client, corner: Corner, node: str) -> None:
                     return
 
 
-def _grant(api: Any, name: str, role: str, namespace: str) -> None:
+def give_role(api: Any, name: str, role: str, namespace: str) -> None:
     """Give a service account a role that we ship, in a namespace."""
     shipped = next(each for each in _shipped_roles() if each["metadata"]["name"] == role)
     with suppress(FailToCreateError):  # From the same test on the other store.
@@ -206,7 +206,8 @@ def _shipped_roles() -> list[dict[str, Any]]:
     return list(yaml.safe_load_all((ROOT / "scheduler-config/core/rbac-users.yaml").read_text()))
 
 
-def _token(api: Any, name: str) -> str:
-    request = {"spec": {"expirationSeconds": 600}}
+def token_of(api: Any, name: str, *audiences: str) -> str:
+    """Return a token of a service account, for the API server unless an audience is named."""
+    request = {"spec": {"expirationSeconds": 600, "audiences": audiences}}
     answer = api.create_namespaced_service_account_token(name, SYSTEM, request)
     return str(answer.status.token)
