@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from reserver.server.rpc.health import Health
 from reserver.server.rpc.port import Port
 from reserver.server.rpc.service import Service
 from reserver.server.rpc.shares import MOST_CALLS
@@ -31,7 +32,6 @@ MOST_METADATA_BYTES = 32 * 1024
 
 MOST_CONNECTIONS = 1_000
 
-_LOOK_EVERY_S = 0.25
 _OPTIONS = (
     ("grpc.max_receive_message_length", MOST_BYTES),
     ("grpc.so_reuseport", 0),  # A port that is taken is an error.
@@ -74,7 +74,7 @@ async def serving(
         ConfigurationError: the port is taken, the address is not this machine's, or the files
             cannot be used.
     """
-    healths = health.aio.HealthServicer()
+    healths = Health(SERVICES, obstacles)
     names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
 
     def made() -> grpc.aio.Server:
@@ -89,7 +89,7 @@ async def serving(
     port = Port(address, made, tls)
     await port.open()
     background = (
-        asyncio.create_task(_follow(healths, obstacles)),
+        asyncio.create_task(healths.follow()),
         asyncio.create_task(service.run()),
         asyncio.create_task(port.follow_certificates()),
     )
@@ -102,18 +102,3 @@ async def serving(
         service.end()
         await healths.enter_graceful_shutdown()
         await port.close(drain_s)
-
-
-async def _follow(
-    healths: health.aio.HealthServicer, obstacles: Callable[[], tuple[str, ...]]
-) -> None:
-    """Let the health service say what readiness is, until cancelled."""
-    status = health_pb2.HealthCheckResponse
-    said = None
-    while True:
-        now = status.NOT_SERVING if obstacles() else status.SERVING
-        if now != said:
-            said = now
-            for name in ("", *SERVICES):
-                await healths.set(name, now)
-        await asyncio.sleep(_LOOK_EVERY_S)

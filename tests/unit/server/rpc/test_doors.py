@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -29,7 +29,11 @@ ROOT = bearer("root")
 
 
 @asynccontextmanager
-async def served(reviewer: Reviewer | None, again_s: float = 60.0) -> AsyncIterator[str]:
+async def served(
+    reviewer: Reviewer | None,
+    again_s: float = 60.0,
+    obstacles: Callable[[], tuple[str, ...]] = tuple,
+) -> AsyncIterator[str]:
     nothing: Any = Nothing()
     service = Service(
         state=state_of(node("worker-1", cpu="4")),
@@ -41,7 +45,7 @@ async def served(reviewer: Reviewer | None, again_s: float = 60.0) -> AsyncItera
         obstacles=tuple,
         counted=nothing,
     )
-    async with serving(("127.0.0.1", 0), service, tuple, 1.0) as address:
+    async with serving(("127.0.0.1", 0), service, obstacles, 1.0) as address:
         yield address
 
 
@@ -110,6 +114,22 @@ async def test_health_is_followed_by_few_at_once_and_the_rest_goes_on() -> None:
         assert refused == [grpc.StatusCode.RESOURCE_EXHAUSTED] * (60 - 8)
         call = ReservationServiceStub(made[0]).Get(pb.GetRequest(name="a"), metadata=ROOT)
         assert await code_of(call) is grpc.StatusCode.NOT_FOUND
+
+
+async def test_health_says_at_each_moment_what_readiness_is() -> None:
+    obstacles: list[str] = []
+    status = health_pb2.HealthCheckResponse
+    ready = served(Reviewer(), obstacles=lambda: tuple(obstacles))
+    async with ready as address, channel(address) as made:
+        stub = health_pb2_grpc.HealthStub(made)
+        watch = stub.Watch(health_pb2.HealthCheckRequest())
+        for service in ("", *listen.SERVICES):
+            for expected in (status.SERVING, status.NOT_SERVING):
+                obstacles[:] = ["no lease"] if expected == status.NOT_SERVING else []
+                answer = await stub.Check(health_pb2.HealthCheckRequest(service=service))
+                assert answer.status == expected
+        while (await watch.read()).status != status.NOT_SERVING:
+            pass  # Who watches is told as well.
 
 
 async def test_reflection_is_open_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
