@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="reserver-scheduler",
         help="with --kubeconfig: the scheduler there that has reserver as its extender",
     )
-    parser.addoption("--runs", type=int, default=20, help="how often the main scenario is run")
+    parser.addoption("--runs", type=int, default=1, help="how often the main scenario is run")
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ STEPS = (
     Step("hostile", "make hostile", 8),
     Step("chaos", "make chaos", 30),
     Step("bugs", "python -m hack.chaos --bug all", 45),
-    *(Step(f"e2e-{turn}", "make e2e", 15) for turn in (1, 2, 3)),
+    *(Step(f"e2e-{turn}", "make e2e ARGS=--runs=20", 15) for turn in (1, 2, 3)),
 )
 
 
