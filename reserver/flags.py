@@ -66,6 +66,11 @@ class Declared(NamedTuple):
         return f"--{name.replace('_', '-')}"
 
     @property
+    def path(self) -> str:
+        """Where its value stands in a document, such as ``placement.strategy``."""
+        return self.flag.path or self.field
+
+    @property
     def variable(self) -> str | None:
         """The variable of the environment that may give it, such as ``RESERVER_BIND_ADDRESS``."""
         name = self.name.removeprefix("--").removeprefix("reserver-").replace("-", "_").upper()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from reserver.cli import documents, failure, output, spec_form, table, words
+from reserver.cli import documents, failure, manifest, output, table, words
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output
 from reserver.cli.patience import patience
@@ -74,7 +74,7 @@ class Asked:
         namespace = self.namespace or default_namespace
         if not self.wanted:
             try:
-                spec = spec_form.read(
+                spec = manifest.read(
                     self.flags.document(namespace), self.name, namespace, time.time()
                 )
             except InvalidInput as exc:
@@ -90,7 +90,7 @@ def _read(each: Sequence[Wanted], namespace: str) -> Specs:
         try:
             if one.name in specs:
                 raise InvalidInput("name", f"{one.name} stands before", "use each name once")
-            spec = spec_form.read(one.spec, one.name, one.namespace or namespace, time.time())
+            spec = manifest.read(one.spec, one.name, one.namespace or namespace, time.time())
             specs[one.name] = spec
         except InvalidInput as exc:
             problems.append(f"{one.place}: {exc.under(one.path) if one.path else exc}")

@@ -65,7 +65,7 @@ def extend(
 
 
 def _until(ttl: str, expires_at: str) -> datetime | timedelta:
-    from reserver.cli.spec_form import read_moment
+    from reserver.cli.manifest import read_moment
     from reserver.wire.times import parse_duration
 
     if bool(ttl) == bool(expires_at):

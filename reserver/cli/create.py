@@ -2,140 +2,31 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from reserver.cli import completion
 from reserver.cli.connect import run
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import NamespaceOption, Output, OutputOption, taking
 from reserver.cli.selecting import FILES
+from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
 
 if TYPE_CHECKING:
     from reserver.cli.asking import Asked
     from reserver.cli.connect import Session
 
-_SHAPE = "Reservation"
-
-
-class PolicyName(StrEnum):
-    """Where owners may land when their seat cannot be had."""
-
-    PREFER = "Prefer"
-    REQUIRE = "Require"
-
-
-class StrategyName(StrEnum):
-    """Which nodes to take."""
-
-    PACK = "pack"
-    SPREAD = "spread"
-
 
 @taking
 def create(
+    spec: SpecFlags,
     target: Target,
     name: Annotated[
         str, typer.Argument(help="Of the reservation.", metavar="NAME", show_default=False)
     ] = "",
     filename: Annotated[list[str] | None, FILES] = None,
     namespace: NamespaceOption = "",
-    node: Annotated[
-        str | None,
-        typer.Option(
-            help="Whose capacity to hold. Default: reserver chooses.",
-            autocompletion=completion.nodes,
-            rich_help_panel=_SHAPE,
-        ),
-    ] = None,
-    node_selector: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABEL=VALUE",
-            help="Without --node: of the nodes to choose from. May be given more than once.",
-            rich_help_panel=_SHAPE,
-        ),
-    ] = None,
-    strategy: Annotated[
-        StrategyName | None,
-        typer.Option(
-            help="Without --node: the fullest nodes, or the emptiest. Default: pack.",
-            case_sensitive=False,
-            rich_help_panel=_SHAPE,
-        ),
-    ] = None,
-    owner: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OWNER",
-            help="Who may claim it: pod/NAME, replicaset/NAME, or labels as app=web. "
-            "May be given more than once.",
-            rich_help_panel=_SHAPE,
-        ),
-    ] = None,
-    cpu: Annotated[
-        str | None, typer.Option(metavar="QUANTITY", help="Of one slot.", rich_help_panel=_SHAPE)
-    ] = None,
-    memory: Annotated[
-        str | None, typer.Option(metavar="QUANTITY", help="Of one slot.", rich_help_panel=_SHAPE)
-    ] = None,
-    resource: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=QUANTITY",
-            help="Any other resource of one slot, such as nvidia.com/gpu=1.",
-            rich_help_panel=_SHAPE,
-        ),
-    ] = None,
-    slots: Annotated[
-        int | None, typer.Option(help="How many pods may claim it.", rich_help_panel=_SHAPE)
-    ] = None,
-    ttl: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="How long it lives, such as 2h or 30m; 0: for ever. Default: 24h.",
-            rich_help_panel=_SHAPE,
-        ),
-    ] = None,
-    expires_at: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Instead of --ttl: until when, RFC 3339.", rich_help_panel=_SHAPE
-        ),
-    ] = None,
-    starts_at: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="From when, RFC 3339.", rich_help_panel=_SHAPE),
-    ] = None,
-    policy: Annotated[
-        PolicyName | None,
-        typer.Option(
-            help="Require: owners may land nowhere else. Default: Prefer.",
-            case_sensitive=False,
-            rich_help_panel=_SHAPE,
-        ),
-    ] = None,
-    reusable: Annotated[
-        bool,
-        typer.Option(
-            "--reusable", help="A slot comes back when its pod goes.", rich_help_panel=_SHAPE
-        ),
-    ] = False,
-    preemptible: Annotated[
-        bool,
-        typer.Option(
-            "--preemptible",
-            help="Pods of higher priority than --priority may take it.",
-            rich_help_panel=_SHAPE,
-        ),
-    ] = False,
-    priority: Annotated[
-        int | None, typer.Option(help="Of a preemptible one.", rich_help_panel=_SHAPE)
-    ] = None,
     whole_set: Annotated[
         bool, typer.Option("--set", help="All or none, and only if all can hold at once.")
     ] = False,
@@ -160,26 +51,8 @@ def create(
     nodes or in the quota.
     """
     from reserver.cli.asking import Asked
-    from reserver.cli.spec_flags import SpecFlags
 
-    flags = SpecFlags(
-        node=node,
-        node_labels=tuple(node_selector or ()),
-        strategy=strategy.value if strategy else None,
-        owners=tuple(owner or ()),
-        cpu=cpu,
-        memory=memory,
-        resources=tuple(resource or ()),
-        slots=slots,
-        starts_at=starts_at,
-        expires_at=expires_at,
-        ttl=ttl,
-        policy=policy.value if policy else None,
-        reusable=reusable,
-        preemptible=preemptible,
-        priority=priority,
-    )
-    asked = Asked.of(name, filename or (), flags, namespace)
+    asked = Asked.of(name, filename or (), spec, namespace)
     way = _Way(whole_set, no_wait, request_id, dry_run)
     run(target, lambda session: _create(session, asked, way, output))
 
@@ -222,7 +95,6 @@ def whatif(
     Exit status: 0 they fit; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room.
     """
     from reserver.cli import asking
-    from reserver.cli.spec_flags import SpecFlags
 
     asked = asking.Asked.of("", filename, SpecFlags(), namespace)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from reserver.cli import failure, listing, spec_form, words
+from reserver.cli import failure, listing, manifest, words
 from reserver.client import Client, Phase, Policy, Reservation
 from reserver.printable import printable
 
@@ -66,13 +66,13 @@ def _slots(reservation: Reservation) -> str:
 def _times(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]:
     spec = reservation.spec
     if spec.starts_at is not None:
-        yield "Starts", spec_form.show_moment(spec.starts_at)
+        yield "Starts", manifest.show_moment(spec.starts_at)
     if spec.expires_at is None:
         yield "Ends", words.ends_in(reservation, now)
     else:
         left = words.ends_in(reservation, now)
         when = left if reservation.phase is Phase.EXPIRED or left == "over" else f"in {left}"
-        yield "Ends", f"{spec_form.show_moment(spec.expires_at)} ({when})"
+        yield "Ends", f"{manifest.show_moment(spec.expires_at)} ({when})"
 
 
 def _policy(policy: Policy) -> str:

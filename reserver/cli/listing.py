@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from reserver.cli import failure, output, spec_form, table, words
+from reserver.cli import failure, manifest, output, table, words
 from reserver.cli.failure import Failed
 from reserver.cli.options import Output
 from reserver.cli.patience import patience
@@ -157,7 +157,7 @@ def _print_change(change: Change, form: Output) -> None:
     if form is Output.NAME:
         typer.echo(reservation.id)
     elif output.is_for_programs(form):
-        shown = {"change": kind.lower(), "reservation": spec_form.show(reservation)}
+        shown = {"change": kind.lower(), "reservation": manifest.show(reservation)}
         output.item(shown, form)
     else:
         row = (_KINDS[kind], *_row(reservation, form, datetime.now(UTC)))

@@ -111,7 +111,7 @@ class Chosen:
         Raises:
             Failed: the owner is malformed.
         """
-        from reserver.cli import spec_flags, spec_form
+        from reserver.cli import manifest, spec_flags
         from reserver.client import Phase, PodOwner, Selection
 
         chosen = Selection(
@@ -123,7 +123,7 @@ class Chosen:
             return chosen
         namespace = self.namespace or default_namespace
         try:
-            owner = spec_form.read_owner(spec_flags.owner(self.owner, namespace), namespace)
+            owner = manifest.read_owner(spec_flags.owner(self.owner, namespace), namespace)
         except InvalidInput as exc:
             raise spec_flags.flag_of(exc) from exc
         if isinstance(owner, PodOwner):

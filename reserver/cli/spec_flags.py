@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from functools import partial
+from typing import Annotated, Any
 
+from reserver.cli import completion
 from reserver.cli.failure import Failed, Status
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
+from reserver.flags import Flag, declared
 
 _KINDS = {
     "daemonset": "DaemonSet",
@@ -18,40 +22,87 @@ _KINDS = {
     "statefulset": "StatefulSet",
 }
 _OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
-_FLAGS = {
-    "resources.cpu": "--cpu",
-    "resources.memory": "--memory",
-    "startsAt": "--starts-at",
-    "placement.strategy": "--strategy",
-    "expiresAt": "--expires-at",
-}
-_WORDS = {
-    "": "NAME",
-    "owners": "--owner",
-    "resources": "--resource",
-    "placement": "--node-selector",
-}
+_EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
+
+
+_flag = partial(Flag, panel="Reservation")
+
+
+class PolicyName(StrEnum):
+    """Where owners may land when their seat cannot be had."""
+
+    PREFER = "Prefer"
+    REQUIRE = "Require"
+
+
+class StrategyName(StrEnum):
+    """Which nodes to take."""
+
+    PACK = "pack"
+    SPREAD = "spread"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecFlags:
-    """The flags of `create` that say what to hold; None or empty is one that was not given."""
+    """The flags of `create` that say what to hold: fields of the spec in docs/reservations.md."""
 
-    node: str | None = None
-    strategy: str | None = None
-    node_labels: tuple[str, ...] = ()
-    owners: tuple[str, ...] = ()
-    cpu: str | None = None
-    memory: str | None = None
-    resources: tuple[str, ...] = ()
-    slots: int | None = None
-    starts_at: str | None = None
-    expires_at: str | None = None
-    ttl: str | None = None
-    policy: str | None = None
-    reusable: bool = False
-    preemptible: bool = False
-    priority: int | None = None
+    node: Annotated[
+        str | None,
+        _flag("Whose capacity to hold. Default: reserver chooses.", complete=completion.nodes),
+    ] = None
+    node_selectors: Annotated[
+        tuple[str, ...],
+        _flag(
+            "Without --node: of the nodes to choose from.",
+            metavar="LABEL=VALUE",
+            path="placement.nodeSelector",
+        ),
+    ] = ()
+    strategy: Annotated[
+        StrategyName | None,
+        _flag(
+            "Without --node: the fullest nodes, or the emptiest. Default: pack.",
+            path="placement.strategy",
+        ),
+    ] = None
+    owners: Annotated[
+        tuple[str, ...],
+        _flag(
+            "Who may claim it: pod/NAME, replicaset/NAME, or labels as app=web.", metavar="OWNER"
+        ),
+    ] = ()
+    cpu: Annotated[str | None, _flag("Of one slot.", metavar="QUANTITY", path="resources.cpu")] = (
+        None
+    )
+    memory: Annotated[
+        str | None, _flag("Of one slot.", metavar="QUANTITY", path="resources.memory")
+    ] = None
+    resources: Annotated[
+        tuple[str, ...],
+        _flag("Any other resource of one slot, such as nvidia.com/gpu=1.", metavar="NAME=QUANTITY"),
+    ] = ()
+    slots: Annotated[int | None, _flag("How many pods may claim it.")] = None
+    ttl: Annotated[
+        str | None,
+        _flag(
+            "How long it lives, such as 2h or 30m; 0: for ever. Default: 24h.", metavar="DURATION"
+        ),
+    ] = None
+    expires_at: Annotated[
+        str | None,
+        _flag("Instead of --ttl: until when, RFC 3339.", metavar="TIME", path="expiresAt"),
+    ] = None
+    starts_at: Annotated[
+        str | None, _flag("From when, RFC 3339.", metavar="TIME", path="startsAt")
+    ] = None
+    policy: Annotated[
+        PolicyName | None, _flag("Require: owners may land nowhere else. Default: Prefer.")
+    ] = None
+    reusable: Annotated[bool, _flag("A slot comes back when its pod goes.")] = False
+    preemptible: Annotated[bool, _flag("Pods of higher priority than --priority may take it.")] = (
+        False
+    )
+    priority: Annotated[int | None, _flag("Of a preemptible one.")] = None
 
     @property
     def are_given(self) -> bool:
@@ -69,38 +120,31 @@ class SpecFlags:
         """
         if not self.owners:
             raise Failed(Status.USAGE, f"--owner: is missing; say who may claim it: {_OWNER_FORMS}")
-        resources = {"cpu": self.cpu, "memory": self.memory} | dict(
-            pair("--resource", text, "nvidia.com/gpu=1") for text in self.resources
-        )
-        given = {
-            "owners": [owner(text, namespace) for text in self.owners],
-            "node": self.node,
-            "placement": self._placement(),
-            "resources": {name: amount for name, amount in resources.items() if amount},
-            "slots": self.slots,
-            "startsAt": self.starts_at,
-            "expiresAt": self.expires_at,
-            "ttl": self.ttl,
-            "policy": self.policy,
-            "priority": self.priority,
-            "reusable": self.reusable or None,
-            "preemptible": self.preemptible or None,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
-    def _placement(self) -> dict[str, Any] | None:
-        labels = dict(pair("--node-selector", text, "disk=ssd") for text in self.node_labels)
-        given = {"nodeSelector": labels or None, "strategy": self.strategy}
-        return {name: value for name, value in given.items() if value is not None} or None
+        document: dict[str, Any] = {"resources": {}}
+        for each in declared(self):
+            value = getattr(self, each.field)
+            if value == each.default:
+                continue
+            *parents, name = each.path.split(".")
+            parent = document
+            for step in parents:
+                parent = parent.setdefault(step, {})
+            if each.field == "owners":
+                parent[name] = [owner(text, namespace) for text in value]
+            elif each.is_repeated:
+                pairs = dict(pair(each.name, text, _EXAMPLES[each.name]) for text in value)
+                parent[name] = parent.get(name, {}) | pairs
+            else:
+                parent[name] = value.value if isinstance(value, StrEnum) else value
+        return document
 
 
 def flag_of(error: InvalidInput) -> Failed:
     """Return what is wrong with a document that was made of flags, by the flag to blame."""
-    flag = _FLAGS.get(error.path)
-    if flag is None:
-        field = re.match(r"[a-z]*", error.path.lower())
-        name = field.group() if field else ""
-        flag = _WORDS.get(name, f"--{name}")
+    flags = {"": "NAME"} | {each.path: each.name for each in declared(SpecFlags)}
+    word = re.split(r"[.[]", error.path)[0]
+    part = next((name for path, name in flags.items() if path.startswith(f"{word}.")), f"--{word}")
+    flag = flags.get(error.path) or flags.get(word, part)
     return Failed(Status.USAGE, f"{flag}: {error.problem}; {error.remedy}")
 
 

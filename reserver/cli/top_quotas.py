@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reserver.cli import failure, output, table
+from reserver.cli.manifest import show_duration
 from reserver.cli.options import Report
 from reserver.cli.patience import patience
-from reserver.cli.spec_form import show_duration
 from reserver.cli.table import Row
 from reserver.cli.words import NOTHING
 from reserver.client import Client, NamespaceQuota

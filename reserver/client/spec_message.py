@@ -40,10 +40,15 @@ def write_spec(spec: Spec) -> pb.ReservationSpec:
     return written
 
 
-def read_spec(found: pb.ReservationSpec) -> Spec:
-    """Return what a reservation asks for that was received."""
+def read_spec(found: pb.ReservationSpec, home: str = "") -> Spec:
+    """Return what a reservation asks for that was received.
+
+    Args:
+        found: the message.
+        home: the namespace of owners that do not say theirs.
+    """
     return Spec(
-        owners=tuple(map(_read_owner, found.owners)),
+        owners=tuple(read_owner(each, home) for each in found.owners),
         node=found.node,
         resources=dict(found.resources),
         slots=found.slots or 1,
@@ -91,13 +96,14 @@ def _write_owner(owner: PodOwner | OwnerRule) -> pb.Owner:
     return written
 
 
-def _read_owner(found: pb.Owner) -> PodOwner | OwnerRule:
+def read_owner(found: pb.Owner, home: str) -> PodOwner | OwnerRule:
+    """Return who may claim a reservation; `home` is their namespace if they do not say it."""
     if not (found.HasField("controller") or found.HasField("selector")):
-        return PodOwner(found.pod.namespace, found.pod.name)
+        return PodOwner(found.pod.namespace or home, found.pod.name)
     namespaces = (found.pod.namespace, found.controller.namespace, found.selector.namespace)
     controller = Controller(found.controller.kind, found.controller.name)
     return OwnerRule(
-        namespace=next(filter(None, namespaces), ""),
+        namespace=next(filter(None, namespaces), home),
         pod=found.pod.name,
         controller=controller if found.HasField("controller") else None,
         match_labels=dict(found.selector.match_labels),

@@ -30,6 +30,7 @@ from reserver.wire.times import show_moment
 
 _POLICY = "POLICY_"
 _STRATEGY = "STRATEGY_"
+_TIMES = ("startsAt", "expiresAt", "ttl")
 _UNSHOWN = ("requestId", "origin")
 _LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.
 
@@ -46,6 +47,23 @@ def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[st
         InvalidInput: it cannot be written at all; all else is for `specform.read` to refuse.
     """
     check_bytes(spec.ByteSize(), HOME.spec_bytes)
+    written = to_document(spec)
+    written.pop("ttl", None)
+    if not spec.HasField("expires_at"):
+        written |= lifetime(spec.ttl.seconds if spec.HasField("ttl") else DEFAULT_TTL_S, now)
+    elif spec.HasField("ttl"):
+        raise InvalidInput("ttl", "cannot be set together with expiresAt", "write one of them")
+    if request_id:
+        written["requestId"] = request_id
+    return written
+
+
+def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
+    """Return what a spec says in the words of docs/reservations.md, times as they are in JSON.
+
+    Raises:
+        InvalidInput: it cannot be written at all.
+    """
     try:
         written: dict[str, Any] = json_format.MessageToDict(spec)
     except (ValueError, json_format.Error) as exc:
@@ -58,14 +76,23 @@ def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[st
         del written["placement"]
     if "strategy" in placement:
         placement["strategy"] = _word(placement["strategy"], _STRATEGY, "placement.strategy")
-    written.pop("ttl", None)
-    if not spec.HasField("expires_at"):
-        written |= lifetime(spec.ttl.seconds if spec.HasField("ttl") else DEFAULT_TTL_S, now)
-    elif spec.HasField("ttl"):
-        raise InvalidInput("ttl", "cannot be set together with expiresAt", "write one of them")
-    if request_id:
-        written["requestId"] = request_id
     return written
+
+
+def to_message(document: Mapping[str, Any]) -> pb.ReservationSpec:
+    """Return a spec in the words of docs/reservations.md as the API has it, but for its times.
+
+    Raises:
+        json_format.ParseError: it is no spec.
+    """
+    said = {name: value for name, value in document.items() if name not in _TIMES}
+    said["resources"] = {name: str(amount) for name, amount in document["resources"].items()}
+    if "policy" in said:
+        said["policy"] = f"{_POLICY}{said['policy'].upper()}"
+    placement = said.get("placement")
+    if placement and "strategy" in placement:
+        said["placement"] = placement | {"strategy": f"{_STRATEGY}{placement['strategy'].upper()}"}
+    return json_format.ParseDict(said, pb.ReservationSpec(), ignore_unknown_fields=True)
 
 
 def check_set(specs: Sequence[pb.ReservationSpec]) -> None:
@@ -223,18 +250,10 @@ def parse_id(text: str) -> Ref | None:
 
 
 def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
-    written = _of_item(reservation) if reservation.ref.item else dict(document.parse(text))
-    for field in ("startsAt", "expiresAt", "ttl", "requestId"):
-        written.pop(field, None)
-    written["resources"] = {name: str(text) for name, text in written["resources"].items()}
+    written = _of_item(reservation) if reservation.ref.item else document.parse(text)
     # Always: in objects the API server fills in the default.
-    written["slots"] = reservation.slots
-    written["policy"] = f"{_POLICY}{reservation.policy.upper()}"
-    placement = written.get("placement")
-    if placement and "strategy" in placement:
-        strategy = f"{_STRATEGY}{placement['strategy'].upper()}"
-        written["placement"] = placement | {"strategy": strategy}
-    spec = json_format.ParseDict(written, pb.ReservationSpec(), ignore_unknown_fields=True)
+    told = {"slots": reservation.slots, "policy": reservation.policy}
+    spec = to_message({**written, **told})
     if reservation.starts_at is not None:
         _set(spec.starts_at, reservation.starts_at)
     if reservation.expires_at is None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from reserver.cli import documents, spec_form
+from reserver.cli import documents, manifest
 from reserver.cli.failure import Failed
 from reserver.cli.main import app
 from reserver.cli.wanted import wanted
@@ -123,15 +123,15 @@ def test_a_spec_comes_back_as_it_was_written() -> None:
         preemptible: true
         priority: -5
     """)
-    spec = spec_form.read(document, "a", "other", NOW)
-    assert spec_form.show_spec(spec) == document
+    spec = manifest.read(document, "a", "other", NOW)
+    assert manifest.show_spec(spec) == document
     again = {**document, "ttl": "0"}
     del again["expiresAt"]
-    assert spec_form.show_spec(spec_form.read(again, "a", "other", NOW)) == again
+    assert manifest.show_spec(manifest.read(again, "a", "other", NOW)) == again
 
 
 def test_what_is_printed_is_what_files_hold(tmp_path: Path) -> None:
-    spec = spec_form.read(yaml.safe_load(SPEC), "a", "shop", NOW)
+    spec = manifest.read(yaml.safe_load(SPEC), "a", "shop", NOW)
     reservation = Reservation(
         name="a",
         id="reserver-system/reservations/a",
@@ -142,10 +142,10 @@ def test_what_is_printed_is_what_files_hold(tmp_path: Path) -> None:
         message="",
         claims=(Claim("shop/web-0", "u"),),
     )
-    (tmp_path / "f.json").write_text(json.dumps({"reservations": [spec_form.show(reservation)]}))
+    (tmp_path / "f.json").write_text(json.dumps({"reservations": [manifest.show(reservation)]}))
     (found,), problems = wanted(documents.read_files([str(tmp_path)]))
     assert not problems
-    assert spec_form.read(found.spec, found.name, "other", NOW) == spec
+    assert manifest.read(found.spec, found.name, "other", NOW) == spec
 
 
 def validate(tmp_path: Path, text: str, *more: str) -> Result:

@@ -1,24 +1,24 @@
-"""Specs as people write them (docs/reservations.md), to and from those of the client."""
+"""A reservation's manifest: what files hold and `-o yaml` prints (docs/reservations.md).
+
+Between it and the client's values stands the message of the contract, of which the JSON form is
+nearly the manifest's: a field of the spec needs no line here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+from google.protobuf import json_format
 
-from reserver.client import (
-    Controller,
-    OwnerRule,
-    PodOwner,
-    Policy,
-    Requirement,
-    Reservation,
-    Spec,
-)
+from reserver.client import OwnerRule, PodOwner, Reservation, Spec, spec_message
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
+from reserver.v1 import reservation_pb2 as pb
+from reserver.wire import grpcform
 from reserver.wire.spec import ownerform, specform
 from reserver.wire.spec.ownerform import OwnerEntry
 from reserver.wire.times import parse_duration, parse_moment
@@ -46,19 +46,12 @@ def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa:
     for attribute, refusal in _NOT_SENT.items():
         if getattr(written, attribute):
             raise InvalidInput(*refusal)
-    return Spec(
-        owners=tuple(_owner(each, namespace) for each in written.owners),
-        node=written.node,
-        resources={resource: str(amount) for resource, amount in written.resources.items()},
-        slots=written.slots,
+    spec = spec_message.read_spec(grpcform.to_message(document), namespace)
+    return replace(
+        spec,
         starts_at=None if written.starts_at is None else read_moment(written.starts_at),
         expires_at=None if written.expires_at is None else read_moment(written.expires_at),
         ttl=None if written.ttl is None else timedelta(seconds=parse_duration(str(written.ttl))),
-        policy=Policy[written.policy.name],
-        reusable=written.reusable,
-        preemptible=written.preemptible,
-        priority=written.priority,
-        placement=written.placement,
     )
 
 
@@ -88,24 +81,13 @@ def read_moment(text: str) -> datetime:
 
 def show_spec(spec: Spec) -> dict[str, Any]:
     """Return what a reservation asks for, in the form of docs/reservations.md."""
-    shown: dict[str, Any] = {"owners": [_show_owner(owner) for owner in spec.owners]}
-    if spec.node:
-        shown["node"] = spec.node
-    if spec.placement is not None:
-        shown["placement"] = dict(spec.placement)
-    shown |= {"resources": dict(spec.resources), "slots": spec.slots}
+    shown = grpcform.to_document(spec_message.write_spec(spec))
     if spec.starts_at is not None:
         shown["startsAt"] = show_moment(spec.starts_at)
     if spec.expires_at is not None:
         shown["expiresAt"] = show_moment(spec.expires_at)
     if spec.ttl is not None:
         shown["ttl"] = show_duration(spec.ttl)
-    shown["policy"] = spec.policy.capitalize()
-    for field in ("reusable", "preemptible"):
-        if getattr(spec, field):
-            shown[field] = True
-    if spec.priority is not None:
-        shown["priority"] = spec.priority
     return shown
 
 
@@ -123,52 +105,11 @@ def show_moment(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _owner(entry: OwnerEntry, default: str) -> PodOwner | OwnerRule:
-    parts = (entry.pod, entry.controller, entry.selector)
-    namespace = next((each.namespace for each in parts if each and each.namespace), default)
-    if entry.pod and not (entry.controller or entry.selector):
-        return PodOwner(namespace, entry.pod.name)
-    controller, selector = entry.controller, entry.selector
-    expressions = selector.match_expressions if selector else ()
-    return OwnerRule(
-        namespace=namespace,
-        pod=entry.pod.name if entry.pod else "",
-        controller=Controller(controller.kind, controller.name) if controller else None,
-        match_labels=selector.match_labels if selector else {},
-        match_expressions=tuple(
-            Requirement(each.key, each.operator, tuple(each.values)) for each in expressions
-        ),
-    )
-
-
 def read_owner(entry: Mapping[str, Any], namespace: str) -> PodOwner | OwnerRule:
     """Return an entry of ``owners`` that flags stand for.
 
     Raises:
         InvalidInput: a name in it is not acceptable; the error carries its path.
     """
-    written = msgspec.convert(entry, OwnerEntry)
-    ownerform.read([written], namespace)
-    return _owner(written, namespace)
-
-
-def _show_owner(owner: PodOwner | OwnerRule) -> dict[str, Any]:
-    if isinstance(owner, PodOwner):
-        return {"pod": {"name": owner.name, "namespace": owner.namespace}}
-    namespace = {"namespace": owner.namespace} if owner.namespace else {}
-    shown: dict[str, Any] = {}
-    if owner.pod:
-        shown["pod"] = {"name": owner.pod, **namespace}
-    if owner.controller is not None:
-        shown["controller"] = {**owner.controller._asdict(), **namespace}
-    selector: dict[str, Any] = {}
-    if owner.match_labels:
-        selector["matchLabels"] = dict(owner.match_labels)
-    if owner.match_expressions:
-        selector["matchExpressions"] = [
-            {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
-            for key, operator, values in owner.match_expressions
-        ]
-    if selector:
-        shown["selector"] = {**selector, **namespace}
-    return shown
+    ownerform.read([msgspec.convert(entry, OwnerEntry)], namespace)
+    return spec_message.read_owner(json_format.ParseDict(dict(entry), pb.Owner()), namespace)
