@@ -29,7 +29,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         silent = Console(file=io.StringIO())
         async with started(Path(folder) / "kubeconfig", silent) as demo:
-            scenario = steps(Stage(demo.cluster, demo.reserver.watched), time.time)
+            scenario = steps(Stage(demo.cluster, demo.reserver.assembly), time.time)
             await demo.play(scenario[:STEPS])
             console.print(draw(await demo.scene()))
     svg = console.export_svg(title="reserver demo")

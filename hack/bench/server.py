@@ -67,8 +67,8 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class _Watched:
-    """What the extender and metrics want to know of watches that are never behind."""
+class _UpToDate:
+    """What the extender and metrics want to know where the watches are never behind."""
 
     state: State
     is_ready: bool = True
@@ -141,10 +141,12 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
         await runner.cleanup()
         return
     cluster, nothing = state(size), _NoCluster()
-    watched = _Watched(cluster)
-    metrics = Metrics(watched)
-    extender = Extender(cluster, nothing, nothing, time.time, watched, tasks, told=lambda _: None)
-    app = Routes(extender, metrics, watched.obstacles).application()
+    up_to_date = _UpToDate(cluster)
+    metrics = Metrics(up_to_date)
+    extender = Extender(
+        cluster, nothing, nothing, time.time, up_to_date, tasks, told=lambda _: None
+    )
+    app = Routes(extender, metrics, up_to_date.obstacles).application()
     door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), metrics.count_refused)
     async with listening(app, ("127.0.0.1", 0), 1.0, door) as url:
         yield urlsplit(url).port

@@ -43,14 +43,14 @@ class Demo:
 
     async def scene(self) -> Scene:
         """Return what is to be seen now."""
-        watched = self.reserver.watched
-        state = watched.state
+        assembly = self.reserver.assembly
+        state = assembly.state
         state.ledger.advance(time.time())
         pods = await self.cluster.client.send("GET", "/api/v1/pods")
         return Scene(
             nodes=tuple(node_rows(state)),
             reservations=tuple(reservation_rows(state, time.time())),
-            problems=tuple(str(problem) for problem in watched.stores.problems()),
+            problems=tuple(str(problem) for problem in assembly.stores.problems()),
             pods=tuple(pod_rows(pods)),
             steps=tuple(self.rows),
             footer=self.footer,
@@ -116,7 +116,7 @@ async def started(kubeconfig: Path, console: Console) -> AsyncIterator[Demo]:
 
 async def _play(demo_: Demo, kubeconfig: Path | None) -> bool:
     """Play the scenario and, given a kubeconfig to hand out, invite the user to go on."""
-    stage = Stage(demo_.cluster, demo_.reserver.watched)
+    stage = Stage(demo_.cluster, demo_.reserver.assembly)
     all_true = await demo_.play(steps(stage, time.time))
     if kubeconfig is not None:
         demo_.footer = _invitation(demo_, kubeconfig)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reserver.kube.watched import Watched
+from reserver.assembly import Assembly
 from reserver.reservations.reservation import Phase
 from reserver.sim.cluster import EmbeddedCluster
 from reserver.wire.times import show_moment
@@ -39,10 +39,10 @@ class Step:
 class Stage:
     """The hands of the people in the scenario: they talk to the API server like anybody."""
 
-    def __init__(self, cluster: EmbeddedCluster, watched: Watched) -> None:
-        """Act on a cluster; `watched` tells what reserver has seen of it."""
+    def __init__(self, cluster: EmbeddedCluster, assembly: Assembly) -> None:
+        """Act on a cluster; `assembly` tells what reserver has seen of it."""
         self._cluster = cluster
-        self._watched = watched
+        self._assembly = assembly
 
     async def add_workers(self) -> None:
         """Add three workers with 4 CPUs each, and an empty store."""
@@ -91,11 +91,11 @@ class Stage:
 
     async def workers_are_seen(self) -> bool:
         """Return whether reserver has seen the workers."""
-        return self._watched.state.snapshot.node_count == len(_WORKERS)
+        return self._assembly.state.snapshot.node_count == len(_WORKERS)
 
     async def is_held(self, key: str) -> bool:
         """Return whether reserver holds capacity for a key of the store."""
-        return any(r.ref.key == key and p is Phase.ACTIVE for r, p in self._watched.ledger)
+        return any(r.ref.key == key and p is Phase.ACTIVE for r, p in self._assembly.ledger)
 
     async def are_on(self, places: Mapping[str, str]) -> bool:
         """Return whether pods are where they should be: name to node, empty for pending."""

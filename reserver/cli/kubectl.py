@@ -10,24 +10,17 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from pathlib import Path
 
-_PLUGIN = "kubectl-reserver"
+import typer
+
+from reserver.cli.main import app
+
 _NO_FILES = 4
 """ShellCompDirectiveNoFileComp: the shell is not to offer files of its own."""
 
 
-def program_name(path: str) -> str:
-    """Return what a user calls the program that was started as `path`."""
-    return "kubectl reserver" if Path(path).name == _PLUGIN else "reserver"
-
-
 def complete() -> None:
     """Print what may stand for the last of the arguments, in the form that fish has in common."""
-    import typer
-
-    from reserver.cli.main import app
-
     *words, incomplete = sys.argv[1:] or [""]
     line = shlex.join(["reserver", *words])
     os.environ["_RESERVER_COMPLETE"] = "complete_fish"

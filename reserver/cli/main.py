@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import typer
 
 from reserver.cli import change, create, explain, get, top
 from reserver.cli.demo import demo
-from reserver.cli.kubectl import program_name
 from reserver.cli.migrate import migrate
 from reserver.cli.serve import serve
 from reserver.cli.validate import validate
 
+_PLUGIN = "kubectl-reserver"
 _RESERVE, _LOOK, _RUN = "Reserve", "Look", "Run"
 
 app = typer.Typer(
@@ -37,6 +38,11 @@ for command, panel in (
     app.command(rich_help_panel=panel)(command)
 app.add_typer(top.app, name="top", rich_help_panel=_LOOK)
 app.add_typer(explain.app, name="explain", rich_help_panel=_LOOK)
+
+
+def program_name(path: str) -> str:
+    """Return what a user calls the program that was started as `path`."""
+    return "kubectl reserver" if Path(path).name == _PLUGIN else "reserver"
 
 
 def main() -> None:

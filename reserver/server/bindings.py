@@ -14,7 +14,7 @@ from reserver.errors import ApiError, InvalidInput
 from reserver.quarantine import quarantined
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
-from reserver.server.sight import Sight, require_ready
+from reserver.server.readiness import Readiness, require_ready
 from reserver.wire.extender import ExtenderBindingArgs
 
 log = structlog.get_logger(__name__)
@@ -79,14 +79,14 @@ class Bindings:
         state: State,
         pods: Pods,
         clock: Callable[[], float],
-        sight: Sight,
+        readiness: Readiness,
         tasks: asyncio.TaskGroup,
     ) -> None:
         """Decide on a state, and have pods bound; `Extender` says what these are."""
         self._state = state
         self._pods = pods
         self._clock = clock
-        self._sight = sight
+        self._readiness = readiness
         self._tasks = tasks
         self._under_way: dict[str, _Taken] = {}
 
@@ -172,15 +172,15 @@ class Bindings:
 
     async def _take(self, args: ExtenderBindingArgs) -> _Taken | str:
         # A watch that broke a moment ago may be about to show a hold, or an entry of this owner.
-        await self._sight.caught_up()
-        require_ready(self._sight)
+        await self._readiness.caught_up()
+        require_ready(self._readiness)
         try:
             pod = await self.find_pod(PodName(args.pod_namespace, args.pod_name), args.pod_uid)
         except (ApiError, InvalidInput) as exc:
             return f"pod cannot be read: {exc}"
         # Reading it may have taken long, or this process may have stood still.
-        await self._sight.caught_up()
-        require_ready(self._sight)
+        await self._readiness.caught_up()
+        require_ready(self._readiness)
         known = self._state.pods.get(pod.name)
         pod = known if known is not None and known.uid == pod.uid else pod
         # From here to the assumption there is no await: no other decision comes between.

@@ -21,7 +21,7 @@ from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemptio
 from reserver.scheduling.state import State
 from reserver.scheduling.telling import Telling, tell
 from reserver.server.bindings import Bindings, Pods
-from reserver.server.sight import Sight, require_ready
+from reserver.server.readiness import Readiness, require_ready
 
 log = structlog.get_logger(__name__)
 
@@ -51,7 +51,7 @@ class Extender:
         pods: Pods,
         requeue: Requeue,
         clock: Callable[[], float],
-        sight: Sight,
+        readiness: Readiness,
         tasks: asyncio.TaskGroup,
         *,
         told: Callable[[Telling], None],
@@ -63,16 +63,16 @@ class Extender:
             pods: carries out bindings.
             requeue: carries out what Filter wants.
             clock: unix seconds.
-            sight: how well the state shows the cluster.
+            readiness: how well the state shows the cluster.
             tasks: owns the bindings under way.
             told: is given what the owners of pods should know; returns at once.
         """
         self._state = state
         self._requeue = requeue
         self._clock = clock
-        self._sight = sight
+        self._readiness = readiness
         self._told = told
-        self.bindings = Bindings(state, pods, clock, sight, tasks)
+        self.bindings = Bindings(state, pods, clock, readiness, tasks)
 
     def filter(self, pod: Pod, names: list[str]) -> FilterVerdict:
         """Return which nodes a pod may have.
@@ -80,7 +80,7 @@ class Extender:
         Raises:
             NotReady: the state is not good enough to decide on.
         """
-        require_ready(self._sight)
+        require_ready(self._readiness)
         now = self._clock()
         verdict = filter_nodes(pod, names, self._state, now)
         # Whoever is steered waits as well: a seat that is freed meanwhile may serve it sooner.
@@ -106,8 +106,8 @@ class Extender:
         Raises:
             NotReady: the state is not good enough to decide on, or the pod cannot be read.
         """
-        await self._sight.caught_up()  # As in Bind: whoever is evicted does not come back.
-        require_ready(self._sight)
+        await self._readiness.caught_up()  # As in Bind: whoever is evicted does not come back.
+        require_ready(self._readiness)
         try:
             # This may be the only call for it: it has to be known, to be remembered.
             await self.bindings.find_pod(pod.name, pod.uid)
@@ -140,6 +140,6 @@ class Extender:
         Raises:
             NotReady: the state is not good enough to say.
         """
-        require_ready(self._sight)
+        require_ready(self._readiness)
         pod = self._state.pods.get(name)
         return None if pod is None else explain(pod, self._state, self._clock())

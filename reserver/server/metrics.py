@@ -24,8 +24,8 @@ _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.
 _HELD_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
 
 
-class Watched(Protocol):
-    """What is known of the watches and the store (`app.Watched`)."""
+class Measured(Protocol):
+    """What is measured of this process, beside its calls (`reserver.measures`)."""
 
     @property
     def state(self) -> State:
@@ -55,8 +55,8 @@ class Metrics:
         seconds: their duration, labelled by verb.
     """
 
-    def __init__(self, watched: Watched) -> None:
-        """Count calls, and read all else from `watched` when scraped."""
+    def __init__(self, measured: Measured) -> None:
+        """Count calls, and read all else from `measured` when scraped."""
         disable_created_metrics()  # A time series more for each, which nobody reads.
         self.registry = CollectorRegistry()
         self.calls = Counter(
@@ -98,7 +98,7 @@ class Metrics:
             buckets=_HELD_SECONDS,
             registry=self.registry,
         )
-        self.registry.register(_StateCollector(watched))
+        self.registry.register(_StateCollector(measured))
 
     def held(self, by: str, seconds: float) -> None:
         """Take note that a function of ours held the event loop for so long."""
@@ -116,17 +116,17 @@ class Metrics:
 
 
 class _StateCollector(Collector):
-    def __init__(self, watched: Watched) -> None:
-        self._watched = watched
+    def __init__(self, measured: Measured) -> None:
+        self._measured = measured
 
     def collect(self) -> Iterable[Metric]:
         ready = GaugeMetricFamily("reserver_ready", "1 when calls are decided, 0 when refused.")
-        ready.add_metric((), self._watched.is_ready)
+        ready.add_metric((), self._measured.is_ready)
         yield ready
         reservations = GaugeMetricFamily(
             "reserver_reservations", "Reservations in the store, by phase.", labels=("phase",)
         )
-        for phase, count in Tally(phase for _, phase in self._watched.ledger).items():
+        for phase, count in Tally(phase for _, phase in self._measured.ledger).items():
             reservations.add_metric((phase.value,), count)
         yield reservations
         invalid = GaugeMetricFamily(
@@ -134,19 +134,19 @@ class _StateCollector(Collector):
             "Entries of a store ConfigMap that are not enforced because they cannot be.",
             labels=("configmap",),
         )
-        for name, count in self._watched.invalid_entries():
+        for name, count in self._measured.invalid_entries():
             invalid.add_metric((name,), count)
         yield invalid
         unbacked = (
             "Reservations that hold what their node does not have, or whose node is not there."
         )
-        count = count_unbacked(self._watched.state.snapshot, self._watched.ledger)
+        count = count_unbacked(self._measured.state.snapshot, self._measured.ledger)
         yield GaugeMetricFamily("reserver_unbacked_reservations", unbacked, value=count)
         waiting = (
             "Pods that were refused because of what is held for others, or for want of their seat."
         )
         yield GaugeMetricFamily(
-            "reserver_waiting_pods", waiting, value=len(self._watched.state.waiting)
+            "reserver_waiting_pods", waiting, value=len(self._measured.state.waiting)
         )
         quarantined = CounterMetricFamily(
             "reserver_quarantined",
@@ -156,5 +156,5 @@ class _StateCollector(Collector):
         for place in get_args(Place):
             quarantined.add_metric((place,), counts[place])
         yield quarantined
-        for name, documentation, value in self._watched.counters():
+        for name, documentation, value in self._measured.counters():
             yield CounterMetricFamily(name, documentation, value=value)

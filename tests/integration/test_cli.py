@@ -48,14 +48,14 @@ async def test_what_is_created_can_be_seen_extended_and_released(run: Run, world
     made = await run("create", "a", "--node", "worker-1", "--cpu", "1", "--ttl", "1h", *FLAGS)
     assert made.exit_code == 0
     assert untimed(made.stdout) == "a created: Active on worker-1, for SPAN\n"
-    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 1000
+    assert world.running.assembly.ledger.held_on("worker-1")["cpu"] == 1000
     table = (await run("get")).stdout.splitlines()
     assert table[0].split() == ["NAME", "PHASE", "NODE", "SLOTS", "CLAIMED", "ENDS", "IN"]
     assert table[1].split()[:5] == ["a", "Active", "worker-1", "1", "0"]
     assert "for ever" in (await run("extend", "a", "--ttl", "0")).stdout
     assert "Ends:           never" in (await run("describe", "a")).stdout
     assert (await run("release", "a")).stdout == "a released\n"
-    assert not world.running.watched.ledger.held_on("worker-1")
+    assert not world.running.assembly.ledger.held_on("worker-1")
     gone = await run("get", "a")
     assert (gone.exit_code, gone.output) == (1, "reserver: there is no reservation 'a'\n")
     nothing = await run("get")

@@ -50,7 +50,7 @@ async def test_a_reservation_lives_from_create_to_release(world: World) -> None:
     assert made.reservation.status.backed
     assert made.reservation.id == world.id_of("web-move")
     assert "web-move" in await world.written()
-    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 2000
+    assert world.running.assembly.ledger.held_on("worker-1")["cpu"] == 2000
 
     got = await world.api.Get(pb.GetRequest(name="web-move"))
     assert got.reservation == made.reservation
@@ -62,10 +62,10 @@ async def test_a_reservation_lives_from_create_to_release(world: World) -> None:
     smaller = await world.api.Update(pb.UpdateRequest(name="web-move", spec=spec(cpu="1500m")))
     assert smaller.reservation.spec.resources == {"cpu": "1500m"}
     assert smaller.reservation.spec.expires_at.ToDatetime(UTC) == later
-    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 1500
+    assert world.running.assembly.ledger.held_on("worker-1")["cpu"] == 1500
 
     await world.api.Release(pb.ReleaseRequest(name="web-move"))
-    assert not world.running.watched.ledger.held_on("worker-1")
+    assert not world.running.assembly.ledger.held_on("worker-1")
     assert not await world.written()
     code, *_ = await refused(world.api.Get(pb.GetRequest(name="web-move")))
     assert code is grpc.StatusCode.NOT_FOUND
@@ -135,7 +135,7 @@ async def test_what_may_not_wait_is_backed_at_once_or_refused(
     assert (found, why) == (code, reason)
     assert set(fields) <= {"spec", "spec.startsAt"}
     assert fields
-    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 2000
+    assert world.running.assembly.ledger.held_on("worker-1")["cpu"] == 2000
     waits = pb.CreateRequest(name="a", spec=wanted, request_id="r")  # It was not begun: no clash.
     assert not (await world.api.Create(waits)).reservation.status.backed
 
@@ -147,7 +147,7 @@ async def test_of_two_that_create_the_same_name_one_is_told(world: World) -> Non
     ]
     answers = await asyncio.gather(*calls, return_exceptions=True)
     assert sum(isinstance(answer, grpc.aio.AioRpcError) for answer in answers) == 1
-    held = [world.running.watched.ledger.held_on(node) for node in ("worker-1", "worker-2")]
+    held = [world.running.assembly.ledger.held_on(node) for node in ("worker-1", "worker-2")]
     assert sorted(map(len, held)) == [0, 2]
 
 
@@ -178,7 +178,7 @@ async def test_what_is_wrong_is_named_and_nothing_is_held(
     code, reason, fields = await refused(world.api.Create(request_))
     assert (code, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
     assert list(fields) == [field]
-    assert not len(world.running.watched.ledger)
+    assert not len(world.running.assembly.ledger)
 
 
 def entries(*specs: Any, prefix: str = "part") -> Any:
@@ -204,7 +204,7 @@ async def test_a_set_of_which_one_does_not_fit_leaves_nothing(world: World) -> N
     assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "NO_ROOM")
     assert fields == {"reservations[1]": "worker-2 has too little cpu free"}
     assert list(await world.written()) == ["first"]
-    assert not world.running.watched.ledger.held_on("worker-1")
+    assert not world.running.assembly.ledger.held_on("worker-1")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ async def test_a_set_that_can_never_fit_is_told_so(world: World, impossible: Any
     request = pb.CreateSetRequest(reservations=entries(*impossible))
     code, reason, _ = await refused(world.api.CreateSet(request))
     assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
-    assert not len(world.running.watched.ledger)
+    assert not len(world.running.assembly.ledger)
 
 
 async def test_a_refusal_of_much_and_of_long_words_arrives(world: World) -> None:
@@ -236,7 +236,7 @@ async def test_a_refusal_of_much_and_of_long_words_arrives(world: World) -> None
     large.owners.extend(pb.Owner(pod=pb.PodOwner(name="x" * 200)) for _ in range(5000))
     code, *_ = await refused(world.api.Create(pb.CreateRequest(name="large", spec=large)))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert not len(world.running.watched.ledger)
+    assert not len(world.running.assembly.ledger)
 
 
 async def test_sets_from_many_clients_never_hold_more_than_there_is(world: World) -> None:
@@ -251,7 +251,7 @@ async def test_sets_from_many_clients_never_hold_more_than_there_is(world: World
     assert sum(created) == 4
     assert len(await world.written()) == 8
     for node in ("worker-1", "worker-2"):
-        assert world.running.watched.ledger.held_on(node)["cpu"] == 4000
+        assert world.running.assembly.ledger.held_on(node)["cpu"] == 4000
 
 
 async def test_lists_are_filtered_and_paged(world: World) -> None:
@@ -333,7 +333,7 @@ async def test_slots_that_were_claimed_come_back_only_where_there_is_room(world:
     owners = [pb.Owner(pod=pb.PodOwner(name=f"web-{n}", namespace="shop")) for n in range(2)]
     wanted = pb.ReservationSpec(owners=owners, node="worker-1", resources={"cpu": "1"}, slots=2)
     ref = (await world.api.Create(pb.CreateRequest(name="first", spec=wanted))).reservation.id
-    ledger = world.running.watched.ledger
+    ledger = world.running.assembly.ledger
     pods = "/api/v1/namespaces/shop/pods"
     where = {"nodeName": "worker-1", "containers": [{"name": "c", "image": "i"}]}
     named = {"metadata": {"name": "web-0"}, "spec": where}
@@ -343,7 +343,7 @@ async def test_slots_that_were_claimed_come_back_only_where_there_is_room(world:
             await asyncio.sleep(0.01)
     await world.cluster.client.send("DELETE", f"{pods}/web-0", {"gracePeriodSeconds": 0})
     async with asyncio.timeout(20):
-        while world.running.watched.state.pods:  # noqa: ASYNC110 - nothing tells
+        while world.running.assembly.state.pods:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.01)
     await world.api.Create(pb.CreateRequest(name="second", spec=spec(cpu="3")))
 

@@ -46,7 +46,7 @@ async def test_a_configmap_of_the_name_that_is_no_store_is_left_alone(world: Wor
     await world.cluster.client.send("POST", CONFIGMAPS, body)
     with pytest.raises(grpc.aio.AioRpcError, match="lacks the label"):
         await world.api.Create(pb.CreateRequest(name="first", spec=spec()))
-    assert not len(world.running.watched.ledger)
+    assert not len(world.running.assembly.ledger)
     assert await world.data() == {"mine": "1"}
 
 
@@ -57,7 +57,7 @@ async def test_a_full_configmap_is_followed_by_another(world: World) -> None:
         "data": filler,
     }
     await world.cluster.client.send("POST", CONFIGMAPS, body)
-    store = world.running.watched.stores.by_kind[StoreKind.CONFIGMAP]
+    store = world.running.assembly.stores.by_kind[StoreKind.CONFIGMAP]
     async with asyncio.timeout(20):
         while not store.cache.names():  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0)

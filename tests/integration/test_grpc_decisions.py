@@ -29,7 +29,7 @@ class Desk:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.state = world.running.watched.state
+        self.state = world.running.assembly.state
         self.scheduler: Any = SchedulerServiceStub(world.channel)
         self.capacity: Any = CapacityServiceStub(world.channel)
 
@@ -174,7 +174,7 @@ async def test_what_if_says_what_a_set_would_lack_and_holds_nothing(desk: Desk) 
     answer = await desk.capacity.WhatIf(request)
     assert not answer.fits
     assert [(each.index, each.never) for each in answer.shortages] == [(1, False), (2, True)]
-    assert len(desk.world.running.watched.ledger) == 1
+    assert len(desk.world.running.assembly.ledger) == 1
     fits = capacity_pb2.WhatIfRequest(reservations=[spec("worker-2")])
     assert (await desk.capacity.WhatIf(fits)).fits
     bad = capacity_pb2.WhatIfRequest(reservations=[spec(cpu="x")])

@@ -53,7 +53,7 @@ async def test_objects_that_people_write_are_shown_changed_and_released(world: W
     more = await world.api.Update(pb.UpdateRequest(name="shop/mine", spec=spec(cpu="2")))
     assert more.reservation.spec.resources == {"cpu": "2"}
     assert more.reservation.spec.expires_at == found.spec.expires_at
-    assert world.running.watched.ledger.held_on("worker-1")["cpu"] == 2000
+    assert world.running.assembly.ledger.held_on("worker-1")["cpu"] == 2000
     stale = pb.UpdateRequest(name="shop/mine", spec=spec(), etag=found.etag)
     code, *_ = await refused(world.api.Update(stale))
     assert code is grpc.StatusCode.ABORTED
@@ -66,7 +66,7 @@ async def test_objects_that_people_write_are_shown_changed_and_released(world: W
     assert extended.expires_at.seconds > found.spec.expires_at.seconds
 
     await world.api.Release(pb.ReleaseRequest(name="shop/mine"))
-    assert not world.running.watched.ledger.held_on("worker-1")
+    assert not world.running.assembly.ledger.held_on("worker-1")
     assert (await refused(world.api.Get(pb.GetRequest(name="shop/mine"))))[0] is (
         grpc.StatusCode.NOT_FOUND
     )

@@ -118,7 +118,7 @@ async def test_what_if_says_where_each_would_go_and_changes_nothing(world: World
     assert sorted(map(sorted, where[:2])) == [["worker-1"], ["worker-2"]]
     assert where[2:] == [{"worker-1": 1}, {}]
     assert [(each.index, each.never) for each in answer.shortages] == [(3, False)]
-    state = world.running.watched.state
+    state = world.running.assembly.state
     assert not state.snapshot.requested.any()
     assert len(state.ledger) == 0
 

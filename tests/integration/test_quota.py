@@ -14,10 +14,10 @@ from google.protobuf.duration_pb2 import Duration
 from typer.testing import CliRunner
 
 from reserver import app
+from reserver.assembly import Assembly
 from reserver.cli.main import app as cli
 from reserver.cluster.pod import PodName
 from reserver.config import ReservationStore, Settings
-from reserver.kube.watched import Watched
 from reserver.v1 import capacity_pb2 as pb_capacity
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
@@ -101,8 +101,8 @@ async def used(world: World, wanted: dict[str, str], name: str = "team-quota") -
             await asyncio.sleep(0.05)
 
 
-def held(watched: Watched, node: str = "worker-1") -> int:
-    return watched.ledger.held_on(node).get("cpu", 0)
+def held(assembly: Assembly, node: str = "worker-1") -> int:
+    return assembly.ledger.held_on(node).get("cpu", 0)
 
 
 ATTACKS: dict[str, list[dict[str, Any]]] = {
@@ -127,9 +127,9 @@ async def test_out_of_the_box_a_team_cannot_hold_the_cluster(world: World, attac
     assert (said["phase"], said["status"], said["reason"]) == ("Pending", "False", "QuotaExceeded")
     assert "exceeded quota: default, requested: " in said["message"]
     for node in ("worker-1", "worker-2"):
-        assert world.running.watched.ledger.held_on(node).get("nvidia.com/gpu", 0) == 0
-        assert held(world.running.watched, node) <= 8000
-        assert world.running.watched.ledger.held_on(node).get("pods", 0) <= 100
+        assert world.running.assembly.ledger.held_on(node).get("nvidia.com/gpu", 0) == 0
+        assert held(world.running.assembly, node) <= 8000
+        assert world.running.assembly.ledger.held_on(node).get("pods", 0) <= 100
 
 
 async def test_who_waits_comes_in_when_the_quota_is_raised_and_the_quota_says_what_is_used(
@@ -137,7 +137,7 @@ async def test_who_waits_comes_in_when_the_quota_is_raised_and_the_quota_says_wh
 ) -> None:
     await limit(world, hard={"held.cpu": "3", "reservations": 5})
     await until(
-        lambda: bool(world.running.watched.ledger.quotas.of("shop")[0].name == "team-quota")
+        lambda: bool(world.running.assembly.ledger.quotas.of("shop")[0].name == "team-quota")
     )
     await write(world, "a", resources={"cpu": 2})
     await told(world, "a", "RoomHeld")
@@ -167,20 +167,20 @@ async def test_a_start_lets_the_same_hold_whatever_they_are_called(
     world: World, tmp_path: Path
 ) -> None:
     await limit(world, hard={"held.cpu": "2"})
-    await until(lambda: world.running.watched.ledger.quotas.of("shop")[0].name == "team-quota")
+    await until(lambda: world.running.assembly.ledger.quotas.of("shop")[0].name == "team-quota")
     for name in ("z", "y", "a"):
         await write(world, name, resources={"cpu": 1})
         await backed(world, name)
     await told(world, "a", "QuotaExceeded")
     settings = Settings(kubeconfig=tmp_path / "kubeconfig", http_port=0)
     async with app.running(settings) as again:
-        await until(lambda: again.watched.is_ready)
-        holding = {r.ref.key for r in again.watched.ledger.holding_on("worker-1")}
+        await until(lambda: again.assembly.is_ready)
+        holding = {r.ref.key for r in again.assembly.ledger.holding_on("worker-1")}
         assert holding == {"z", "y"}
         path = f"{GROUP}/namespaces/shop/reservations/z"
         await world.cluster.client.send("DELETE", path)
         await until(
-            lambda: {r.ref.key for r in again.watched.ledger.holding_on("worker-1")} == {"y", "a"}
+            lambda: {r.ref.key for r in again.assembly.ledger.holding_on("worker-1")} == {"y", "a"}
         )
 
 
@@ -191,7 +191,7 @@ async def test_a_namespace_that_is_written_anew_begins_with_nothing_used(world: 
     await write(world, "c", resources={"cpu": 1})
     await told(world, "c", "QuotaExceeded")
     await world.cluster.client.send("DELETE", "/api/v1/namespaces/shop")
-    await until(lambda: len(world.running.watched.ledger) == 0)
+    await until(lambda: len(world.running.assembly.ledger) == 0)
     async with asyncio.timeout(20):
         while True:
             try:
@@ -215,7 +215,7 @@ async def test_a_quota_that_cannot_be_read_limits_nothing_and_says_so(world: Wor
     async with asyncio.timeout(20):
         while not any("spec.hard.cpu" in message for message in await events()):  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.05)
-    assert world.running.watched.ledger.quotas.of("shop")[0].name == "default"
+    assert world.running.assembly.ledger.quotas.of("shop")[0].name == "default"
 
 
 async def test_a_configmap_elsewhere_is_limited_by_a_quota_there_and_by_no_default(
@@ -232,10 +232,10 @@ async def test_a_configmap_elsewhere_is_limited_by_a_quota_there_and_by_no_defau
             configmaps=(("shop", "first"), ("shop", "second")),
         )
         async with app.running(settings) as reserver:
-            await until(lambda: reserver.watched.is_ready)
-            assert held(reserver.watched) == 18_000
+            await until(lambda: reserver.assembly.is_ready)
+            assert held(reserver.assembly) == 18_000
             await limit(world, hard={"held.cpu": "10"})
-            await until(lambda: held(reserver.watched) == 9000)
+            await until(lambda: held(reserver.assembly) == 9000)
             path = "/api/v1/namespaces/shop/configmaps/second-status"
             async with asyncio.timeout(20):
                 while True:
@@ -247,8 +247,8 @@ async def test_a_configmap_elsewhere_is_limited_by_a_quota_there_and_by_no_defau
             assert (said["phase"], said["backed"]) == ("Pending", False)
             assert "exceeded quota: team-quota, requested: held.cpu=9" in said["message"]
         async with app.running(settings) as reserver:
-            await until(lambda: reserver.watched.is_ready)
-            assert {r.ref.key for r in reserver.watched.ledger.holding_on("worker-1")} == {
+            await until(lambda: reserver.assembly.is_ready)
+            assert {r.ref.key for r in reserver.assembly.ledger.holding_on("worker-1")} == {
                 "first.r"
             }
 
@@ -257,12 +257,12 @@ async def test_home_has_no_quota_unless_one_is_given(world: World) -> None:
     await write(world, "big", SYSTEM, resources={"cpu": 100}, ttl="0")
     assert (await backed(world, "big", SYSTEM))["phase"] == "Active"
     await limit(world, namespace=SYSTEM, hard={"held.cpu": 99})
-    await until(lambda: held(world.running.watched) == 0)
+    await until(lambda: held(world.running.assembly) == 0)
 
 
 async def test_calls_that_do_not_wait_are_refused_at_once_and_create_waits(world: World) -> None:
     await limit(world, namespace=SYSTEM, hard={"held.cpu": "2"}, maxTTL="48h")
-    await until(lambda: bool(world.running.watched.ledger.quotas.of(SYSTEM)))
+    await until(lambda: bool(world.running.assembly.ledger.quotas.of(SYSTEM)))
     first = (await world.api.Create(pb.CreateRequest(name="a", spec=spec("1")))).reservation
     assert first.status.phase == pb.PHASE_ACTIVE
     entries = [pb.CreateSetRequest.Entry(name=name, spec=spec("1")) for name in ("b", "c")]
@@ -288,14 +288,14 @@ async def test_calls_that_do_not_wait_are_refused_at_once_and_create_waits(world
     answer = await stub.WhatIf(what_if)
     assert "exceeded quota: team-quota" in answer.shortages[0].message
     await world.api.Release(pb.ReleaseRequest(name="a"))
-    await until(lambda: held(world.running.watched) == 2000)
+    await until(lambda: held(world.running.assembly) == 2000)
 
 
 async def test_a_team_sees_what_it_may_hold_what_it_holds_and_why_one_waits(world: World) -> None:
     await limit(world, hard={"held.cpu": "3", "held.pods": 10, "held.*": 0}, maxTTL="48h")
     await limit(world, "few", hard={"reservations": 5}, namespace=SYSTEM, firmHolds="Forbidden")
-    await until(lambda: bool(world.running.watched.ledger.quotas.of(SYSTEM)))
-    await until(lambda: world.running.watched.ledger.quotas.of("shop")[0].name == "team-quota")
+    await until(lambda: bool(world.running.assembly.ledger.quotas.of(SYSTEM)))
+    await until(lambda: world.running.assembly.ledger.quotas.of("shop")[0].name == "team-quota")
     for name, cpu in (("a", 2), ("b", 2), ("c", 4)):
         await write(world, name, resources={"cpu": cpu})
         await backed(world, name)
@@ -351,7 +351,7 @@ async def test_a_team_sees_what_it_may_hold_what_it_holds_and_why_one_waits(worl
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     waiting = {"metadata": {"name": "b"}, "spec": {"containers": [container]}}
     await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", waiting)
-    await until(lambda: PodName("shop", "b") in world.running.watched.state.pods)
+    await until(lambda: PodName("shop", "b") in world.running.assembly.state.pods)
     lines = (await run(world, "explain", "pod", "shop/b")).splitlines()
     heading = next(at for at, line in enumerate(lines) if line.startswith("NOT HELD FOR IT YET"))
     assert lines[heading + 1].split(maxsplit=1) == ["shop/b", why]

@@ -37,16 +37,16 @@ async def test_what_holds_the_event_loop_is_told_by_name(
     with capture_logs() as logs:
         async with serving(tmp_path) as world:
             nobody = Ref.of_object("shop", "nobody")
-            world.running.watched.placer.refused(nobody, ApiError(0, "", "so that it looks"))
+            world.running.assembly.placer.refused(nobody, ApiError(0, "", "so that it looks"))
             await has_held.wait()
             while not (told := [line for line in logs if line["event"] == "event loop held"]):  # noqa: ASYNC110 - of a log
                 await asyncio.sleep(0.01)
             exposed = await _metrics(world.running.url)
-    line = next(line for line in told if line["by"] == "kube.placer.Placer.run")
+    line = next(line for line in told if line["by"] == "kube.loops.placer.Placer.run")
     assert line["task"] == "Placer.run"
     assert line["seconds"] >= 0.3
     assert line["cpu_seconds"] < 0.2  # It slept.
-    series = r'reserver_event_loop_held_seconds_sum\{by="kube.placer.Placer.run"\} (\S+)'
+    series = r'reserver_event_loop_held_seconds_sum\{by="kube.loops.placer.Placer.run"\} (\S+)'
     seconds = re.search(series, exposed)
     assert seconds is not None
     assert float(seconds[1]) >= 0.3

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from reserver import app
+from reserver.assembly import Assembly
 from reserver.config import Settings
-from reserver.kube.watched import Watched
 from reserver.sim.cluster import EmbeddedCluster
 
 MERGE = "application/merge-patch+json"
@@ -23,13 +23,13 @@ async def _create(cluster: EmbeddedCluster, namespace: str, name: str, **labels:
     await cluster.client.send("POST", f"/api/v1/namespaces/{namespace}/configmaps", body)
 
 
-def _keys(watched: Watched) -> set[str]:
-    return {reservation.ref.key for reservation, _ in watched.ledger}
+def _keys(assembly: Assembly) -> set[str]:
+    return {reservation.ref.key for reservation, _ in assembly.ledger}
 
 
-async def _until(watched: Watched, keys: set[str]) -> None:
+async def _until(assembly: Assembly, keys: set[str]) -> None:
     async with asyncio.timeout(20):
-        while _keys(watched) != keys or not watched.is_ready:  # noqa: ASYNC110 - nothing tells
+        while _keys(assembly) != keys or not assembly.is_ready:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0)
 
 
@@ -53,13 +53,13 @@ async def test_labelled_and_named_configmaps_are_read_and_no_others(tmp_path: Pa
         )
         async with app.running(settings) as reserver:
             labelled, both = "reserver-system.labelled", "reserver-system.both"
-            await _until(reserver.watched, {labelled, both, "unicore.named"})
+            await _until(reserver.assembly, {labelled, both, "unicore.named"})
 
             unlabel = {"metadata": {"labels": None}}
             path = "/api/v1/namespaces/reserver-system/configmaps"
             await cluster.client.send("PATCH", f"{path}/both", unlabel, media=MERGE)
             await cluster.client.send("PATCH", f"{path}/labelled", unlabel, media=MERGE)
-            await _until(reserver.watched, {both, "unicore.named"})
+            await _until(reserver.assembly, {both, "unicore.named"})
 
             await cluster.client.send("DELETE", "/api/v1/namespaces/unicore/configmaps/named")
-            await _until(reserver.watched, {both})
+            await _until(reserver.assembly, {both})

@@ -49,7 +49,7 @@ async def client(world: World) -> AsyncIterator[Client]:
 
 
 async def test_what_is_held_is_released_when_the_block_ends(world: World, client: Client) -> None:
-    ledger = world.running.watched.ledger
+    ledger = world.running.assembly.ledger
     async with client.hold("move", SPEC) as reservation:
         assert (reservation.phase, reservation.is_backed) == (Phase.ACTIVE, True)
         assert ledger.held_on("worker-1")["cpu"] == 2000
@@ -256,4 +256,4 @@ async def test_the_example_reserves_before_it_sends(world: World, tmp_path: Path
     output, _ = await process.communicate()
     assert process.returncode == 0, output.decode()
     assert "held on worker-1" in output.decode()
-    assert not world.running.watched.ledger.held_on("worker-1")
+    assert not world.running.assembly.ledger.held_on("worker-1")

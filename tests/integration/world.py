@@ -98,7 +98,7 @@ async def again(
     )
     async with app.running(settings) as running:
         async with asyncio.timeout(20):
-            while not running.watched.is_ready:  # noqa: ASYNC110 - nothing tells
+            while not running.assembly.is_ready:  # noqa: ASYNC110 - nothing tells
                 await asyncio.sleep(0)
         assert running.grpc_address
         async with grpc.aio.insecure_channel(running.grpc_address) as channel:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cachetools import Cache
 
+from reserver.assembly import Assembly
 from reserver.clock import SteadyClock
 from reserver.config import Settings
 from reserver.errors import ApiError
@@ -20,7 +21,6 @@ from reserver.server.extender import Extender
 from reserver.wire.extender import ExtenderBindingArgs
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject
-from reserver.wiring import wire
 from tests.builders import NOW
 from tests.unit.kube.fakes import refused
 
@@ -105,20 +105,19 @@ class Whole:
         self.now = NOW
         self.client = Willing()
         clock = SteadyClock(lambda: self.now, lambda: self.now)
-        self.watched, self.apply, _ = wire(
-            Settings(crd=True, default_quota="none"), self.client, clock, None, [], tasks
-        )
-        self.state: State = self.watched.state
+        settings = Settings(crd=True, default_quota="none")
+        self.assembly = Assembly(settings, self.client, clock, tasks)
+        self.state: State = self.assembly.state
         self.extender = Extender(
             self.state,
-            self.apply,
-            self.watched.requeue,
+            self.assembly.apply,
+            self.assembly.requeue,
             clock,
             Seeing(),
             tasks,
-            told=self.watched.recorder.tell,
+            told=self.assembly.recorder.tell,
         )
-        self.views = {reflector.path: reflector.view for reflector in self.watched.reflectors}
+        self.views = {reflector.path: reflector.view for reflector in self.assembly.reflectors}
         outcome(self.state.ledger.open())
         self.state.is_complete = True
         for name in NODES:
@@ -144,18 +143,17 @@ class Whole:
 
     async def work(self) -> None:
         """Let all writers do what there is to do."""
-        watched = self.watched
-        quotas, quota_writer = watched.quotas
-        await quota_writer.settle(self.state.ledger)
-        await quota_writer.write(quotas)
-        await watched.placer.look(self.state, Pacer())
-        await watched.cleaner.tidy(watched.stores)
-        for store in watched.stores:
+        assembly = self.assembly
+        await assembly.quota_writer.settle(self.state.ledger)
+        await assembly.quota_writer.write(assembly.quotas)
+        await assembly.placer.look(self.state, Pacer())
+        await assembly.cleaner.tidy(assembly.stores)
+        for store in assembly.stores:
             await store.statuses.write(self.state)
         await asyncio.sleep(0.001)
-        while not watched.recorder._queue.empty():
-            watched.recorder._queue.get_nowait()
-        watched.waker._freed.clear()
+        while not assembly.recorder._queue.empty():
+            assembly.recorder._queue.get_nowait()
+        assembly.waker._freed.clear()
 
 
 class Seeing:
@@ -301,12 +299,12 @@ async def test_every_container_is_back_at_its_size(
     monkeypatch.setattr(quota_account, "_SPARE_ROW", SPARE_ROW)
     async with asyncio.TaskGroup() as tasks:
         whole = Whole(tasks)
-        sending = tasks.create_task(whole.watched.requeue.run())
+        sending = tasks.create_task(whole.assembly.requeue.run())
         for number in range(20):
             await churn(whole, number)
-        before = sizes((whole.watched, whole.extender))
+        before = sizes((whole.assembly, whole.extender))
         for number in range(20, 120):
             await churn(whole, number)
-        after = sizes((whole.watched, whole.extender))
+        after = sizes((whole.assembly, whole.extender))
         sending.cancel()
     assert {path: size for path, size in after.items() if size > before.get(path, 0)} == {}

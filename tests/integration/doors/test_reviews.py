@@ -41,8 +41,8 @@ async def test_binds_are_answered_while_reviews_hang(
         await cluster.create_node("worker-1")
         await cluster.client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
         made = json.loads(await cluster.client.send("POST", "/api/v1/namespaces/shop/pods", POD))
-        state = running.watched.state
-        await until(lambda: running.watched.is_ready and bool(state.pods))
+        state = running.assembly.state
+        await until(lambda: running.assembly.is_ready and bool(state.pods))
         await until(lambda: state.snapshot.has_node("worker-1"))
 
         async def ask(channel: Any, token: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reserver.cli import completion, kubectl
+from reserver.cli import completion, kubectl, main
 
 
 def complete(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
@@ -66,4 +66,4 @@ def test_files_and_folders_are_offered_as_far_as_they_are_written(
     [("/usr/bin/kubectl-reserver", "kubectl reserver"), ("/x/reserver", "reserver")],
 )
 def test_usage_names_the_command_as_it_was_called(path: str, name: str) -> None:
-    assert kubectl.program_name(path) == name
+    assert main.program_name(path) == name

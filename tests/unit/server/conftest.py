@@ -11,14 +11,14 @@ from reserver.scheduling.state import State
 from reserver.scheduling.telling import Telling
 from reserver.server.extender import Extender
 from tests.builders import NOW, node, state_of
-from tests.unit.server.fakes import FakeCluster, FakeSight
+from tests.unit.server.fakes import FakeCluster, FakeReadiness
 
 
 class Served:
     """An extender with all that it is made of.
 
     Attributes:
-        sight: what keeps it from deciding, and whether a watch is broken.
+        readiness: what keeps it from deciding, and whether a watch is broken.
         now: what its clock shows.
         told: what the owners of pods were told.
     """
@@ -26,7 +26,7 @@ class Served:
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
         self.state: State = state_of(node("worker-1", cpu="4"), node("worker-2", cpu="4"))
         self.cluster = FakeCluster()
-        self.sight = FakeSight()
+        self.readiness = FakeReadiness()
         self.now = NOW
         self.told: list[Telling] = []
         self.requeue = Requeue(self.cluster, lambda: self.state.pods, lambda: self.now)
@@ -35,7 +35,7 @@ class Served:
             self.cluster,
             self.requeue,
             lambda: self.now,
-            self.sight,
+            self.readiness,
             tasks,
             told=self.told.append,
         )

@@ -60,7 +60,7 @@ def call(pod_name: str, node: str = "worker-1", uid: str = "") -> ExtenderBindin
     return ExtenderBindingArgs(pod_name, NAMESPACE, uid or f"uid-{pod_name}", node)
 
 
-class FakeSight:
+class FakeReadiness:
     """Watches that can be broken.
 
     Attributes:

@@ -58,11 +58,11 @@ async def test_an_owner_waits_for_its_seat_while_bind_waits_for_a_broken_watch(
 ) -> None:
     owner = pod("owner", nominated="worker-1", cpu="2")
     served.show(SEAT, owner, pod("a", cpu="2"))
-    served.sight.current.clear()
+    served.readiness.current.clear()
     bind = asyncio.create_task(served.bindings.bind(call("a")))
     await asyncio.sleep(0)
     assert served.extender.filter(owner, ["worker-2"]).nodes == ()
-    served.sight.current.set()
+    served.readiness.current.set()
     assert await bind == ""
     assert served.extender.filter(owner, ["worker-2"]).nodes == ["worker-2"]
 

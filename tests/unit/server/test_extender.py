@@ -22,7 +22,7 @@ async def carry_out(served: Served, verdict: FilterVerdict) -> None:
 
 async def test_nothing_is_decided_before_the_cluster_is_seen(served: Served) -> None:
     served.show(OWNER)
-    served.sight.said = ("/api/v1/pods is not listed yet",)
+    served.readiness.said = ("/api/v1/pods is not listed yet",)
     with pytest.raises(NotReady, match="/api/v1/pods is not listed yet"):
         served.extender.filter(OWNER, ["worker-1"])
     with pytest.raises(NotReady):
@@ -36,11 +36,11 @@ async def test_nothing_is_decided_before_the_cluster_is_seen(served: Served) -> 
 
 async def test_bind_decides_only_once_no_watch_is_broken(served: Served) -> None:
     served.show(OWNER)
-    served.sight.current.clear()
+    served.readiness.current.clear()
     asked = asyncio.create_task(served.bindings.bind(call("owner")))
     await asyncio.sleep(0)
     served.show(SEAT)  # Written before, and shown only now.
-    served.sight.current.set()
+    served.readiness.current.set()
     assert await asked == ""
     assert served.cluster.bound == [("owner", "worker-1", (SEAT.identity,))]
 
@@ -48,11 +48,11 @@ async def test_bind_decides_only_once_no_watch_is_broken(served: Served) -> None
 async def test_nobody_is_evicted_on_what_a_broken_watch_shows(served: Served) -> None:
     asking = pod("a", priority=1000, cpu="3")
     served.show(asking, pod("v", node="worker-1", cpu="2"))
-    served.sight.current.clear()
+    served.readiness.current.clear()
     asked = asyncio.create_task(served.extender.preempt(asking, {"worker-1": ["uid-v"]}))
     await asyncio.sleep(0)
     served.show(SEAT)  # Written before, and shown only now.
-    served.sight.current.set()
+    served.readiness.current.set()
     assert (await asked).nodes == ()
 
 

@@ -25,7 +25,7 @@ SEAT = reservation("r", cpu="4")
 NODE = {"Node": "worker-1"}
 
 
-class Watched:
+class Measured:
     """What the metrics ask for."""
 
     def __init__(self, served: Served) -> None:
@@ -41,7 +41,7 @@ class Watched:
 
     @property
     def is_ready(self) -> bool:
-        return not self._served.sight.said
+        return not self._served.readiness.said
 
     def invalid_entries(self) -> Iterable[tuple[str, int]]:
         return [("shop/store", 2)]
@@ -52,7 +52,7 @@ class Watched:
 
 @pytest.fixture
 async def client(served: Served) -> AsyncIterator[Client]:
-    routes = Routes(served.extender, Metrics(Watched(served)), lambda: served.sight.said)
+    routes = Routes(served.extender, Metrics(Measured(served)), lambda: served.readiness.said)
     server = TestServer(routes.application())
     async with TestClient(server, connector=aiohttp.TCPConnector(limit=1)) as client:
         yield client
@@ -127,7 +127,7 @@ async def test_bind_answers_with_why_the_pod_may_not_have_the_node(
 
 
 async def test_until_the_cluster_is_seen_calls_are_errors(served: Served, client: Client) -> None:
-    served.sight.said = ("nodes are not listed yet",)
+    served.readiness.said = ("nodes are not listed yet",)
     words = "reserver does not see the cluster yet: nodes are not listed yet"
     status, answer = await post(client, "/filter", filter_call("a", "worker-1"))
     assert status == 200
@@ -202,7 +202,7 @@ async def test_preempt_answers_with_the_nodes_where_evicting_helps(
 async def test_preempt_answers_with_a_failure_until_the_cluster_is_seen(
     served: Served, client: Client
 ) -> None:
-    served.sight.said = ("pods are not listed yet",)
+    served.readiness.said = ("pods are not listed yet",)
     status, text = await post(client, "/preempt", preempt_call("a", w1=["v1"]))
     assert status == 503
     assert b"pods are not listed yet" in text
@@ -225,7 +225,7 @@ async def test_the_next_call_on_a_connection_does_not_wait_for_an_effect(
 
 
 async def test_it_is_healthy_while_it_answers(served: Served, client: Client) -> None:
-    served.sight.said = ("nothing is listed yet",)
+    served.readiness.said = ("nothing is listed yet",)
     assert await get(client, "/healthz") == (200, "ok\n")
 
 
@@ -233,7 +233,7 @@ async def test_it_is_ready_when_nothing_is_missing_and_says_what_is(
     served: Served, client: Client
 ) -> None:
     assert await get(client, "/readyz") == (200, "ok\n")
-    served.sight.said = ("/api/v1/nodes is not listed yet", "/api/v1/pods is not listed yet")
+    served.readiness.said = ("/api/v1/nodes is not listed yet", "/api/v1/pods is not listed yet")
     text = "/api/v1/nodes is not listed yet\n/api/v1/pods is not listed yet\n"
     assert await get(client, "/readyz") == (503, text)
 
@@ -263,7 +263,7 @@ async def test_a_pod_that_nobody_knows_cannot_be_explained(client: Client) -> No
 async def test_nothing_is_explained_until_the_cluster_is_seen(
     served: Served, client: Client
 ) -> None:
-    served.sight.said = ("pods are not listed yet",)
+    served.readiness.said = ("pods are not listed yet",)
     status, text = await get(client, "/explain/shop/a")
     assert status == 503
     assert "pods are not listed yet" in json.loads(text)["error"]
@@ -300,7 +300,7 @@ async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(
     monkeypatch.setattr("reserver.server.bindings.LEFT_S", 0)
     served.show(pod("owner", cpu="2"))
     served.cluster.gate.clear()
-    routes = Routes(served.extender, Metrics(Watched(served)), lambda: served.sight.said)
+    routes = Routes(served.extender, Metrics(Measured(served)), lambda: served.readiness.said)
     body = json.dumps({"PodName": "owner", "PodNamespace": "shop", "PodUID": "uid-owner"} | NODE)
     door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
     async with listening(routes.application(), ("127.0.0.1", 0), 1.0, door) as url:

@@ -24,7 +24,7 @@ class Writing:
 
     def __init__(self, whole: Whole, kind: str) -> None:
         self.whole, self.kind = whole, kind
-        stores = whole.watched.stores
+        stores = whole.assembly.stores
         if kind == "configmap":
             stores.at(KEY).cache.expect(KEY, TEXT, read_key(KEY, TEXT, NOW))
         else:
@@ -44,7 +44,7 @@ class Writing:
         outcome(view.list_ended(revision))
 
     def answered(self, revision: int) -> None:
-        stores = self.whole.watched.stores
+        stores = self.whole.assembly.stores
         if self.kind == "configmap":
             stores.at(KEY).cache.written(KEY, Metadata("store", SYSTEM, "u", str(revision)))
         else:

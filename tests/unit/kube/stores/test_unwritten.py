@@ -36,10 +36,10 @@ def message(whole: Whole, ref: Ref) -> str:
 
 async def tidied(whole: Whole) -> list[tuple[str, str]]:
     """Let what is due be written, and return the events on it: reason and message."""
-    await whole.watched.placer.look(whole.state, Pacer())
-    await whole.watched.cleaner.tidy(whole.watched.stores)
-    await whole.watched.placer.look(whole.state, Pacer())
-    queue, events = whole.watched.recorder._queue, []
+    await whole.assembly.placer.look(whole.state, Pacer())
+    await whole.assembly.cleaner.tidy(whole.assembly.stores)
+    await whole.assembly.placer.look(whole.state, Pacer())
+    queue, events = whole.assembly.recorder._queue, []
     while not queue.empty():
         event = queue.get_nowait()
         events.append((event.reason, event.message))
@@ -116,7 +116,7 @@ async def test_a_status_that_cannot_be_written_is_told() -> None:
         whole = Whole(tasks)
         await shown(whole, **spec(1, node="worker-1"))
         whole.client.failure = IMMUTABLE
-        await whole.watched.stores.at(ENTRY).statuses.write(whole.state)
-        event = whole.watched.recorder._queue.get_nowait()
+        await whole.assembly.stores.at(ENTRY).statuses.write(whole.state)
+        event = whole.assembly.recorder._queue.get_nowait()
         assert event.reason == "StatusNotWritten"
         assert "immutable" in event.message

@@ -7,8 +7,8 @@ from typing import Protocol
 from reserver.errors import NotReady
 
 
-class Sight(Protocol):
-    """How well the state shows the cluster (`app.Watched`)."""
+class Readiness(Protocol):
+    """How well the state shows the cluster (`reserver.readiness`)."""
 
     def obstacles(self) -> tuple[str, ...]:
         """Return what keeps the state from being good enough to decide on; empty if nothing."""
@@ -17,11 +17,11 @@ class Sight(Protocol):
         """Wait until no watch is known to have missed anything, but not longer than is excused."""
 
 
-def require_ready(sight: Sight) -> None:
+def require_ready(readiness: Readiness) -> None:
     """Check that the state is good enough to decide on.
 
     Raises:
         NotReady: it is not.
     """
-    if obstacles := sight.obstacles():
+    if obstacles := readiness.obstacles():
         raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")

@@ -6,7 +6,7 @@ import pytest
 
 from reserver.kube.watch.lag import Lag
 from reserver.kube.watch.pulse import Pulse
-from reserver.kube.watched import Watched
+from reserver.readiness import ProcessReadiness
 
 
 class Reflector:
@@ -28,8 +28,8 @@ class Reflector:
 async def test_whoever_waits_goes_on_when_nothing_lacks_anywhere_at_one_time() -> None:
     first, second = reflectors = Reflector(), Reflector()
     nothing: Any = None
-    watched = Watched(*[nothing] * 8, reflectors=reflectors, clock=nothing)  # type: ignore[misc,arg-type]
-    waiting = asyncio.create_task(watched.caught_up())
+    readiness = ProcessReadiness(nothing, cast("Any", reflectors))
+    waiting = asyncio.create_task(readiness.caught_up())
     for change in (first.lag.end, lambda: first.lag.begin(0.0), second.lag.end):
         await asyncio.sleep(0)
         change()
@@ -40,29 +40,29 @@ async def test_whoever_waits_goes_on_when_nothing_lacks_anywhere_at_one_time() -
     await waiting
 
 
-def looking(now: Callable[[], float]) -> tuple[Watched, tuple[Reflector, ...]]:
+def looking(now: Callable[[], float]) -> tuple[ProcessReadiness, tuple[Reflector, ...]]:
     """What watches two collections, on a clock."""
     reflectors = (Reflector(), Reflector())
-    parts: dict[str, Any] = {"reflectors": reflectors, "clock": None, "pulse": Pulse(now)}
-    return Watched(*[cast("Any", None)] * 8, **parts), reflectors
+    nothing: Any = None
+    return ProcessReadiness(nothing, cast("Any", reflectors), pulse=Pulse(now)), reflectors
 
 
 def test_what_decides_first_after_a_standstill_finds_all_in_doubt() -> None:
     ticks = iter((0.0, 0.1, 7.1, 7.2))
-    watched, reflectors = looking(lambda: next(ticks))
-    watched._look_after()
+    readiness, reflectors = looking(lambda: next(ticks))
+    readiness._look_after()
     assert not any(each.doubted for each in reflectors)
-    assert watched.obstacles() == ("is out of date",) * 2
-    watched._look_after()
+    assert readiness.obstacles() == ("is out of date",) * 2
+    readiness._look_after()
     assert [each.doubted for each in reflectors] == [[7.0]] * 2
 
 
 async def test_bind_calls_wait_after_a_standstill_even_if_nobody_has_noticed_it_yet() -> None:
     ticks = iter((0.0, 2.0, 2.0))
-    watched, (first, second) = looking(lambda: next(ticks))
+    readiness, (first, second) = looking(lambda: next(ticks))
     first.lag.end()
     second.lag.end()
-    waiting = asyncio.create_task(watched.caught_up())
+    waiting = asyncio.create_task(readiness.caught_up())
     for _ in range(3):
         await asyncio.sleep(0)
     assert not waiting.done()

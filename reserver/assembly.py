@@ -1,0 +1,212 @@
+"""The assembly: what watches, decides and writes, and what feeds what."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+
+from reserver.clock import SteadyClock
+from reserver.cluster.quantity import shorten
+from reserver.config import Settings
+from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput
+from reserver.kube.api.apply import Apply
+from reserver.kube.api.client import ApiClient
+from reserver.kube.loops import announce
+from reserver.kube.loops.cleaner import Cleaner
+from reserver.kube.loops.events import Recorder
+from reserver.kube.loops.lease import Lease
+from reserver.kube.loops.placer import Notice, Placer
+from reserver.kube.loops.quotas import QuotaWriter
+from reserver.kube.loops.requeue import Requeue
+from reserver.kube.loops.waker import Waker
+from reserver.kube.stores.configmap.cache import ConfigMapCache
+from reserver.kube.stores.configmap.status import CompanionStatuses
+from reserver.kube.stores.configmap.writer import ConfigMapWriter
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.stores.object.status import ObjectStatuses
+from reserver.kube.stores.object.writer import ObjectWriter
+from reserver.kube.stores.room import Room
+from reserver.kube.stores.stores import Store, Stores
+from reserver.kube.watch.history import History
+from reserver.kube.watch.quotas import QuotaCache
+from reserver.kube.watch.watches import (
+    PODS,
+    cluster_reflectors,
+    object_reflector,
+    quota_reflector,
+    store_reflectors,
+)
+from reserver.quarantine import take_note
+from reserver.readiness import ProcessReadiness
+from reserver.reservations.quota import Quota
+from reserver.reservations.quotas import Quotas
+from reserver.reservations.reservation import Ref, StoreKind
+from reserver.reservations.view import LedgerView
+from reserver.scheduling.state import State
+from reserver.wire.spec import quotaform
+from reserver.wire.spec.edits import Deletion, Edit
+from reserver.wire.spec.object import KIND
+
+_MOST_TOLD = 300
+"""So many characters of what the API server says are told."""
+
+
+class Assembly:
+    """What watches, decides and writes, put together; `background.lead` sets it going.
+
+    What feeds what::
+
+        API server ── reflectors ──► state (snapshot, ledger), caches of the stores and of quotas
+        caches, ledger ── `_touched`, a reservation may have changed ──► statuses, cleaner, placer,
+                                                                         subscribers
+        state, ledger ── `_freed`, less is held on a node ──► waker ──► requeue, and placer
+        statuses, cleaner, requeue, quota_writer, recorder ──► API server
+
+    Attributes:
+        clock: tells the time that decisions are made at.
+        state: what is decided on.
+        stores: the reservations that are written, and who writes them and their statuses.
+        subscribers: are told of each reservation that may have changed.
+        reflectors: what keeps all of it up to date.
+        history: what was before this process started.
+        readiness: whether calls may be decided.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        client: ApiClient,
+        clock: SteadyClock,
+        writes: asyncio.TaskGroup,
+        lease: Lease | None = None,
+    ) -> None:
+        """Put it together; nothing runs yet.
+
+        Args:
+            settings: what to read, and where.
+            client: of the API server.
+            clock: tells the time that decisions are made at.
+            writes: owns the writes of reservations under way.
+            lease: what has to be held to answer; None where nobody else may answer.
+
+        Raises:
+            ConfigurationError: the default quota cannot be read.
+        """
+        self.clock = clock
+        self.subscribers: list[Callable[[Ref], None]] = []
+        self.apply = Apply(client, clock)
+        self.recorder = Recorder(client, clock)
+        self.requeue = Requeue(self.apply, lambda: self.state.pods, time.monotonic)
+        self.waker = Waker(self.requeue, clock)
+        self.placer = Placer(clock, self.waker.freed, self._placed, self._spoiled)
+        self.cleaner = Cleaner(self.apply, clock, self._tidied, self._unwritten, self._spoiled)
+        self.quota_writer = QuotaWriter(client, clock)
+        self.state = self._decided_on(settings)
+        self.quotas = QuotaCache(self.state.ledger, partial(announce.unread_quota, self.recorder))
+        configmaps, objects = self._caches(settings.namespace)
+        self.stores = self._stores(settings, client, configmaps, objects, writes)
+        cluster = tuple(cluster_reflectors(client, self.state))
+        written = (
+            *store_reflectors(client, settings.namespace, settings.configmaps, configmaps),
+            object_reflector(client, objects, is_optional=not settings.needs_crd),
+        )
+        self.reflectors = (*cluster, *written, quota_reflector(client, self.quotas))
+        pods = next(reflector for reflector in cluster if reflector.path == PODS)
+        past = self.state.ledger.past
+        self.history = History(client, past, pods, written, settings.namespace)
+        self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
+
+    def _decided_on(self, settings: Settings) -> State:
+        trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
+        default = _default_quota(settings)
+        quotas = Quotas(default, trusted, self.quota_writer.changed, is_open=False)
+        state = State(self._freed, self._touched, self.placer.eased, quotas, self._failed)
+        state.public_namespaces = frozenset(trusted)
+        state.snapshot.exempt_namespaces |= set(settings.exempt_namespaces)
+        return state
+
+    def _caches(self, home: str) -> tuple[ConfigMapCache, ObjectCache]:
+        ledger, report = self.state.ledger, self.recorder.report
+        return (
+            ConfigMapCache(ledger, self.clock, report, self._touched),
+            ObjectCache(ledger, self.clock, partial(report, kind=KIND), self._touched, home),
+        )
+
+    def _stores(
+        self,
+        settings: Settings,
+        client: ApiClient,
+        configmaps: ConfigMapCache,
+        objects: ObjectCache,
+        writes: asyncio.TaskGroup,
+    ) -> Stores:
+        room, home, warn = Room(self._told_anew), settings.namespace, self.recorder.warn
+        warn_object, refused = partial(warn, kind=KIND), self.placer.refused
+        both = {
+            StoreKind.CONFIGMAP: Store(
+                configmaps,
+                ConfigMapWriter(client, configmaps, home, writes),
+                CompanionStatuses(client, configmaps, warn, room),
+            ),
+            StoreKind.OBJECT: Store(
+                objects,
+                ObjectWriter(client, objects, home, writes),
+                ObjectStatuses(client, objects, warn_object, room, refused),
+            ),
+        }
+        return Stores(both, StoreKind(settings.reservation_store))
+
+    def _touched(self, ref: Ref) -> None:
+        self.cleaner.touched(ref)
+        self.placer.touched(ref)
+        self._told_anew(ref)
+
+    def _told_anew(self, ref: Ref) -> None:
+        self.stores.touched(ref)
+        for tell in self.subscribers:
+            tell(ref)
+
+    def _freed(self, node: str) -> None:
+        self.waker.freed(node)
+        self.placer.eased(node)
+
+    def _placed(self, notice: Notice) -> None:
+        announce.placed(self.recorder, self.stores, notice)
+
+    def _tidied(self, edit: Edit | Deletion) -> None:
+        for reservation in self.stores.reservations(edit.ref):
+            self.state.ledger.note_unwritten(reservation.ref, "")
+        announce.over(self.recorder, edit)
+
+    def _unwritten(self, ref: Ref, error: ApiError) -> None:
+        self.placer.refused(ref, error)
+        why = shorten(str(error), _MOST_TOLD)
+        for reservation in self.stores.reservations(ref):
+            self.state.ledger.note_unwritten(reservation.ref, why)
+        announce.unwritten(self.recorder, self.stores, ref, why)
+
+    def _spoiled(self, ref: Ref, fault: Fault) -> None:
+        self.stores.spoiled(ref, fault)
+
+    def _failed(self, ref: Ref, error: Exception) -> None:
+        self._spoiled(ref, take_note("ledger", ref, error))
+
+    @property
+    def ledger(self) -> LedgerView:
+        """The ledger of reservations, at this moment."""
+        self.state.ledger.advance(self.clock())
+        return self.state.ledger
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether calls are decided."""
+        return not self.readiness.obstacles()
+
+
+def _default_quota(settings: Settings) -> Quota | None:
+    try:
+        return quotaform.parse_default(settings.default_quota)
+    except InvalidInput as exc:
+        raise ConfigurationError(f"--default-quota: {exc}") from exc

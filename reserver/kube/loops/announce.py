@@ -1,0 +1,57 @@
+"""What becomes of reservations, told as events where they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from reserver.errors import InvalidInput
+from reserver.kube.loops.events import Recorder
+from reserver.kube.loops.placer import Notice
+from reserver.kube.stores.stores import Stores
+from reserver.reservations.reservation import Ref, StoreKind
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.spec import quotaform
+from reserver.wire.spec.edits import Deletion, Edit
+
+log = structlog.get_logger(__name__)
+
+
+def placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
+    """Tell where a reservation was placed, or why it was not."""
+    write = recorder.warn if notice.is_warning else recorder.note
+    _announce(stores, notice.ref, notice.reason, notice.message, write)
+
+
+def unwritten(recorder: Recorder, stores: Stores, ref: Ref, why: str) -> None:
+    """Tell that what became of a reservation cannot be written beside it."""
+    message = f"what became of it cannot be written, it is tried again: {why}"
+    _announce(stores, ref, "NotWritten", message, recorder.warn_once)
+
+
+def over(recorder: Recorder, edit: Edit | Deletion) -> None:
+    """Tell of a Reservation that was deleted: nothing else tells of it then."""
+    if isinstance(edit, Deletion):
+        recorder.over(edit)
+
+
+def unread_quota(recorder: Recorder, metadata: Metadata, error: InvalidInput) -> None:
+    """Tell of a quota that cannot be read, in the log as well."""
+    name = f"{metadata.namespace}/{metadata.name}"
+    log.error("quota limits nothing", quota=name, why=str(error))
+    recorder.warn(metadata, "InvalidQuota", f"it limits nothing: {error}", quotaform.KIND)
+
+
+def _announce(
+    stores: Stores,
+    ref: Ref,
+    reason: str,
+    message: str,
+    write: Callable[[Metadata, str, str, str], None],
+) -> None:
+    subject = stores.subject(ref)
+    if subject is not None:  # Else it has just been removed.
+        metadata, kind = subject
+        name = f"{ref.key}: " if ref.kind is StoreKind.CONFIGMAP else ""
+        write(metadata, reason, f"{name}{message}", kind)
