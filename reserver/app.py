@@ -1,4 +1,4 @@
-"""The composition root: settings into adapters, adapters into one TaskGroup."""
+"""The composition root: builds everything from the settings, and runs it in one TaskGroup."""
 
 from __future__ import annotations
 

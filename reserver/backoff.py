@@ -1,4 +1,4 @@
-"""Back-off: for how long what failed waits before it is tried again, longer each time."""
+"""Back-off: how long to wait before another attempt, longer each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time that a wall clock's jumps do not disturb.
+"""Time that ignores jumps of the wall clock.
 
 Reservations expire at moments of the wall clock, and wall clocks jump: a virtual machine is
 resumed, NTP corrects what was wrong for days. Believing a jump at once would let go of everything

@@ -1,4 +1,4 @@
-"""Text that somebody else wrote, fit to be shown: what would not be seen stands as an escape."""
+"""Text that somebody else wrote, made safe to show: invisible characters are escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `create` and `whatif` do: from flags and files to reservations, or to why not."""
+"""What `create` and `whatif` do: turn flags and files into reservations, or say why not."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _read(each: Sequence[Wanted], namespace: str) -> Specs:
 async def create_each(
     client: Client, specs: Specs, form: Output, request_id: str, *, no_wait: bool
 ) -> None:
-    """Create reservations one after the other; one that is refused costs no other.
+    """Create reservations one after the other; failures are independent.
 
     Raises:
         Failed: some were refused.

@@ -1,4 +1,4 @@
-"""`reserver extend` and `reserver release`: let reservations live longer, or no more."""
+"""`reserver extend` and `reserver release`: prolong reservations, or end them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def release(
     try:
         _check(names or [], every=every, narrowed=chosen.is_narrow)
         if every and not yes and not sys.stdin.isatty():
-            raise Failed(Status.USAGE, "--all: nobody is there to be asked; give --yes")
+            raise Failed(Status.USAGE, "--all: standard input is not a terminal; pass --yes")
     except Failed as exc:
         failure.end(exc)
     run(target, lambda session: _release(session, names or [], chosen, yes=yes))
@@ -111,7 +111,7 @@ def _check(names: list[str], *, every: bool, narrowed: bool) -> None:
     if not names and not every:
         raise Failed(Status.USAGE, "NAME: is missing; give names, or --all")
     if names and (every or narrowed):
-        raise Failed(Status.USAGE, "NAME: names say all; leave out --all and what goes with it")
+        raise Failed(Status.USAGE, "NAME: give names, or --all with its filters, not both")
 
 
 async def _release(session: Session, names: list[str], chosen: Chosen, *, yes: bool) -> None:

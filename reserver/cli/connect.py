@@ -113,16 +113,16 @@ async def _tunnelled(target: Target, deadline_s: float | None) -> AsyncIterator[
 
 @contextmanager
 def _forwarding(namespace: str) -> Iterator[None]:
-    """Say what to do where there is no pod to go through, or no right to."""
+    """Say what to do if there is no pod to connect to, or no right to."""
     try:
         yield
     except NotReady as exc:
-        remedy = "look there, or give --reserver-namespace or --address"
+        remedy = "install it there, or pass --reserver-namespace or --address"
         raise Failed(Status.UNREACHABLE, f"{exc}; {remedy}") from exc
     except ApiError as exc:
         if exc.status != HTTPStatus.FORBIDDEN:
             raise
-        remedy = f"have somebody bind you to the Role reserver-cli in {namespace}"
+        remedy = f"ask for a RoleBinding to the Role reserver-cli in {namespace}"
         raise Failed(Status.REFUSED, f"{exc}; {remedy}") from exc
 
 

@@ -1,4 +1,4 @@
-"""`reserver create` and `reserver whatif`: ask for reservations, or ask what would come of it."""
+"""`reserver create` and `reserver whatif`: create reservations, or ask whether they would fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's scenario: what a manager and some users do, and what has to come of it."""
+"""The demo's scenario: what a manager and some users do, and what must happen."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Step:
     """A step of the scenario.
 
     Attributes:
-        text: what happens, and what has to come of it.
+        text: what somebody does, and what must happen.
         act: does it.
-        came_true: says whether that has come of it.
+        came_true: returns whether it has happened.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Step:
 
 
 class Stage:
-    """The hands of the people in the scenario: they talk to the API server like anybody."""
+    """What the people of the scenario do: they use the API server like anybody."""
 
     def __init__(self, cluster: EmbeddedCluster, assembly: Assembly) -> None:
         """Act on a cluster; `assembly` tells what reserver has seen of it."""

@@ -1,4 +1,4 @@
-"""A reservation as `reserver describe` tells it."""
+"""A reservation as `reserver describe` shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who a command is to reserver, and how it calls: addresses, certificates, tokens."""
+"""How a command calls reserver: addresses, certificates, tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of files: YAML or JSON, one or several, by where they stand."""
+"""The documents of files, YAML or JSON, one or several, each with its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An explanation as a person reads it."""
+"""An explanation, formatted for people."""
 
 from __future__ import annotations
 

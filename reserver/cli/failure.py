@@ -1,4 +1,4 @@
-"""How a command ends that cannot do what it was asked: a sentence and an exit status."""
+"""How a command fails: with a message and an exit status."""
 
 from __future__ import annotations
 

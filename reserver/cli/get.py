@@ -1,4 +1,4 @@
-"""`reserver get`, `describe` and `watch`: what is reserved, now and as it changes."""
+"""`reserver get`, `describe` and `watch`: what is reserved, and each change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def get(
     """
     chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
     if names and (chosen.is_narrow or watch):
-        failure.end(Failed(Status.USAGE, "NAME: names say all; leave out the other options"))
+        failure.end(Failed(Status.USAGE, "NAME: give names or filters, not both"))
     run(target, lambda session: _get(session, names or [], chosen, output, watch=watch))
 
 

@@ -1,4 +1,4 @@
-"""What a person sees while something takes longer than a second."""
+"""What people see while something takes longer than a second."""
 
 from __future__ import annotations
 

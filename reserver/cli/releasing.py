@@ -14,7 +14,7 @@ from reserver.client import CallFailed, Client, Selection
 
 
 async def release_named(client: Client, names: Sequence[str]) -> None:
-    """Release reservations by name or id; one that is refused costs no other.
+    """Release reservations by name or id; failures are independent.
 
     Raises:
         Failed: some are not there, or refused.

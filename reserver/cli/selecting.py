@@ -1,4 +1,4 @@
-"""The options that say which reservations are meant: those that are there, and those of files."""
+"""The options that select reservations: existing ones, and those of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A spec from flags: the same document that a file would hold, and the same reader."""
+"""A spec from flags: the document that a file would contain, read by the same code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `reserver validate` finds in documents, by the decoders that reserver itself reads with."""
+"""What `reserver validate` finds in documents, with the decoders of reserver itself."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Findings:
 
 
 def judge(documents: Iterable[Document], home: str) -> Findings:
-    """Return what documents hold; a broken entry costs no other.
+    """Return what documents contain; a broken entry does not affect others.
 
     Args:
         documents: of files.

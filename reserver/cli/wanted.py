@@ -62,7 +62,7 @@ def _read(document: Document, name: str) -> Wanted:
         return _of_object(document.place, value)
     if "spec" in value:
         if unknown := value.keys() - _OUR_FIELDS:
-            raise InvalidInput(str(min(unknown)), "is not known beside spec", _FORMS)
+            raise InvalidInput(str(min(unknown)), "is not a field beside spec", _FORMS)
         own = _text(value.get("name"), "name")
         return Wanted(document.place, own, "", value["spec"], "spec")
     if not name:

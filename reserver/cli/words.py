@@ -1,4 +1,4 @@
-"""Reservations in words and cells."""
+"""Reservations as words and table cells."""
 
 from __future__ import annotations
 

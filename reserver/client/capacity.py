@@ -102,7 +102,7 @@ class Verdict:
 
 
 class Capacity:
-    """The calls about capacity; nothing is changed by any of them."""
+    """The calls about capacity, which change nothing."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""The client: reservations, and what comes with them."""
+"""The client: calls about reservations."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ class Client:
 
         Args:
             address: ``ADDRESS:PORT``, or any name that gRPC resolves.
-            token: of a user that the API server knows, or what returns the current one; empty
-                where none is wanted. Beyond loopback it needs TLS.
+            token: of a user that the API server knows, or a function that returns the current one;
+                empty if none is required. Except on loopback it needs TLS.
             root_certificates: PEM of the CAs to trust: turns TLS on.
             client_certificate: PEM of key and certificate, for mutual TLS.
             server_name: to expect in the server's certificate; that of the address if empty.
-            deadline_s: how long a call may take, its repetitions included, in seconds.
+            deadline_s: how long a call may take, including repetitions, in seconds.
 
         Raises:
-            ValueError: a token without TLS would be sent for all to read.
+            ValueError: without TLS, anybody could read the token.
         """
         self._connection = Connection(
             address,
@@ -112,7 +112,7 @@ class Client:
     async def create_set(
         self, specs: Mapping[str, Spec], *, request_id: str = ""
     ) -> tuple[Reservation, ...]:
-        """Create several reservations, by name, that are all backed, or none.
+        """Create several reservations, by name: all of them, backed, or none.
 
         Raises:
             CallFailed: as `create`; ``RESOURCE_EXHAUSTED`` if the room is taken at the moment, or
@@ -151,10 +151,10 @@ class Client:
             request.page_token = answer.next_page_token
 
     async def watch(self, selection: Selection = EVERYTHING) -> AsyncIterator[Change]:
-        """Yield what is there as ADDED, and then each change, for ever.
+        """Yield every reservation as ADDED, and then each change, for ever.
 
-        A broken connection is resumed. When it was broken for too long all that is there comes once
-        more as ADDED, and what has gone meanwhile comes as DELETED.
+        A broken connection is resumed. If it was broken for too long, every reservation is yielded
+        again as ADDED, and those that are gone meanwhile as DELETED.
 
         Raises:
             CallFailed: it may not be watched.
@@ -199,7 +199,7 @@ class Client:
         return messages.read((await self._call(self._stub.Update, request)).reservation)
 
     async def extend(self, name: str, until: datetime | timedelta) -> Reservation:
-        """Let a reservation expire at a moment, or so long from now; zero for never.
+        """Set when a reservation expires: a time, or a duration from now; zero for never.
 
         Raises:
             CallFailed: ``ABORTED`` if it was changed meanwhile.
@@ -217,10 +217,10 @@ class Client:
         Args:
             name: its name, or its id.
             etag: only if this is its etag, if it is not empty.
-            missing_ok: pass over one that is gone, because it was claimed perhaps.
+            missing_ok: ignore it if it is gone, perhaps because it was claimed.
 
         Raises:
-            CallFailed: it may hold still; ``ABORTED`` if `etag` is not its etag.
+            CallFailed: it may still hold; ``ABORTED`` if `etag` is not its etag.
         """
         try:
             await self._call(self._stub.Release, pb.ReleaseRequest(name=name, etag=etag))
@@ -232,7 +232,7 @@ class Client:
     async def hold(
         self, name: str, spec: Spec, *, no_wait: bool = False
     ) -> AsyncIterator[Reservation]:
-        """Hold capacity while a block runs; release what has not been claimed by then.
+        """Hold capacity while a block runs; then release it, unless it was claimed.
 
         Args:
             name: of the reservation.

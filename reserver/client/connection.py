@@ -1,4 +1,4 @@
-"""The connection: calls, with deadlines and repetitions."""
+"""The connection: calls with deadlines, repeated if they fail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reserver.backoff import Backoff
 from reserver.client import messages
 
 DEADLINE_S = 10.0
-"""How long a call may take, its repetitions included, in seconds."""
+"""How long a call may take, including repetitions, in seconds."""
 
 PAUSES_S = (0.1, 2.0)
 """The longest wait after the first failure, and after any, in seconds."""
@@ -35,7 +35,7 @@ def is_loopback(address: str) -> bool:
 
 
 class Connection:
-    """A channel to reserver, and who calls.
+    """A channel to reserver, with the caller's credentials.
 
     Attributes:
         channel: what stubs are made of.
@@ -80,7 +80,7 @@ class Connection:
         await self.channel.close()
 
     async def call(self, method: Callable[..., Awaitable[Response]], request: object) -> Response:
-        """Call until there is an answer that counts, or the deadline has passed.
+        """Call until there is a final answer, or the deadline has passed.
 
         Raises:
             CallFailed: there was none, or it is a refusal.
@@ -98,6 +98,6 @@ class Connection:
             await asyncio.sleep(pause)
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Return what says who calls."""
+        """Return the caller's credentials."""
         token = self._token() if callable(self._token) else self._token
         return (("authorization", f"Bearer {token}"),) if token else ()

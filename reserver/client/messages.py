@@ -1,4 +1,4 @@
-"""The messages of the contract to and from the client's values."""
+"""Converts the contract's messages to and from the client's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reservation asks for, to and from the message of the contract."""
+"""Converts the spec of a reservation to and from the contract's message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells a reservation from others that stood, or will stand, at its place (docs/adr/0001)."""
+"""What tells a reservation from others that are written under the same name (docs/adr/0001)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LENGTH = 16
 
 
 def digest(reservation: Reservation) -> str:
-    """Return what follows from all that a reservation says, not from how it is written."""
+    """Return a hash of what a reservation says, regardless of how it is written."""
     head, tail = _text(reservation)
     return _hash(head, reservation.expires_at, tail)
 

@@ -9,17 +9,17 @@ from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 
 Key = tuple[str, ...]
-"""What a matching rule is found by, given a pod that it may match."""
+"""What finds a rule, given a pod that it may match."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerRule:
-    """Pods that may claim; all that it says has to hold.
+    """Pods that may claim a reservation: those that meet everything it says.
 
     Attributes:
         namespace: of the pods.
         pod: their name; empty for any.
-        controller: what made them and looks after them (their controlling ownerReference).
+        controller: their controller (the controlling ownerReference).
         selector: their labels.
     """
 

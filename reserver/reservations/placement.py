@@ -1,4 +1,4 @@
-"""Where Reserver may put a reservation that names no node, and where it has put it."""
+"""Where Reserver may place a reservation that names no node, and where it has placed it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Strategy(StrEnum):
 
 
 class Part(NamedTuple):
-    """So many slots on a node, claimed ones included."""
+    """A number of slots on a node, including claimed ones."""
 
     node: str
     slots: int
@@ -34,7 +34,7 @@ Parts = tuple[Part, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where Reserver may put a reservation that names no node.
+    """Where Reserver may place a reservation that names no node.
 
     Attributes:
         constraints: what the pod of a slot demands of its node and its neighbours.

@@ -101,7 +101,7 @@ class Quotas:
         return share.why or "reservations are being counted"
 
     def charge(self, reservation: Reservation, slots: int, now: float) -> None:
-        """Take note of how many slots of a reservation are left to claim; 0 if it is over."""
+        """Note how many slots of a reservation are unclaimed; 0 if it is over."""
         account = self._account(reservation.ref.namespace)
         share = account.shares.get(reservation.identity)
         if share is not None:
@@ -112,15 +112,15 @@ class Quotas:
         self.changed(reservation.ref.namespace)
 
     def leave(self, reservation: Reservation) -> None:
-        """Take note that a reservation is not written at its place any more."""
+        """Note that a reservation is no longer written."""
         namespace = reservation.ref.namespace
         self._account(namespace).leave(reservation.identity, reservation.ref)
         self.changed(namespace)
 
     def replace(self, before: Reservation, after: Reservation, now: float) -> None:
-        """Take note that a reservation is about to be written in another one's place.
+        """Note that a reservation is about to replace another one.
 
-        If it asks for no more it has the turn of that one, else one behind all that wait.
+        If it asks for no more, it keeps that one's turn; otherwise it is behind all that wait.
         """
         account = self._account(after.ref.namespace)
         if not account.replace(before.identity, after):

@@ -24,7 +24,7 @@ class Policy(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far a reservation has come."""
+    """The phase of a reservation."""
 
     PENDING = "Pending"
     """It has not started, or some of its slots have no place yet."""
@@ -48,11 +48,11 @@ class Written(NamedTuple):
 
 
 ANY_TIME = Written(0, 2**63)
-"""Nothing is known of when it was written."""
+"""It is unknown when it was written."""
 
 
 NOT_YET = Written(2**63, 2**63)
-"""It is being written, later than all else that is known."""
+"""It is being written, after everything that is known."""
 
 
 class StoreKind(StrEnum):
@@ -105,14 +105,14 @@ class Reservation:
 
     Attributes:
         ref: where it is written.
-        digest: tells what is written there from what stood there before.
+        digest: tells it from what was written there before.
         node: the node whose capacity it holds; empty where Reserver chooses.
         owners: the pods that it names: each claims it, and lands on it first.
         rules: pods that may claim a slot without being named; with `owners`, never both empty.
         resources: what one slot holds: millicores of cpu, base units of all else.
         slots: how many pods may claim it.
-        starts_at: holds from here on, unix seconds; None for at once.
-        expires_at: holds until here, unix seconds; None for ever.
+        starts_at: when it begins to hold, unix seconds; None for at once.
+        expires_at: when it stops holding, unix seconds; None for never.
         policy: where owners may land when their seat cannot be had.
         yields_above: pods of a higher priority than this may take what it holds; None: none may.
         reusable: a slot comes back when its pod goes.
@@ -158,7 +158,7 @@ class Reservation:
 
     @property
     def identity(self) -> str:
-        """What a claim is recorded under: an edited reservation is another one."""
+        """What its claims are recorded under; an edited reservation has another one."""
         return f"{self.record}@{self.digest}"
 
     @property
@@ -188,7 +188,7 @@ class Reservation:
         return any(part.node == node for part in parts) or sum(p.slots for p in parts) < self.slots
 
     def covers(self, requests: Mapping[str, int]) -> bool:
-        """Return whether a slot has all that is requested of what it holds."""
+        """Return whether a slot covers a request, in the resources that it holds."""
         return all(amount >= requests.get(name, 0) for name, amount in self.resources.items())
 
     def holds_no_more_than(self, other: Reservation) -> bool:
@@ -203,7 +203,7 @@ class Reservation:
         return self.yields_above is not None and priority > self.yields_above
 
     def phase(self, claims: int, now: float) -> Phase:
-        """Return how far it has come at `now` (unix seconds), with so many slots claimed."""
+        """Return its phase at `now` (unix seconds), with this many slots claimed."""
         if claims >= self.slots:
             return Phase.CLAIMED
         if self.expires_at is not None and now >= self.expires_at:

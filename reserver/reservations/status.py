@@ -1,4 +1,4 @@
-"""The status of a reservation: how far it has come, and whether its node really has the room."""
+"""The status of a reservation: its phase, and whether its node has the room."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Status(NamedTuple):
     """The status of one reservation at one instant.
 
     Attributes:
-        phase: how far it has come.
+        phase: of the reservation.
         is_backed: it holds, and its node has the room.
-        message: why it is not backed, and what cannot be written of it; empty if nothing.
+        message: why it is not backed, and what cannot be written into it; may be empty.
         claims: who took slots of it for good (`Ledger.recorded`).
         landed: where, of what holds on several nodes (`Ledger.landed`).
-        is_homeless: it is Pending for want of a place.
-        exceeds_quota: it is Pending because of the quotas of its namespace.
+        is_homeless: it is Pending because it has no place.
+        exceeds_quota: it is Pending because it exceeds a quota of its namespace.
     """
 
     phase: Phase
@@ -67,7 +67,7 @@ class Status(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shortages:
-    """Where pods and holds together take more than there is, at one instant.
+    """The nodes on which pods and holds take more than there is, at one instant.
 
     Attributes:
         by_node: the nodes that are short, each with how much it lacks of which resource; None for a

@@ -1,4 +1,4 @@
-"""What the holds of nodes mean for a pod, in numbers."""
+"""What the holds on nodes mean for a pod, in numbers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Hold:
     Attributes:
         reservation: its name.
         node: where.
-        expires_at: until when it holds, unix seconds; None for ever.
-        seconds_left: how long that is from now on; None for ever.
+        expires_at: when it stops holding, unix seconds; None for never.
+        seconds_left: until then; None for never.
     """
 
     reservation: str
@@ -38,7 +38,7 @@ class ResourceAccount:
     Attributes:
         requested_by_pod: what the pod wants.
         allocatable: what the node offers.
-        requested: what pods there take, those being bound included.
+        requested: what its pods take, including those being bound.
         held_for_others: what reservations of others hold.
         free: what is left for the pod; negative where holds lack room.
     """

@@ -1,4 +1,4 @@
-"""The nodes on which something cannot be read: what is free there nobody can tell.
+"""The nodes on which an object cannot be read, so what is free there is unknown.
 
 kube-scheduler counts such a pod, and reserver does not. So where something is held on the node only
 owners may have it, until the object is read or gone.
@@ -18,7 +18,7 @@ class Doubts:
     """The objects that cannot be read, and the nodes that they are about."""
 
     def __init__(self, snapshot: Snapshot, freed: Callable[[str], None]) -> None:
-        """Begin with none; `freed` is told of each node that is not in doubt any more."""
+        """Begin without doubts; `freed` is called with each node that is no longer in doubt."""
         self._snapshot = snapshot
         self._freed = freed
         self._nodes: dict[Key, str] = {}
@@ -28,14 +28,14 @@ class Doubts:
         return iter(self._nodes)
 
     def doubt(self, key: Key, node: str) -> None:
-        """Take note that an object on a node cannot be read."""
+        """Note that an object on a node cannot be read."""
         self.trust(key)
         if node:
             self._nodes[key] = node
             self._snapshot.doubt(node, is_doubtful=True)
 
     def trust(self, key: Key) -> None:
-        """Take note that an object is read, or gone."""
+        """Note that an object is read, or gone."""
         node = self._nodes.pop(key, None)
         if node is not None and node not in self._nodes.values():
             self._snapshot.doubt(node, is_doubtful=False)

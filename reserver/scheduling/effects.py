@@ -1,4 +1,4 @@
-"""What a decision wants done in the cluster; the edge does it."""
+"""What a decision wants done in the cluster; the I/O layer does it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reserver.cluster.pod import Pod
 
 @dataclass(frozen=True, slots=True)
 class Steer:
-    """Nominate a node for a pod, so that kube-scheduler comes back at once with that one name."""
+    """Nominate a node for a pod, so that kube-scheduler at once asks about that node alone."""
 
     pod: Pod
     node: str
@@ -17,12 +17,12 @@ class Steer:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Have kube-scheduler try a pod again: others of its nodes may do, or the same ones later.
+    """Have kube-scheduler try a pod again: other nodes may fit, or the same ones later.
 
     Attributes:
         pod: the pod.
-        attempts: how many tries it takes to see every node once.
-        after_s: how many seconds later.
+        attempts: how many attempts it takes to sample every node once.
+        after_s: seconds to wait before.
     """
 
     pod: Pod
@@ -32,7 +32,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Rouse:
-    """Have kube-scheduler try a pod again that it refused by itself.
+    """Have kube-scheduler try a pod again that its own filters refused.
 
     A node is nominated for the pod and taken back, which counts as if a pod had been deleted there:
     all pods of its priority or less that lacked resources are tried with it. Any other change of

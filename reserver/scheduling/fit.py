@@ -45,10 +45,10 @@ _NOTHING: ByNode = MappingProxyType({})
 
 
 class Seat(NamedTuple):
-    """What an owner may use on one node beside what is free there.
+    """What an owner may use on one node besides what is free there.
 
     Attributes:
-        slot: what it would claim there: one slot of each of its reservations.
+        slot: what it would claim there: a slot of each of its reservations.
         later: what is held there by reservations that stand behind those whose slots cover the
             pod's request, the oldest of its own. They do not count against the slot: room that was
             taken when they were written is not theirs.
@@ -68,7 +68,7 @@ _NO_SEAT = Seat({}, {})
 
 
 def fit(pod: Pod, node: str, snapshot: Snapshot, own: Seats = NO_SEATS) -> tuple[Reason, ...]:
-    """Return every reason why a pod does not fit on a node; none when it fits.
+    """Return every reason why a pod does not fit on a node; none if it fits.
 
     Args:
         pod: the pod, not on a node yet.
@@ -86,7 +86,7 @@ def fit(pod: Pod, node: str, snapshot: Snapshot, own: Seats = NO_SEATS) -> tuple
 def fits(pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS) -> Bools:
     """Return, for each row of the snapshot, whether a pod fits on its node.
 
-    A row whose Node object is not known does not fit. The arguments are those of `fit`.
+    A row without a known Node object does not fit. The arguments are those of `fit`.
     """
     return _free_of(refusals(pod, snapshot, own), snapshot)
 
@@ -130,7 +130,7 @@ def _neighbour_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
     """Yield each resource of which nodes have too little, holds aside (noderesources/fit.go).
 
-    Of those that no node offers only the first ones: a pod may ask for as many as it likes.
+    Of those that no node offers, only the first few: a pod may ask for any number.
     """
     unknown = 0
     for resource, amount in pod.requests.items():
@@ -144,7 +144,7 @@ def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def _held(pod: Pod, snapshot: Snapshot, own: Seats) -> Refusal:
-    """Return where there is room, but held for others."""
+    """Return where there is room, but it is held for others."""
     rows = np.flatnonzero(snapshot.has_holds & snapshot.exists)
     held = np.zeros(len(snapshot.exists), dtype=np.bool_)
     held[rows] = has_room(pod, snapshot, rows) & ~fits_beside_holds(pod, snapshot, rows, own)
@@ -248,7 +248,7 @@ def fits_beside_holds(
 
 
 def _fits_exactly(amount: int, account: Account, seat: Seat, resource: str, taken: int) -> bool:
-    """Return whether so much of a resource is not held for others, whatever sizes the sums have."""
+    """Return whether enough of a resource is not held for others, with exact sums."""
     slot = seat.slot.get(resource, 0)
     held = account.held - slot
     yielded = seat.yielded.get(resource, 0)

@@ -1,7 +1,7 @@
-"""What the words of a refusal say of the reservation that is in the way.
+"""How a refusal names the reservation that is in the way.
 
-Whoever reads them may be a tenant, and what others of another namespace reserve is not theirs to
-know. The words are constant for a pod and a reservation, so they make kube-scheduler try no more.
+A tenant may read it, and must not learn what other namespaces reserve. The words are constant for a
+pod and a reservation, so they do not make kube-scheduler try again.
 """
 
 from __future__ import annotations

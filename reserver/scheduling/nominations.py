@@ -1,4 +1,4 @@
-"""The pods that kube-scheduler makes room for: where it has pods evicted for them, or was steered.
+"""The pods that kube-scheduler makes room for: those it preempts for, and those that were steered.
 
 kube-scheduler counts a nominated pod on its node against pods of the same or a lower priority, so
 that nobody takes the room that was made for it (pkg/scheduler/framework/runtime/framework.go,
@@ -15,7 +15,7 @@ from reserver.reservations.view import LedgerView
 
 
 class Nominations:
-    """The pods that kube-scheduler makes room for, and where."""
+    """The nominated pods, and their nodes."""
 
     def __init__(self) -> None:
         self._nodes_of: dict[str, tuple[str, ...]] = {}
@@ -43,7 +43,7 @@ class Nominations:
             self.drop(pod.uid)
 
     def drop(self, pod_uid: str) -> None:
-        """Forget a pod; one that is not counted is passed over."""
+        """Forget a pod, if it is counted."""
         for node in self._nodes_of.pop(pod_uid, ()):
             pods = self._pods_on[node]
             del pods[pod_uid]
@@ -53,7 +53,7 @@ class Nominations:
     def promised(
         self, pod: Pod, nodes: Iterable[str], own: Container[str], ledger: LedgerView
     ) -> dict[str, dict[str, int]]:
-        """Return what is promised on some nodes to those who come before a pod.
+        """Return what is promised on some nodes to pods that come before this one.
 
         Those are nominated pods of higher priority, and of the same if they were nominated first.
         One that has a seat there is passed over: its room is held.

@@ -1,4 +1,4 @@
-"""Where to put a reservation that names no node.
+"""Where to place a reservation that names no node.
 
 A slot is judged by the one `fit`, as the pod that is to claim it: what the reservation's placement
 says, with the resources of one slot. Unlike a pod it has to have all that it holds: beside all that
@@ -25,7 +25,7 @@ from reserver.scheduling.state import State
 from reserver.scheduling.trial import trial
 
 MOST_BESIDE_EACH_OTHER = 20
-"""So many slots may have a placement that is about neighbours: each is judged beside all before."""
+"""How many slots may depend on neighbours: each is judged beside all before it."""
 
 NO_NODES = "no nodes available to schedule pods"
 """ErrNoNodesAvailable in pkg/scheduler/schedule_one.go."""
@@ -39,11 +39,11 @@ Floats = NDArray[np.float64]
 
 
 class Placed(NamedTuple):
-    """Where slots of a reservation go.
+    """Where the slots of a reservation go.
 
     Attributes:
         parts: how many on which node; empty if they do not all fit.
-        why: why not, in the words of kube-scheduler.
+        why: why not, in kube-scheduler's words.
         never: they would not fit if all nodes were empty.
     """
 
@@ -53,7 +53,7 @@ class Placed(NamedTuple):
 
 
 class Suits(NamedTuple):
-    """Whether a reservation is well off where it is.
+    """Whether a reservation may stay where it is.
 
     Attributes:
         is_allowed: its placement lets it be there.
@@ -121,7 +121,7 @@ def place(reservation: Reservation, slots: int, state: State, sight: Sight | Non
 
 
 def suits(reservation: Reservation, state: State) -> Suits:
-    """Return whether an edited reservation is well off where it is."""
+    """Return whether an edited reservation may stay where it is."""
     snapshot = state.snapshot
     pod = slot_pod(reservation)
     rows = snapshot.rows([part.node for part in reservation.parts])
@@ -154,7 +154,7 @@ def room_for(pod: Pod, state: State, rows: Rows) -> Int64s:
 
 
 def _at_once(pod: Pod, strategy: Strategy, slots: int, state: State, may_go: Bools) -> Parts:
-    """Return where slots go that do not mind each other; nothing if there is too little room."""
+    """Return where independent slots go; nothing if there is too little room."""
     rows = np.flatnonzero(may_go)
     room = np.minimum(room_for(pod, state, rows), slots)
     rows, room = rows[room > 0], room[room > 0]
@@ -171,7 +171,7 @@ def _at_once(pod: Pod, strategy: Strategy, slots: int, state: State, may_go: Boo
 
 
 def _beside_each_other(pod: Pod, strategy: Strategy, slots: int, state: State) -> Parts:
-    """Return where slots go that are neighbours to each other: each is judged beside those before.
+    """Return where slots go that are each other's neighbours: each is judged beside those before.
 
     What is placed to that end is taken back before this returns.
     """

@@ -15,7 +15,7 @@ class Reason(NamedTuple):
     """Why a pod does not fit on a node.
 
     Attributes:
-        plugin: the plugin of kube-scheduler that refuses, `RESERVER` for what only we know of.
+        plugin: the kube-scheduler plugin that refuses; `RESERVER` for what only Reserver knows.
         message: its words.
     """
 
@@ -28,7 +28,7 @@ class Refusal(NamedTuple):
 
     Attributes:
         reason: why.
-        rows: bool array, rows of the snapshot. Rows without a Node object may say anything.
+        rows: bool array, rows of the snapshot; arbitrary for rows without a Node object.
     """
 
     reason: Reason

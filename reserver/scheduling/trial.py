@@ -1,4 +1,4 @@
-"""What would be if some pods were on nodes: counted there for as long as a decision takes."""
+"""Trials: pods are counted on nodes for as long as a decision takes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The nodes where kube-scheduler counts pods that may not get there.
 
-It counts a pod on a node from the moment it chose that until it has heard that the binding failed.
-A seat that it refuses meanwhile, for want of room, is not lost.
+kube-scheduler counts a pod on its node from choosing the node until it hears that the binding
+failed. A seat that it refuses for lack of room meanwhile is not lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Undecided:
 
     @contextmanager
     def asked(self, node: str) -> Iterator[None]:
-        """Count a pod as one of those from the Bind call to its decision."""
+        """Count a pod as undecided from its Bind call to the decision."""
         self._asked[node] += 1
         try:
             yield
@@ -34,7 +34,7 @@ class Undecided:
                 del self._asked[node]
 
     def failed(self, node: str, now: float) -> None:
-        """Take note that a binding was refused or has failed at `now` (unix seconds)."""
+        """Note that a binding was refused or failed at `now` (unix seconds)."""
         self._failed_at.pop(node, None)
         self._failed_at[node] = now
         while abs(now - next(iter(self._failed_at.values()))) >= FORGETTING_S:

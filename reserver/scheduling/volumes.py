@@ -27,7 +27,7 @@ from reserver.scheduling.reasons import (
 
 
 def volume_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
-    """Yield what keeps a pod from nodes because of the claims that it uses."""
+    """Yield what keeps a pod from nodes because of its volume claims."""
     everywhere = np.ones(len(snapshot.exists), dtype=np.bool_)
     usable: list[tuple[ClaimUse, Claim]] = []
     for use in pod.volume_claims:
@@ -45,7 +45,7 @@ def volume_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def _problem(pod: Pod, use: ClaimUse, claim: Claim | None, snapshot: Snapshot) -> Reason | None:
-    """Return what is wrong with a claim, wherever the pod would go; None when nothing is."""
+    """Return what is wrong with a volume claim on any node; None if nothing is."""
     if claim is None:
         return _missing(use)
     text = ""
@@ -70,7 +70,7 @@ def _missing(use: ClaimUse) -> Reason:
 
 
 def _waits(claim: Claim, snapshot: Snapshot) -> bool:
-    """Return whether a claim is bound only once a pod that uses it has a node."""
+    """Return whether a volume claim is bound only once a pod that uses it has a node."""
     storage_class = snapshot.storage.classes.get(claim.storage_class)
     return storage_class is not None and storage_class.waits and not claim.volume
 

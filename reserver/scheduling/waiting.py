@@ -1,4 +1,4 @@
-"""A pod that waits, and what is remembered of its refusal: little, for many may wait."""
+"""A pod that waits, and what is remembered of its refusal: little, as many pods may wait."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAST_SAMPLE = 100
 pkg/scheduler/schedule_one.go."""
 
 MOST_VICTIMS = 1_000
-"""So many pods are remembered that kube-scheduler would have evicted for one pod."""
+"""How many spared victims are remembered for one pod."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One connection to an HTTP listener: how long it may take for what."""
+"""One connection to an HTTP listener, and how long each stage of it may take."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ from aiohttp import web
 from reserver.server.connections import Stage
 
 _LINGER_S = 1.0
-"""So long a refused body is thrown away, in seconds: a client reads the refusal only then."""
+"""How long a refused body is still read, in seconds: the client reads the refusal only then."""
 
 _AHEAD_BYTES = 2**16
-"""So much of further requests may come while one is answered; kube-scheduler sends none."""
+"""How much of further requests may come while one is answered; kube-scheduler sends none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the clients of a listener may take of it.
+    """Bounds on what the clients of a listener may use.
 
     Attributes:
-        connections: so many in all; beyond, those that wait for a request give way.
-        new: so many that have not sent a complete head of a request yet.
-        new_per_peer: so many of these from one IP address.
-        request_s: how long a TLS handshake may take, and a request from its first byte to its last,
-            in seconds.
-        unread_s: how long a client may leave an answer unread.
-        idle_s: how long a connection may wait for its next request.
-        lifetime_s: how long it may last in all, for one request; None for any time and number.
-        headers: most header fields of a request.
-        header_bytes: most bytes of one of them, and of the request line.
-        bodies: most bytes of a body, by path; other paths take none.
-        bodies_bytes: most bytes of all bodies that are read and answered at a time.
+        connections: in all; beyond it, idle connections give way to new ones.
+        new: connections that have not yet sent a complete request head.
+        new_per_peer: such connections from one IP address.
+        request_s: seconds for a TLS handshake, and for a request from its first byte to its last.
+        unread_s: seconds that a client may leave an answer unread.
+        idle_s: seconds that a connection may wait for its next request.
+        lifetime_s: seconds that it may last, for one request; None for no bound on either.
+        headers: header fields of a request.
+        header_bytes: bytes of one header field, and of the request line.
+        bodies: bytes of a body, by path; other paths accept none.
+        bodies_bytes: bytes of all bodies that are read and answered at once.
     """
 
     connections: int = 2048
@@ -46,7 +45,7 @@ class Limits:
     new_per_peer: int = 50
     request_s: float = 10.0
     unread_s: float = 10.0
-    idle_s: float = 120.0  # kube-scheduler leaves after 90: who closes first loses no call.
+    idle_s: float = 120.0  # kube-scheduler closes after 90: if it closes first, no call is lost.
     lifetime_s: float | None = None
     headers: int = 32
     header_bytes: int = 4096
@@ -55,15 +54,15 @@ class Limits:
 
 
 class Connection(web.RequestHandler):
-    """A connection as aiohttp has it, which ends when something takes too long.
+    """An aiohttp connection that is closed when something takes too long.
 
-    aiohttp itself ends those that are idle.
+    aiohttp itself closes idle ones.
 
     Attributes:
         peer: IP address of the client.
-        stage: where it is.
-        tls: the context that has let it in, None for plain TCP.
-        certificate: what the client has shown, as `ssl.SSLSocket.getpeercert` returns it.
+        stage: of the connection.
+        tls: the context of its handshake; None for plain TCP.
+        certificate: of the client, as `ssl.SSLSocket.getpeercert` returns it.
     """
 
     __slots__ = (
@@ -91,15 +90,15 @@ class Connection(web.RequestHandler):
         tls: ssl.SSLContext | None,
         gone: Callable[[Connection], None],
     ) -> None:
-        """Belong to a server.
+        """Begin a connection.
 
         Args:
-            server: what answers.
-            limits: what the client may take.
-            accepted: what it comes through.
+            server: answers its requests.
+            limits: of the client.
+            accepted: its socket.
             peer: IP address of the client.
-            tls: the context to let it in with, None for plain TCP.
-            gone: is called once it is no more.
+            tls: the context for its handshake; None for plain TCP.
+            gone: called once it is closed.
         """
         super().__init__(
             server,
@@ -127,7 +126,7 @@ class Connection(web.RequestHandler):
         self._unread_timer: asyncio.TimerHandle | None = None
 
     def abort(self) -> None:
-        """End it at once, whatever it is at."""
+        """Close it at once, whatever its stage."""
         if self._wire is not None:
             self._wire.abort()
         else:
@@ -135,15 +134,15 @@ class Connection(web.RequestHandler):
                 self._accepted.shutdown(socket.SHUT_RDWR)
 
     def head_complete(self, body_bytes: int) -> None:
-        """Take note that the head of a request has come, and how large the body is to be."""
+        """Note that the head of a request has come, and how large its body will be."""
         self._credit = body_bytes + _AHEAD_BYTES
 
     def request_complete(self) -> None:
-        """Take note that all of a request has come, or that no more of it is wanted."""
+        """Note that a whole request has come, or that the rest of it is not wanted."""
         self._due = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for a request."""
+        """Start waiting for a request."""
         self._wire = transport  # type: ignore[assignment]
         self.certificate = transport.get_extra_info("peercert")
         if self._limits.lifetime_s is not None:
@@ -151,7 +150,7 @@ class Connection(web.RequestHandler):
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """End the timers."""
+        """Cancel the timers."""
         for timer in (self._timer, self._life_timer, self._unread_timer):
             if timer is not None:
                 timer.cancel()
@@ -159,7 +158,7 @@ class Connection(web.RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes: of a request within a time, and not much more while one is answered."""
+        """Take bytes: of a request within its time, and little more while one is answered."""
         if self.stage is Stage.BUSY:
             self._credit -= len(data)
             if self._credit < 0:
@@ -172,7 +171,7 @@ class Connection(web.RequestHandler):
         super().data_received(data)
 
     def _look(self) -> None:
-        """End it if a request is overdue; a timer for each request would cost more."""
+        """Close it if a request is overdue; a timer for each request would cost more."""
         self._timer = None
         if self._due is None:
             return
@@ -182,12 +181,12 @@ class Connection(web.RequestHandler):
             self.abort()
 
     def pause_writing(self) -> None:
-        """Wait for the client to read, but not for ever."""
+        """Wait for the client to read, within a time."""
         self._unread_timer = self._loop.call_later(self._limits.unread_s, self.abort)
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Write on: the client has read."""
+        """Continue to write: the client has read."""
         if self._unread_timer is not None:
             self._unread_timer.cancel()
         super().resume_writing()
@@ -199,7 +198,7 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what cannot be read, without a traceback in the log for each."""
+        """Answer a request that cannot be parsed, without logging a traceback."""
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return super().handle_error(request, status, exc, message)
         response = web.Response(status=status, text=message)

@@ -1,4 +1,4 @@
-"""Which connections there are, and which has to give way to a new one."""
+"""The connections of a listener, and which one gives way to a new one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Stage(Enum):
-    """Where a connection is."""
+    """The stage of a connection."""
 
     NEW = auto()
     """No complete head of a request has come yet."""
@@ -32,16 +32,16 @@ C = TypeVar("C", bound=Kept)
 class Connections(Generic[C]):
     """The connections of a listener.
 
-    What it guarantees: whoever opens many that send nothing takes the place of their own ones only,
-    as long as they have more than anybody else; who is being answered keeps their place.
+    It guarantees that a client that opens many connections and sends nothing displaces only its
+    own, as long as it has more than anybody else; one that is being answered is never displaced.
     """
 
     def __init__(self, most: int, most_new: int, most_new_per_peer: int) -> None:
-        """Have none yet."""
+        """Begin without connections."""
         self._most = most
         self._most_new = most_new
         self._most_new_per_peer = most_new_per_peer
-        self._new: dict[str, dict[C, None]] = {}  # By peer; of each the oldest first.
+        self._new: dict[str, dict[C, None]] = {}  # By peer, the oldest of each first.
         self._new_count = 0
         self._idle: dict[C, None] = {}  # The one that has waited longest first.
         self._known: set[C] = set()
@@ -68,7 +68,7 @@ class Connections(Generic[C]):
         )
 
     def next_to_go(self, peer: str) -> C | None:
-        """Return which gives way to a new one of a peer, None if all are being answered."""
+        """Return which one gives way to a new one of a peer; None if all are being answered."""
         if len(self._new.get(peer, ())) >= self._most_new_per_peer:
             return next(iter(self._new[peer]))
         if self._new_count < self._most_new and self._idle:
@@ -79,26 +79,26 @@ class Connections(Generic[C]):
         return next(iter(largest))
 
     def add(self, connection: C) -> None:
-        """Take in a new one."""
+        """Add a new one."""
         connection.stage = Stage.NEW
         self._new.setdefault(connection.peer, {})[connection] = None
         self._new_count += 1
         self._known.add(connection)
 
     def begin(self, connection: C) -> None:
-        """Take note that a request has come."""
+        """Note that a request has come."""
         if connection in self._known:
             self._leave(connection)
         connection.stage = Stage.BUSY
 
     def end(self, connection: C) -> None:
-        """Take note that it is answered."""
+        """Note that its request is answered."""
         if connection in self._known:
             connection.stage = Stage.IDLE
             self._idle[connection] = None
 
     def remove(self, connection: C) -> None:
-        """Forget one; again is fine."""
+        """Remove one, if it is there."""
         if connection in self._known:
             self._leave(connection)
             self._known.remove(connection)

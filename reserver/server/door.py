@@ -1,4 +1,4 @@
-"""Who is let in to an HTTP listener, and for how long."""
+"""Who may connect to an HTTP listener, and whose calls are answered."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from reserver.wire.k8s.objects import encode
 log = structlog.get_logger(__name__)
 
 _TELL_EVERY_S = 10.0
-"""So often the log says that calls are refused for one reason, in seconds."""
+"""How often the log says that calls are refused for the same reason, in seconds."""
 
 _REST_S = 0.1
-"""Rest when no connection can be accepted, for want of file descriptors, say, in seconds."""
+"""Pause when no connection can be accepted, e.g. without file descriptors, in seconds."""
 
 _CLOSING_S = 1.0
-"""How long a client may take to say goodbye over TLS."""
+"""How long a client may take to close TLS, in seconds."""
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Door:
-    """Accepts connections within limits, and lets calls through that may be read.
+    """Accepts connections within limits, and passes on calls that may be read.
 
-    Connections are accepted here and not by `web.TCPSite`, because that one knows of a connection
-    only after its TLS handshake, and of no limit.
+    It does not use `web.TCPSite`, which has no limits and learns of a connection only after its TLS
+    handshake.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Door:
         refused: Callable[[str], None],
         tls: ServerTls | None = None,
     ) -> None:
-        """Let in who keeps to `limits` and calls for `hosts`.
+        """Admit clients that keep to `limits` and call one of `hosts`.
 
         Args:
             limits: what a client may take.
@@ -175,7 +175,7 @@ class Door:
         self, request: web.Request, connection: Connection, *, is_first: bool
     ) -> Refusal | None:
         if connection.tls is not self._current():
-            problem = "the server's certificates or CA were replaced; connect anew"
+            problem = "the server's certificates or CA were replaced; reconnect"
             return Refusal(HTTPStatus.FORBIDDEN, "replaced", problem)
         if self._tls is not None and is_first:
             stranger = self._tls.stranger(connection.certificate)

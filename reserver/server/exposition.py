@@ -1,4 +1,4 @@
-"""What Prometheus reads, made no more often than it may cost."""
+"""The metrics as text, made only as often as they may cost."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, generate_latest
 
 _SHARE = 0.1
-"""So much of the time may go into it: anybody may ask, as often as they like."""
+"""The share of the time that it may take: anybody may ask, as often as they like."""
 
 
 class Exposition:
-    """The text of the metrics, which is given again until it has cost a tenth of the time."""
+    """The text of the metrics; repeated for ten times as long as it took to make."""
 
     def __init__(
         self, registry: CollectorRegistry, clock: Callable[[], float] = time.perf_counter

@@ -1,9 +1,9 @@
 """Which HTTP calls are refused unread: those of browsers, for other hosts, or too large.
 
-Loopback keeps nobody out who sits at this machine, and a browser there does what any page tells it
-to (CSRF), under any name that a page's owner lets point here (DNS rebinding). So a call has to be
-one that no page can make: for a host that is ours, of JSON, and without the headers that browsers
-add. There are no CORS headers: what a page asks for with a preflight, its browser refuses.
+Loopback is open to everybody on this machine, and a browser there does what any page tells it to
+(CSRF), under any name that the page's owner points here (DNS rebinding). So only calls that no page
+can make are read: for one of our hosts, with JSON, and without the headers that browsers add. There
+are no CORS headers, so browsers refuse calls that need a preflight.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """For which hosts calls may be: what kube-scheduler's `urlPrefix` says, a probe's address.
+    """The hosts that calls may name: that of kube-scheduler's `urlPrefix`, a probe's address.
 
     Attributes:
         names: DNS names and IP addresses, in lower case.
-        any_address: any IP address, too. No page is served from there but by who listens there.
+        any_address: any IP address, too: only who listens at an address can serve pages from it.
     """
 
     names: frozenset[str]
@@ -41,7 +41,7 @@ class Hosts:
 
     @classmethod
     def of(cls, bind_address: str, allowed: Iterable[str]) -> Hosts:
-        """Return the hosts of a listener: what it is bound to, loopback, and what is allowed."""
+        """Return the hosts of a listener: its address, loopback, and the allowed ones."""
         names = {"localhost", bind_address.lower(), *(host.lower() for host in allowed)}
         return cls(frozenset(names), ipaddress.ip_address(bind_address).is_unspecified)
 
@@ -67,7 +67,7 @@ def refusal(
     hosts: Hosts,
     bodies: Mapping[str, int],
 ) -> Refusal | None:
-    """Return why a call is not even read, None if it is.
+    """Return why a call is refused unread; None if it is read.
 
     Args:
         method: GET, POST and so on.
@@ -94,7 +94,7 @@ def _of_body(
     method: str, target: str, headers: Mapping[str, str], bodies: Mapping[str, int]
 ) -> Refusal | None:
     if "Content-Encoding" in headers:
-        problem = "Content-Encoding: bodies are taken as they are, not compressed"
+        problem = "Content-Encoding: compressed bodies are not accepted"
         return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "encoding", problem)
     if "Transfer-Encoding" in headers:
         problem = "Transfer-Encoding: send Content-Length instead"

@@ -43,7 +43,7 @@ class Measured(Protocol):
         """Yield each ConfigMap (namespace/name) with the number of entries not enforced."""
 
     def counters(self) -> Iterable[tuple[str, str, int]]:
-        """Yield name, help text and value of what only grows."""
+        """Yield name, help text and value of counters."""
 
 
 class Metrics:
@@ -101,15 +101,15 @@ class Metrics:
         self.registry.register(_StateCollector(measured))
 
     def held(self, by: str, seconds: float) -> None:
-        """Take note that a function of ours held the event loop for so long."""
+        """Count how long a function held the event loop."""
         self._held.labels(by).observe(seconds)
 
     def count_refused(self, reason: str) -> None:
-        """Take note of an HTTP call that was refused unread."""
+        """Count an HTTP call that was refused unread."""
         self._refused.labels(reason).inc()
 
     def count_rpc(self, method: str, code: str, seconds: float) -> None:
-        """Take note of a gRPC call; how long a watch was open says nothing."""
+        """Count a gRPC call; the duration of a watch is not recorded."""
         self._rpcs.labels(method, code).inc()
         if not method.endswith("/Watch"):
             self._rpc_seconds.labels(method).observe(seconds)

@@ -1,7 +1,7 @@
-"""The watch over the event loop: says when it was held for long, and by what.
+"""Watches the event loop: reports when something held it for long, and what.
 
-A thread looks where the loop's thread is while a beat of the loop is overdue. As long as none is,
-it costs a timer fifty times a second, and no call anything.
+While a beat of the loop is overdue, a thread looks where the loop's thread is. Otherwise this costs
+a timer fifty times a second, and calls nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import structlog
 log = structlog.get_logger(__name__)
 
 LIMIT_S = 0.1
-"""From so long on it is told that the loop was held, in seconds."""
+"""How long the loop must be held to be reported, in seconds."""
 
 BEAT_S = 0.02
-"""So long after one beat of the loop the next is due, in seconds."""
+"""The time between two beats of the loop, in seconds."""
 
 COLLECTION = "garbage collection"
 UNKNOWN = "unknown"
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     """Where the loop's thread was.
 
     Attributes:
-        by: the innermost function of ours, as ``module.function``.
+        by: the innermost function of Reserver, as ``module.function``.
         task: the coroutine that the loop was running.
     """
 
@@ -48,9 +48,9 @@ class Hold(NamedTuple):
 
     Attributes:
         place: where the thread was most of the time.
-        seconds: for how long, two hundredths more at most.
-        cpu_seconds: what the process computed meanwhile; little if it waited, or was stopped.
-        gc_seconds: what the collection of garbage took of it.
+        seconds: for how long, to two hundredths of a second.
+        cpu_seconds: CPU time of the process meanwhile; little if it waited, or was stopped.
+        gc_seconds: how much of it garbage collection took.
     """
 
     place: Place
@@ -60,7 +60,7 @@ class Hold(NamedTuple):
 
 
 class Stalls:
-    """Tells of each time that the event loop was held for long."""
+    """Reports each time that the event loop was held for long."""
 
     def __init__(self, told: Callable[[str, float], None]) -> None:
         """Tell `told` by what the loop was held, and for how many seconds."""
@@ -88,7 +88,7 @@ class Stalls:
             thread.join()
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take note that the loop goes round."""
+        """Note that the loop runs."""
         if self._over.is_set():
             return
         now, cpu = time.perf_counter(), time.process_time()

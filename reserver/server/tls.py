@@ -1,4 +1,4 @@
-"""Mutual TLS for listeners that are not loopback: whoever reaches the extender can bind pods."""
+"""Mutual TLS for the extender: everyone who may call it can bind pods."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _Stamp = tuple[tuple[int, int], ...]
 
 
 class ServerTls:
-    """Who may connect: a TLS context made from files, and made anew when those are replaced.
+    """Who may connect: a TLS context made from files, and again when the files are replaced.
 
-    What it guarantees: sessions are not resumed, so that each connection shows its certificate, and
-    `context` is another one as soon as the files are: who has been let in by a former one knows.
+    It guarantees that sessions are not resumed, so each connection shows its certificate, and that
+    `context` changes as soon as the files do, so connections of a former one are recognized.
     """
 
     def __init__(self, files: TlsFiles, allowed_names: Collection[str]) -> None:
@@ -29,7 +29,7 @@ class ServerTls:
 
         Args:
             files: certificate, key and the CA of clients.
-            allowed_names: a client's certificate has to have one of these.
+            allowed_names: a client's certificate must have one of these.
 
         Raises:
             ConfigurationError: they cannot be read, or do not belong together.
@@ -42,7 +42,7 @@ class ServerTls:
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context of the files as they are now; the former one while they are half replaced."""
+        """The context of the current files; the former one while they are half replaced."""
         try:
             stamp = stamped(self._files)
             if stamp != self._stamp:
@@ -58,7 +58,7 @@ class ServerTls:
         return self._context
 
     def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
-        """Return why the owner of a certificate may not call, None if they may.
+        """Return why the owner of a certificate may not call; None if they may.
 
         Args:
             certificate: as `ssl.SSLSocket.getpeercert` returns it.
@@ -92,7 +92,7 @@ def server_context(files: TlsFiles) -> ssl.SSLContext:
     except (OSError, ssl.SSLError) as exc:
         names = ", ".join(str(file) for file in files if file)
         problem = exc.reason if isinstance(exc, ssl.SSLError) else exc.strerror
-        raise ConfigurationError(f"TLS cannot be had from {names}: {problem}") from exc
+        raise ConfigurationError(f"TLS cannot be set up from {names}: {problem}") from exc
     return context
 
 

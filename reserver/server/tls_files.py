@@ -1,4 +1,4 @@
-"""The files of TLS, for settings that need nothing else of it."""
+"""The files of TLS, for settings, which need nothing else of it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class TlsFiles(NamedTuple):
     """PEM files; they may be replaced while Reserver runs.
 
     Attributes:
-        certificate: of the server, and what leads to its CA.
-        private_key: that of the certificate.
+        certificate: of the server, with the intermediate ones.
+        private_key: of the certificate.
         client_ca: the CAs whose certificates clients need; None where they need none.
     """
 

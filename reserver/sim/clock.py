@@ -1,4 +1,4 @@
-"""Time, as an argument: what waits here can be driven by a test."""
+"""Time as an argument, so that tests can drive it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the embedded cluster asks of time."""
+    """What the embedded cluster needs of a clock."""
 
     def now(self) -> datetime:
         """Return the wall clock's time, in UTC."""

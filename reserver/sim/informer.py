@@ -1,4 +1,4 @@
-"""Following one resource: list, watch, and list again when the watch cannot go on."""
+"""Follows one resource: lists, watches, and lists again when the watch cannot be resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Handler = Callable[[T | None, T | None], None]
 
 
 class Informer(Generic[T]):
-    """Tells of each change of a resource's objects, once, in order.
+    """Reports each change of a resource's objects once, in order.
 
     Args:
         client: where the objects are.

@@ -1,4 +1,4 @@
-"""The kubelets of all nodes: bound pods run at once, deleted ones vanish at once."""
+"""The kubelets of all nodes: bound pods run at once, deleted pods vanish at once."""
 
 from __future__ import annotations
 

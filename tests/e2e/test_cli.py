@@ -288,4 +288,4 @@ def test_without_a_ready_pod_it_says_where_it_looked(shell: Shell) -> None:
     del shell.environment["RESERVER_ADDRESS"]
     told = shell.run("reserver get --reserver-namespace kube-system; echo $?")
     assert "3" in told.splitlines()
-    assert "namespace kube-system has no ready pod labelled app.kubernetes.io/name=reserver" in told
+    assert "no ready Reserver pod found in namespace kube-system: no such pod" in told

@@ -120,7 +120,7 @@ async def test_the_pod_that_is_ready_is_asked(tmp_path: Path) -> None:
             await send("PATCH", f"{PODS}/{name}/status", status, media=MERGE_PATCH)
 
         async with ApiClient(await credentials.load(tmp_path / "kubeconfig")) as client:
-            with pytest.raises(NotReady, match="no pod there"):
+            with pytest.raises(NotReady, match="no such pod"):
                 await serving_pod(client, "ns")
             await add("a", is_ready=False)
             with pytest.raises(NotReady, match="1 there, none of them ready"):

@@ -1,4 +1,4 @@
-"""The writes that decisions want: bind, nominate, retry, edit the store."""
+"""Writes that decisions want: bind, nominate, retry, edit the store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reserver.wire.spec.edits import Deletion, Edit
 log = structlog.get_logger(__name__)
 
 _MOST_FAILURES = 4
-"""How often a binding may fail inside the API server before we look what became of the pod."""
+"""How often a binding may fail with a server error before Reserver looks at the pod."""
 
 
 class Apply:
@@ -53,7 +53,7 @@ class Apply:
             pod: the pod.
             node: where to.
             claims: identities of the reservations that it claims.
-            is_wanted: whether whoever decided it may still decide.
+            is_wanted: whether the caller still wants it.
 
         Raises:
             ApiError: it has not happened and will not.
@@ -92,7 +92,7 @@ class Apply:
         return None
 
     async def carry_out(self, effect: Effect) -> None:
-        """Have kube-scheduler come back with a pod.
+        """Have kube-scheduler try a pod again.
 
         All goes through `pods/status`, which takes annotations, too (podStatusStrategy in
         pkg/registry/core/pod/strategy.go): the right to patch pods could swap their images.
@@ -161,7 +161,7 @@ class Apply:
         return decode(PartialObject, answer).metadata.revision
 
     async def _is_bound(self, pod: Pod, node: str) -> bool | None:
-        """Return whether a request was carried out after all, None while that cannot be told."""
+        """Return whether a request was carried out after all; None while that is unknown."""
         try:
             now = decode(BoundPod, await self._client.get(_pod_path(pod.name)))
         except ApiError as exc:

@@ -1,4 +1,4 @@
-"""A client of the Kubernetes API that hands over raw bytes.
+"""A client of the Kubernetes API that returns raw bytes.
 
 The models of the kubernetes package take many times as long to decode as typed structs of the few
 fields that decisions need (docs/performance.md), so requests are made here.
@@ -25,7 +25,7 @@ JSON_PATCH = "application/json-patch+json"
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _MAX_EVENT_BYTES = 16 * 2**20
 CONNECTIONS = 64
-"""Of one client at most; who needs one waits for it."""
+"""Connections of one client at most; requests wait for one."""
 
 _KNOWN = {int(status) for status in HTTPStatus}
 

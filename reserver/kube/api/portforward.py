@@ -1,4 +1,4 @@
-"""A way to a port of a pod, through the API server, as `kubectl port-forward` makes it.
+"""A connection to a port of a pod through the API server, as `kubectl port-forward` makes it.
 
 A WebSocket carries one connection: channel 0 is its data, channel 1 says why it failed, and each
 begins with the port (cri-streaming, pkg/streaming/portforward/websocket.go). The kubernetes

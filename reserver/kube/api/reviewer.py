@@ -1,4 +1,4 @@
-"""Tokens and rights, as the API server judges them; what it said is believed for a short while."""
+"""Tokens and rights, reviewed by the API server; its answers are cached for a short while."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pod to ask: the one where reserver is ready."""
+"""Finds the pod where Reserver is ready."""
 
 from __future__ import annotations
 
@@ -98,5 +98,5 @@ async def serving_pod(client: ApiClient, namespace: str) -> ServingPod:
     )
     if ready:
         return ready[0]
-    found = f"{len(pods)} there, none of them ready" if pods else "no pod there"
-    raise NotReady(f"namespace {namespace} has no ready pod labelled {LABEL}: {found}")
+    found = f"{len(pods)} such pods, none ready" if pods else "no such pod"
+    raise NotReady(f"no ready Reserver pod found in namespace {namespace}: {found} ({LABEL})")

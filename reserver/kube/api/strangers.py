@@ -1,4 +1,4 @@
-"""How many unknown tokens are asked about: nobody has to be known to send any."""
+"""Bounds on reviews of unknown tokens: anybody can send those."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runs all the time beside the calls: tidying, placing, waking, telling."""
+"""What runs beside the calls: cleaning, placing, waking, reporting."""

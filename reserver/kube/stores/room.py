@@ -1,4 +1,4 @@
-"""Where the room has changed: whose status has to be looked at again."""
+"""Where the room has changed, and so whose status may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All stores of reservations as one: who a place belongs to is told here, and nowhere else."""
+"""All stores of reservations as one: only this file decides which store a ref belongs to."""
 
 from __future__ import annotations
 

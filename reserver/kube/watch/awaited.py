@@ -1,4 +1,4 @@
-"""What is waited for: that something becomes true of what a watch tells."""
+"""Waiting until a condition is true of what a watch shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Awaited:
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Return once a condition is true; `check` has to be called when it may have become so."""
+        """Return once a condition is true; call `check` when it may have become true."""
         if not condition():
             true = asyncio.get_running_loop().create_future()
             self._conditions.append((condition, true))

@@ -1,7 +1,7 @@
 """Reads at the start what happened before, as far back as the API server remembers.
 
-A reserver that was killed may have left an entry behind that was claimed by a pod which is deleted
-by now: nothing in a list tells of that. Nor does a list tell which entry was written first.
+A Reserver that was killed may have left an entry whose owner claimed it and is deleted by now. No
+list shows that, nor which entry was written first.
 The API server's watch caches do, for a minute and more (`eventFreshDuration` in apiserver's
 pkg/storage/cacher/watch_cache.go), unless it was restarted meanwhile.
 
@@ -33,7 +33,7 @@ from reserver.wire.past import BOUND, PodPast, StorePast
 log = structlog.get_logger(__name__)
 
 _FARTHEST = 50_000
-"""So many resourceVersions are looked back at most: with 5,000 nodes' heartbeats, over a minute."""
+"""How many resourceVersions to look back at most: over a minute of 5,000 nodes' heartbeats."""
 
 _NEAREST = 50
 _ENDLESS = 2**63
@@ -55,7 +55,7 @@ class _Selected(NamedTuple):
 
 
 class Store(Collection, Protocol):
-    """A collection that the API server need not know."""
+    """A collection that the API server may not know."""
 
     @property
     def absent(self) -> bool:
@@ -185,7 +185,7 @@ class History:
 
 
 def _take(listener: Listener, event: WatchEvent) -> None:
-    """Let a listener take an event; the watch tells of objects that cannot be read."""
+    """Pass an event to a listener; the watch itself reports objects that cannot be read."""
     with quarantined("history", "an event"), suppress(InvalidInput):
         listener.take(event)
 

@@ -34,7 +34,7 @@ class Collection(Protocol):
 
 
 async def latest(client: ApiClient, collection: Collection) -> int:
-    """Return the resourceVersion that a list would have now: no change made before is younger.
+    """Return the resourceVersion that a list would have now: no earlier change is newer.
 
     Raises:
         ApiError: the API server refused, or did not answer.

@@ -1,4 +1,4 @@
-"""Since when a view of a collection may lack changes, and when it lacks them no more."""
+"""Since when a view may lack changes, and when it is complete again."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.interval import Collection, changes, latest
 
 MUTE_AFTER_S = 10.0
-"""How long a watch may keep to itself what was missed, in seconds; its cache may be behind."""
+"""How long a watch may take to show what was missed, in seconds; its cache may be behind."""
 
 
 class Lag:
-    """Since when a view may lack changes, and how far its watch has to come to have told them.
+    """Since when a view may lack changes, and how far its watch must get to have shown them.
 
-    That the API server has accepted a watch tells nothing yet: what was missed comes afterwards,
-    and with a connection that hangs, or breaks again, it does not come.
+    An accepted watch proves nothing yet: it shows what was missed only afterwards, and if its
+    connection hangs or breaks again, not at all.
 
     Attributes:
-        since: seconds on the event loop's clock; None while nothing is known to lack.
-        over: set while nothing is known to lack.
-        revision: up to this resourceVersion all has been told.
+        since: seconds on the event loop's clock; None while the view is complete.
+        over: set while the view is complete.
+        revision: the watch has shown everything up to this resourceVersion.
     """
 
     def __init__(self) -> None:
@@ -34,30 +34,30 @@ class Lag:
         self.revision = 0
 
     def begin(self, at: float) -> None:
-        """Changes after a moment may be missed; one that began before goes on."""
+        """Changes after a moment may be missed; keeps the start of a lag already running."""
         self.over.clear()
         self._goal = None
         if self.since is None:
             self.since = at
 
     def listed(self, at: float, revision: int) -> None:
-        """All has been listed as it was at a moment or later, and at a resourceVersion."""
+        """Everything was listed as of a moment or later, at a resourceVersion."""
         self.since = None  # Without `end`: who waits for that would be woken.
         self.revision = revision
         self.begin(at)
 
     def reached(self, revision: int) -> None:
-        """The watch has told all up to a resourceVersion."""
+        """The watch has shown everything up to a resourceVersion."""
         self.revision = revision
         self._compare()
 
     def aim(self, revision: int) -> None:
-        """Nothing was missed before the watch began that is younger than a resourceVersion."""
+        """No missed change is newer than a resourceVersion."""
         self._goal = revision
         self._compare()
 
     def end(self) -> None:
-        """Nothing lacks."""
+        """The view is complete."""
         self.since, self._goal = None, None
         self.over.set()
 
@@ -67,7 +67,7 @@ class Lag:
 
 
 async def catch_up(client: ApiClient, collection: Collection, lag: Lag) -> None:
-    """Find out what a watch that was just accepted has to tell, and return once it has.
+    """Find out what a watch that was just accepted must show, and return once it has.
 
     Raises:
         ApiError: 410, nobody remembers what was missed: all has to be listed. Or the watch says
@@ -84,9 +84,9 @@ async def catch_up(client: ApiClient, collection: Collection, lag: Lag) -> None:
 
 
 async def _find_missed(client: ApiClient, collection: Collection, lag: Lag) -> None:
-    """Find out how far a watch that was just accepted has to come until nothing lacks.
+    """Find out how far a watch that was just accepted must get for the view to be complete.
 
-    Where much happens, it has soon told something younger; else another watch has to tell.
+    On a busy collection it soon shows a newer change; otherwise another watch must tell.
 
     Raises:
         ApiError: 410, nobody remembers what was missed: all has to be listed.

@@ -1,4 +1,4 @@
-"""Whether this process stood still, stopped or without a processor, while the cluster went on."""
+"""Whether this process stood still (stopped, or without CPU) while the cluster went on."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable
 
 BEAT_S = 0.1
-"""How often it is looked after, in seconds."""
+"""How often it looks, in seconds."""
 
 STOOD_STILL_S = 1.0
-"""From so long between two looks on this process stood still, in seconds."""
+"""With this long between two looks, the process stood still, in seconds."""
 
 
 class Pulse:
     """Tells whether this process stood still.
 
-    What watches had to tell meanwhile is not read yet when it goes on, or has not come yet, and the
-    first to go on may be a call that is to be decided. So whoever decides looks, too.
+    When it goes on, it has not yet read what the watches sent meanwhile, and the first thing to run
+    may be a call. So calls look, too.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:

@@ -1,4 +1,4 @@
-"""What ReservationQuotas say, into the ledger."""
+"""Feeds ReservationQuotas into the ledger."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Known:
 class QuotaCache:
     """What all ReservationQuotas say.
 
-    One that cannot be read limits nothing: the default does, unless there is another one.
+    One that cannot be read has no effect: the default applies, unless there is another one.
     """
 
     def __init__(self, ledger: Ledger, report: Callable[[Metadata, InvalidInput], None]) -> None:

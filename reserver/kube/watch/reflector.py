@@ -1,7 +1,7 @@
 """Keeps a view of one collection up to date: list, then watch, for ever.
 
 The rules are those of client-go's tools/cache/reflector.go: resume from the last resourceVersion,
-list again after 410 Gone, back off with jitter, take a silent connection for a broken one.
+list again after 410 Gone, back off with jitter, treat a silent connection as broken.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ from reserver.wire.k8s.watch import ObjectList, PartialObject, read_event
 log = structlog.get_logger(__name__)
 
 PAGE = 250
-"""Objects a page of a list: bounds memory, and how long decoding keeps all calls waiting."""
+"""Objects per page of a list: bounds memory, and how long calls wait for decoding."""
 
 IDLE_LIMIT_S = 90.0
 """How long a watch may be silent, in seconds. The API server sends a bookmark every minute."""
 
 STALE_AFTER_S = 5.0
-"""How long changes may be missed before the view is not good enough to decide on, in seconds."""
+"""How long changes may be missed before calls are no longer decided, in seconds."""
 
 _WATCH_TIMEOUT_S = (1800, 3600)
-"""Longer than client-go's: after each end bindings wait a second until it is known what was missed.
+"""Longer than client-go's: after each end, bindings wait a second for what was missed.
 """
 
 _SHORTEST_WATCH_S = 1.0
 _HEALTHY_S = 2.0
 _BACKOFF_S = (0.2, 5.0)
-"""No call is decided meanwhile, and there are few reservers: longer would help nobody."""
+"""No call is decided meanwhile, and there are few Reservers: a longer pause helps nobody."""
 
 ABSENT_PAUSE_S = 2.0
-"""How long it may take until a collection that appears is read, in seconds."""
+"""How long a new collection may remain unread, in seconds."""
 
 ABSENT_AFTER_S = 30.0
-"""How long a collection that was there has to be unknown to be believed gone, in seconds."""
+"""How long a known collection must be absent to count as gone, in seconds."""
 
 
 class View(Protocol):
     """What a reflector keeps up to date."""
 
     unreadable: int
-    """How many objects were passed over because they could not be read."""
+    """How many objects were skipped because they could not be read."""
 
     def list_began(self) -> None:
-        """Take note of what is known; a list before may have broken off."""
+        """Begin a list; the one before may have been broken off."""
 
     def listed(self, item: msgspec.Raw) -> Steps:
         """Take an object that a page of a list shows."""
 
     def list_ended(self, revision: int) -> Steps:
-        """Drop what no page has shown; the list was of this resourceVersion, 0 if of none."""
+        """Drop what no page has shown; the list had this resourceVersion, 0 for none."""
 
     def changed(self, item: msgspec.Raw) -> Steps:
         """Take an object that was added or modified."""
@@ -80,7 +80,7 @@ class Reflector:
         selector: parameters of lists and watches.
         view: what it keeps up to date.
         synced: set once the collection has been listed.
-        absent: the API server does not know the collection, so that there is nothing in it.
+        absent: the API server does not know the collection, so it is empty.
         lists: how often it was listed.
         watches: how often it was watched.
     """
@@ -133,17 +133,17 @@ class Reflector:
 
     @property
     def current(self) -> asyncio.Event:
-        """Set while a watch has told all that there was to tell when it began."""
+        """Set while the watch has shown everything that happened before it began."""
         return self._lag.over
 
     def doubt(self, seconds: float) -> None:
-        """Take the last so many seconds for unseen until the watch has told what there was."""
+        """Treat the last seconds as unseen until the watch has shown what happened."""
         self._lag.begin(self._now() - seconds)
         if self._watching is not None:
             self._catch_up(self._watching)
 
     def obstacle(self) -> str:
-        """Return why the view is not good enough to decide on; empty when it is."""
+        """Return why calls cannot be decided on the view; empty if they can."""
         why = f": {self._complaint}" if self._complaint else ""
         if not self.synced.is_set():
             return f"{self} is not listed yet{why}"
@@ -251,7 +251,7 @@ class Reflector:
         await self._pacer.give_way()  # Thousands of lines may have come at once.
 
     async def _is_absent(self) -> bool:
-        """Take note that the API server does not know the collection; return whether that is fine.
+        """Note that the API server does not know the collection; return whether that is acceptable.
 
         While it starts it answers 503, not 404, until it knows all CRDs. Whoever removes a CRD
         removes its objects first, which a watch shows; so a collection that was there is believed
@@ -292,7 +292,7 @@ class Reflector:
 
 
 def advice(error: ApiError) -> str:
-    """Return what is wrong, and what to do about it where that is known."""
+    """Return what is wrong and, if known, what to do about it."""
     if error.status == 403:  # noqa: PLR2004 - Forbidden
         return f"{error.message}; grant it: scheduler-config/core/rbac-reserver.yaml"
     if error.status == 401:  # noqa: PLR2004 - Unauthorized

@@ -1,4 +1,4 @@
-"""What watches feed: raw objects into the state that decisions see, and into the store."""
+"""Feeds what watches show into the state that decisions use, and into the stores."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 Key = tuple[str, str]
-"""Namespace (empty for what has none) and name."""
+"""Namespace (empty for cluster-scoped objects) and name."""
 
 
 class ObjectView(Generic[T]):
-    """Tells somebody of each object that is seen, and of each that is gone.
+    """Reports each object that is seen, and each that is gone.
 
     Attributes:
-        unreadable: how many objects were passed over because they could not be read.
+        unreadable: how many objects were skipped because they could not be read.
         revision: the resourceVersion at which what is gone was.
     """
 
@@ -56,13 +56,13 @@ class ObjectView(Generic[T]):
         broken: Callable[[Key, msgspec.Raw], None] = lambda *_: None,
         ended: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Tell somebody of a collection's objects.
+        """Report a collection's objects.
 
         Args:
             read: turns JSON into an object; raises InvalidInput.
-            seen: is told of each object that exists, whenever it may have changed, and whether a
+            seen: called with each object that exists, whenever it may have changed, and whether a
                 list shows it: then it may have changed more than once.
-            gone: is told of each object that does not exist any more.
+            gone: called with each object that no longer exists.
             known: the objects that somebody believes to exist.
             has_successor: whether one of the same name is known, but of another UID than this.
             broken: is told of each object that cannot be read or judged: what is known of it is
@@ -81,7 +81,7 @@ class ObjectView(Generic[T]):
         self.unreadable = 0
 
     def list_began(self) -> None:
-        """Take note of what is known: what becomes known from now on, the list may not show."""
+        """Begin a list: it may not show what becomes known from now on."""
         self._unlisted = set(self._known())
 
     def listed(self, item: msgspec.Raw) -> Steps:

@@ -1,4 +1,4 @@
-"""Who may call: the API server says whose token it is, and what its owner may do."""
+"""Who may call: the API server says whose token it is, and what that user may do."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from reserver.wire.k8s.reviews import GROUP, User
 
 
 class Reviewer(Protocol):
-    """Who knows tokens and rights (`kube.reviewer.Reviewer`)."""
+    """Reviews tokens and rights (`kube.api.reviewer.Reviewer`)."""
 
     async def authenticate(self, token: str, peer: str) -> User | None:
-        """Return whose token it is, None if nobody's; the token may be empty."""
+        """Return whose token it is; None if nobody's. The token may be empty."""
 
     async def may(self, user: User, verb: str, resource: str, name: str) -> bool:
         """Return whether a user may do something to a resource of our group."""
@@ -85,7 +85,7 @@ UNCONFIRMED_S = 300.0
 
 
 class Access:
-    """Lets those call who may."""
+    """Decides who may call."""
 
     def __init__(self, reviewer: Reviewer, again_s: float = AGAIN_S) -> None:
         """Ask a reviewer; about calls that last, again after so many seconds."""

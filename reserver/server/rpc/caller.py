@@ -1,4 +1,4 @@
-"""Who makes the call that is being answered."""
+"""The caller of the current call."""
 
 from __future__ import annotations
 

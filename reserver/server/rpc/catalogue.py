@@ -58,7 +58,7 @@ class Catalogue:
             Refusal: there is none.
         """
         if not name:
-            raise InvalidInput("name", "is empty", "say which reservation")
+            raise InvalidInput("name", "is empty", "name a reservation")
         ref = grpcform.parse_id(name) or self._named(name)
         if ref is None or self.reservation(ref) is None:
             raise missing(name)

@@ -168,7 +168,7 @@ class Feed:
             raise InvalidInput("resumeToken", problem, "pass on what Watch sent")
         oldest = self._changes[0].number if self._changes else self._number + 1
         if epoch != self._epoch or not oldest - 1 <= int(number) <= self._number:
-            problem = "the changes since that token are not remembered; watch without one"
+            problem = "the server no longer has the changes since that token; watch without one"
             raise Refusal(grpc.StatusCode.OUT_OF_RANGE, "TOKEN_TOO_OLD", problem)
         missed = self._number - int(number)
         return list(self._changes)[len(self._changes) - missed :]

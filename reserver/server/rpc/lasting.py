@@ -1,4 +1,4 @@
-"""Calls that last: they end when their caller's right does."""
+"""Calls that last end when their caller's right does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long lists, page by page: a page begins after the name that the one before ended with."""
+"""Long lists, page by page: each page begins after the last name of the one before."""
 
 from __future__ import annotations
 

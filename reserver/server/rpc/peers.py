@@ -1,4 +1,4 @@
-"""Peers: the addresses that calls come from, as far as one cannot change one's own."""
+"""Peers: the part of a caller's address that the caller cannot change."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def of(error: ReserverError) -> Refusal:
             return Refusal(code, reason, str(error))
     if isinstance(error, ApiError):
         if not error.is_definite:
-            problem = f"the API server did not do it, as far as it said: {error}"
+            problem = f"the API server may not have done it: {error}"
             return Refusal(grpc.StatusCode.UNAVAILABLE, "API_SERVER", problem)
         # A quota, an admission policy, a namespace that is going: the same call meets it again.
         problem = f"the API server refused: {error}"

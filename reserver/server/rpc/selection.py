@@ -83,7 +83,7 @@ class Selection:
         namespaces = {wanted.owner_namespace, controller.namespace} - {""}
         if len(namespaces) > 1:
             problem = f"{shorten(controller.namespace)!r} is not filter.ownerNamespace"
-            raise InvalidInput("filter.ownerController.namespace", problem, "say one of them")
+            raise InvalidInput("filter.ownerController.namespace", problem, "give one of them")
         owner = OwnerSelection(
             pod=pod,
             known=pods.get(pod) if pod else None,

@@ -1,4 +1,4 @@
-"""How many calls are open at once: of one peer, of one user, and in all."""
+"""How many calls may be open at once: of one peer, of one user, and in all."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ async def test_a_connection_that_former_files_let_in_is_served_no_more(pki: Pki,
         caller.say(HEALTHZ)
         status, text = await caller.answer()
         assert status == 403
-        assert "connect anew" in text
+        assert "reconnect" in text
         assert await caller.all_answers() == b""
         assert await idle.all_answers() == b""
 

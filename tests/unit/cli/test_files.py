@@ -84,7 +84,7 @@ def test_a_file_that_is_not_text_or_not_there_is_named(tmp_path: Path) -> None:
         (SPEC, "a spec alone has no name"),
         ("name: 5\nspec: {}", "name: 5 is not a name"),
         ("spec: {}", "name: is missing"),
-        ("name: a\nspec: {}\nspecs: {}", "specs: is not known beside spec"),
+        ("name: a\nspec: {}\nspecs: {}", "specs: is not a field beside spec"),
         ("apiVersion: reserver.io/v1\nkind: Reservation", "kind: reserver.io/v1 Reservation is no"),
         ("apiVersion: v1\nkind: Pod", "kind: v1 Pod is no reservation"),
         (OBJECT.replace("metadata", "meta"), "metadata: is missing"),

@@ -113,5 +113,5 @@ def test_files_that_cannot_be_used_are_named(pki: Pki, broken: str, how: str) ->
 def test_a_key_that_is_not_that_of_the_certificate_is_refused(pki: Pki) -> None:
     other = trustme.CA().issue_cert("127.0.0.1").private_key_pem
     pki.files.private_key.write_bytes(other.bytes())
-    with pytest.raises(ConfigurationError, match="TLS cannot be had from"):
+    with pytest.raises(ConfigurationError, match="TLS cannot be set up from"):
         ServerTls(pki.files, ())

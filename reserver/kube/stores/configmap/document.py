@@ -35,7 +35,7 @@ class Document:
     size: int = 0
 
     def exchange(self, name: str, key: Key | None) -> Key | None:
-        """Put a data key in the place of the one before it, which is returned; None for no key."""
+        """Replace a data key, None for no key; return the one before."""
         before = self.keys.pop(name, None)
         if before is not None:
             self.size -= size_of(name, before.text)

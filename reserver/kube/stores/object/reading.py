@@ -1,4 +1,4 @@
-"""Reads Reservation objects, so many of each namespace."""
+"""Reads Reservation objects, up to a bound for each namespace."""
 
 from __future__ import annotations
 

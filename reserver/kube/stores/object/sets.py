@@ -1,4 +1,4 @@
-"""Sets of Reservation objects: who belongs together, and which sets will never be whole.
+"""Sets of Reservation objects: their members, and which sets will never be complete.
 
 The API server writes one object at a time. So the first member of a set says that the set is
 unfinished until all are written, and whoever starts next deletes what belongs to such a set
