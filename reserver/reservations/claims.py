@@ -1,6 +1,6 @@
 """The evidence of claims: what bound pods say they took, and when pods were bound.
 
-It is kept apart from the reservations: either may become known first.
+It is kept apart from the reservations, because either may become known first.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from reserver.reservations.register import Register
 from reserver.reservations.reservation import Reservation
 
 _REMEMBERED = 20_000
-"""How many bindings are remembered: those of the minutes by which two watches may differ."""
+"""So many bindings are remembered: those of the minutes that a watch may be behind another one."""
 
 
 class Claims:
-    """Which pods claimed slots of which reservation, by the identity that records it."""
+    """Who took slots of which reservation, by the identity under which that is recorded."""
 
     def __init__(self, register: Register) -> None:
-        """Begin without claims; `register` has the reservations."""
+        """Begin with none; of what is written in a register."""
         self._register = register
         self._pods: dict[str, dict[str, Pod]] = {}
         self._identities: dict[str, set[str]] = {}
@@ -32,7 +32,7 @@ class Claims:
         self._bindings: LRUCache[PodName, tuple[str, int]] = LRUCache(_REMEMBERED)
 
     def add(self, identity: str, pod: Pod, *, written: bool) -> None:
-        """Record that a pod claimed a slot; until that is written, it may be taken back."""
+        """Record that a pod took a slot; one that is not written yet may be taken back."""
         if written:
             self._since.setdefault(pod.uid, pod.revision)
         else:
@@ -44,7 +44,7 @@ class Claims:
     def meaning(self, identity: str, pod: Pod) -> str:
         """Return the identity by which a claim is known here (`Register.meant`).
 
-        An entry that was written after the pod's claim is another reservation.
+        What was written after the pod is known to have claimed something is another one.
         """
         entry = next(iter(self._register.meant(identity)), None)
         if entry is None or entry.written.first > self._since.get(pod.uid, pod.revision):
@@ -83,7 +83,7 @@ class Claims:
                 del self._known[record]
 
     def of(self, identity: str) -> Mapping[str, Pod]:
-        """Return the pods that claimed a slot of a reservation, by UID."""
+        """Return the pods that took a slot of a reservation, by UID."""
         return self._pods.get(identity, {})
 
     def give_slots(self, entry: Entry) -> None:
@@ -133,7 +133,7 @@ class Claims:
         return len(pod_uids) - sum(uid in pod_uids for uid in self._unwritten)
 
     def written(self, pod_uid: str) -> bool:
-        """Note that the API server has a pod's claims; return whether that is new."""
+        """Take note that the API server has what a pod took; return whether that is news."""
         is_news = pod_uid in self._unwritten
         self._unwritten.discard(pod_uid)
         return is_news

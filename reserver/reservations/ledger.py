@@ -2,7 +2,7 @@
 
 Everything in it follows from the reservations as written, the claims that bound pods carry and the
 time; it can be rebuilt from those. It writes what is held into the snapshot's matrix as it changes,
-so a decision costs the same with ten reservations and with ten thousand.
+so that a decision costs the same with ten reservations or ten thousand.
 
 A reservation may stand in two places for a while, because it is moved from one store to another
 (docs/adr/0009): what has the same identity is one reservation, and holds once.
@@ -145,7 +145,7 @@ class Ledger(LedgerView):
         entry.stand(written, turns(first))
 
     def place(self, ref: Ref, parts: Parts) -> None:
-        """Place a reservation that names no node: it holds there, and nowhere else.
+        """Put a reservation that names no node somewhere: it holds there, and nowhere else.
 
         Args:
             ref: its place in the store; what is written there may say otherwise for a while.
@@ -163,26 +163,26 @@ class Ledger(LedgerView):
             self._claims.give_slots(entry)
 
     def cannot_place(self, ref: Ref, why: str) -> None:
-        """Note why a reservation has no place, or why its place cannot be written."""
+        """Take note of why a reservation has no place, or why its place cannot be written down."""
         for entry in self._register.same(self._register[ref].reservation.identity):
             if entry.obstacle != why:
                 entry.obstacle = why
                 self._settled(entry.reservation.ref)
 
     def note_unwritten(self, ref: Ref, why: str) -> None:
-        """Note why the expiry or place of a reservation cannot be written; empty once it is."""
+        """Take note of why what became of a reservation cannot be written; empty: it was."""
         entry = self._register.get(ref)
         if entry is not None and entry.unwritten != why:
             entry.unwritten = why
             self._settled(ref)
 
     def keep(self, ref: Ref) -> None:
-        """Note that an edited reservation stays where it is."""
+        """Take note that an edited reservation stays where it is."""
         self._register[ref].is_edited = False
         self._settled(ref)
 
     def drop(self, ref: Ref) -> None:
-        """Forget a reservation that is no longer written, if it is known."""
+        """Forget a reservation that is no longer written; one that is not known is passed over."""
         entry = self._register.get(ref)
         if entry is None:
             return
@@ -199,7 +199,7 @@ class Ledger(LedgerView):
         self._admit(ref.namespace)
 
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
-        """Record that a pod claimed a slot, even of a reservation that is not known (yet).
+        """Record that a pod took a slot, also of a reservation that is not known (yet).
 
         What a pod says it claimed counts as `Claims.takes_slot` has it. One that is not written yet
         may be taken back, and ends nothing that is held elsewhere.
@@ -216,7 +216,7 @@ class Ledger(LedgerView):
             self._settle_all(identity)
 
     def bound(self, pod: Pod, *, exact: bool) -> None:
-        """Note that somebody just bound a pod: that ends all reservations that name it.
+        """Take note that a pod was bound just now, by whomever: that ends all that named it.
 
         A mirror pod is passed over: kubelets choose its name, and its node is theirs anyway.
 
@@ -234,7 +234,7 @@ class Ledger(LedgerView):
             self._claims.bound(pod)
 
     def written(self, pod_uid: str) -> None:
-        """Note that the API server has a pod's claims, which are now final."""
+        """Take note that the API server has what a pod claimed: nothing takes it back any more."""
         if self._claims.written(pod_uid):
             for identity in self._claims.by(pod_uid):
                 pod = self._claims.of(identity)[pod_uid]
@@ -244,14 +244,14 @@ class Ledger(LedgerView):
                 self._settle_all(identity)
 
     def unclaim(self, pod_uid: str) -> None:
-        """Take back a pod's claims: its binding failed."""
+        """Take back what a pod claimed: its binding failed."""
         for identity in self._claims.forget(pod_uid):
             for entry in self._register.same(identity):
                 entry.release(pod_uid)
             self._settle_all(identity)
 
     def pod_gone(self, pod_uid: str) -> None:
-        """Note that a pod is no longer evidence of its claims.
+        """Take note that a pod is no evidence of its claims any more.
 
         What it took stays taken as long as the reservation is written, unless it is reusable.
         """

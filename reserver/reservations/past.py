@@ -1,4 +1,4 @@
-"""What a start learns of the time before it: claims of pods that may be gone by now.
+"""What becomes known, after a start, of the time before it: claims of pods that may be gone by now.
 
 A claim that was written down is certainly of what stands in the store only if that was written
 before it (docs/adr/0011). Until that is known the claim is unsure, and its slot holds.
@@ -17,7 +17,7 @@ from reserver.reservations.reservation import Ref, Written
 
 
 class Past:
-    """What is known of the time before this process started."""
+    """What is known of the time before this process saw anything."""
 
     def __init__(self, register: Register, claims: Claims, settle: Callable[[str], None]) -> None:
         """Begin with nothing known; `settle` is told the identity of what has changed."""

@@ -51,12 +51,12 @@ class LedgerView:
         return self._phase(entry) if entry else None
 
     def unwritten(self, ref: Ref) -> str:
-        """Return why a reservation's expiry or place cannot be written; empty if it can."""
+        """Return why what became of a reservation cannot be written into it; empty if it can."""
         entry = self._register.get(ref)
         return entry.unwritten if entry else ""
 
     def obstacle(self, ref: Ref) -> str:
-        """Return why a reservation has no place; empty if unknown."""
+        """Return why a reservation has no place; empty while that is not known."""
         entry = self._register.get(ref)
         return entry.obstacle if entry else ""
 
@@ -68,12 +68,12 @@ class LedgerView:
         return self.quotas.why(entry.reservation)
 
     def recorded_place(self, ref: Ref) -> Parts:
-        """Return where a reservation is placed, as written."""
+        """Return what is written of where a reservation is placed."""
         entry = self._register.get(ref)
         return entry.recorded if entry else ()
 
     def placed(self, written: Reservation) -> Parts:
-        """Return where a reservation is now, whatever is written of that."""
+        """Return where what is written at a place is now, whatever is written of that."""
         known = self.get(written.ref)
         is_known = known is not None and known.identity == written.identity
         return known.placed if known is not None and is_known else written.placed
@@ -129,7 +129,7 @@ class LedgerView:
     def awaited_by(self, pod: Pod) -> Reservation | None:
         """Return the reservation that a pod has to wait for, because it has no place yet.
 
-        It may claim that one, has no seat of it, and may land nowhere else.
+        That is one that it may claim, of which it has no seat, and it may land nowhere else.
         """
         for entry in (*self._register.naming(pod.name), *self._register.matching(pod)):
             if entry.reservation.policy is Policy.REQUIRE and self.is_homeless(

@@ -3,7 +3,7 @@
 Names are a sample of the nodes that pass kube-scheduler's own filters. An owner gets its seats and
 nothing else; anybody else gets nodes where nothing is held for others, then those where it fits
 beside the holds, and not more than kube-scheduler profits from (each name answered costs it time).
-Messages are few and constant: one that varies would make kube-scheduler try again without end.
+The messages are few and constant: one that varies makes kube-scheduler try again without end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from reserver.scheduling.undecided import FORGETTING_S
 from reserver.scheduling.waiting import LEAST_SAMPLE
 
 ANSWER_LIMIT = LEAST_SAMPLE
-"""How many nodes are enough: more cost throughput and place no better."""
+"""How many nodes are enough: answering more costs throughput and places no better."""
 
 _FIRST_CHUNK = 128
 _MOST_NAMED = 3
@@ -46,7 +46,7 @@ class FilterVerdict:
     Attributes:
         nodes: the nodes that the pod may have.
         refused: when there are none, the reason for each node of the call.
-        effects: what to do once the answer is on its way.
+        effects: what to do after the answer is on its way.
         awaits: a reservation that it owns has no place yet, or none that it can have now.
         waits: only what is held for others keeps the pod from these nodes.
         in_the_way: the reservations that do, when the nodes are refused for few of them.
@@ -143,7 +143,7 @@ def _for_owner(
 def _usable(
     pod: Pod, nodes: Collection[str], on_node: Mapping[str, Sequence[Reservation]], state: State
 ) -> list[str]:
-    """Return the nodes among some where a pod can have its seat."""
+    """Return those of some nodes where a pod can have its seat, which are given by node."""
     if not nodes:
         return []
     seats = (seat for node in nodes for seat in on_node[node])
@@ -155,7 +155,7 @@ def _usable(
 def _open_nodes(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
 ) -> list[str]:
-    """Return nodes where the pod takes nothing held for others, first those without holds."""
+    """Return nodes where the pod takes nothing that is held for others, untouched ones first."""
     # Soft constraints are scored over the whole sample.
     enough = len(names) if pod.has_preferences else ANSWER_LIMIT
     nodes: list[str] = []
@@ -182,7 +182,7 @@ def _open_nodes(
 
 
 def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the names in chunks that double in size: few chunks, and the first is small."""
+    """Yield the names in runs that double: few where the first will do, and not many in all."""
     start, size = 0, _FIRST_CHUNK
     while start < len(names):
         yield names[start : start + size]
@@ -192,7 +192,7 @@ def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
 def _name_holds(
     pod: Pod, names: Sequence[str], state: State
 ) -> tuple[dict[str, str], tuple[Ref, ...]]:
-    """Return the reservation in the way on each node, or constant words if they are many."""
+    """Return the reservation in the way on each node, or constant words when they are many."""
     first: dict[str, Reservation | None] = {}
     refs = set()
     for name, other in zip(names, in_the_way(pod, names, state.ledger), strict=True):

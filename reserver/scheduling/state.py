@@ -26,7 +26,7 @@ from reserver.scheduling.waiting import Waiting, offered, remembered
 
 @dataclass(slots=True)
 class Assumption:
-    """A binding that was decided and that the watch has yet to show.
+    """A binding that was decided and that the watch has not shown yet.
 
     Attributes:
         pod: the pod as it was when the binding was decided.
@@ -64,12 +64,12 @@ class State:
         """Begin with nothing known.
 
         Args:
-            freed: called with each node on which less is held than before.
-            settled: called with each reservation whose phase may have changed.
-            eased: called when a node changes other than by a new hold: what did not fit may
-                fit now.
+            freed: is told of each node on which less is held than before.
+            settled: is told of each reservation whose phase may have changed.
+            eased: is told of each node that has changed otherwise than that something was held
+                there: what did not fit may fit now.
             quotas: what reservations of a namespace may hold together; None for anything.
-            failed: called with each reservation that could not be settled.
+            failed: is told of each reservation that could not be settled.
         """
         self._freed = freed
         self._settled = settled
@@ -107,14 +107,14 @@ class State:
             self._eased(node.name)
 
     def node_gone(self, name: str) -> None:
-        """Note that a node was deleted."""
+        """Take note that a node was deleted."""
         self._nodes.pop(name, None)
         self.undecided.drop(name)
         self.snapshot.remove_node(name)
         self._settle_on(name)
 
     def pods_shown(self, revision: int) -> None:
-        """Note that all pods have been shown as of a resourceVersion."""
+        """Take note that all pods have been shown as they were at a resourceVersion."""
         self._shown = max(self._shown, revision)
 
     def pod_read(self, pod: Pod) -> bool:
@@ -167,7 +167,7 @@ class State:
             self.ledger.bound(pod, exact=not listed)
 
     def pod_gone(self, name: PodName) -> None:
-        """Note that a pod was deleted; its claims stay."""
+        """Take note that a pod was deleted; what it claimed stays claimed."""
         pod = self._pods.pop(name, None)
         if pod is None:
             return
@@ -181,7 +181,7 @@ class State:
         self.ledger.pod_gone(pod.uid)
 
     def judged(self, pod: Pod, names: Sequence[str], *, waits: bool) -> None:
-        """Note whether a pod waits because of holds, after a Filter call with `names`.
+        """Take note of whether a pod waits for what is held, after a Filter call with `names`.
 
         kube-scheduler may ask for a pod that is gone already; only those that the watch shows wait.
         """
@@ -196,7 +196,7 @@ class State:
     def judged_preemption(
         self, pod: Pod, nodes: Sequence[str], spared: Mapping[str, tuple[str, ...]]
     ) -> None:
-        """Note where pods may be evicted for a pod, and where which pods are spared.
+        """Take note of where pods may be evicted for a pod, and where they are spared, and which.
 
         kube-scheduler nominates one of `nodes` next; until the watch shows which, it may be any.
         """
@@ -224,7 +224,7 @@ class State:
         self.snapshot.place(self._with_rest(pod, node, slots), node)
 
     def confirm(self, pod_uid: str) -> None:
-        """Note that the API server accepted the binding; the watch will show it."""
+        """Take note that the API server accepted the binding; the watch will show it."""
         assumption = self._assumed.get(pod_uid)
         if assumption is None:
             return  # The watch was faster.
@@ -285,12 +285,12 @@ class State:
             self._settled(reservation.ref)
 
     def _node_name(self, name: str) -> str:
-        """Return the stored copy of a node's name."""
+        """Return a node's name as it is kept anyway."""
         node = self._nodes.get(name)
         return node.name if node else name
 
     def _pod_uid(self, uid: str) -> str:
-        """Return the stored copy of a pod's UID."""
+        """Return a pod's UID as it is kept anyway."""
         placement = self.snapshot.placement(uid)
         return placement.pod.uid if placement else uid
 

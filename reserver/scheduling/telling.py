@@ -1,4 +1,4 @@
-"""Events on pods: why a pod waits, or has lost its seat."""
+"""What the owner of a pod is told by an Event about why it waits, or has lost its seat."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from reserver.scheduling.state import State
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """An Event on a pod, sent once for each cause.
+    """What to tell of a pod, once for each cause.
 
     Attributes:
         pod: the pod.
         reason: in one word, as Events have it.
-        cause: what it is sent once for.
-        message: of the Event.
+        cause: what it is told once for.
+        message: what is told.
     """
 
     pod: Pod
@@ -31,7 +31,7 @@ class Telling:
 
 
 def tell(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Telling | None:
-    """Return the Event on a pod after a Filter call; None for none.
+    """Return what to tell of a pod after a Filter call, None for nothing.
 
     Args:
         pod: the pod as kube-scheduler sent it.

@@ -1,4 +1,4 @@
-"""Garbage collection that does not hold the event loop (docs/adr/0017).
+"""Collections of garbage that do not hold the event loop (docs/adr/0017).
 
 A full collection looks at every container that lives: with 20,000 pods it takes a tenth of a
 second, and finds nothing, for what is known of the cluster has no cycles.

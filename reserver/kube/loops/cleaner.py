@@ -1,4 +1,4 @@
-"""The cleaner: removes entries that are over. They hold nothing even before it does."""
+"""The cleaner: tidies the store. Nothing is enforced by it: what is over holds nothing before."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Tidied(Protocol):
 
 
 class Cleaner:
-    """Removes entries that have expired or were claimed, if they have not changed since.
+    """Removes entries that have expired or were claimed, each only as it was seen.
 
-    Claimed entries are removed at once: the pod with the claim may be deleted at any moment, and a
-    Reserver that starts after that would believe that nobody has claimed the entry.
+    What was claimed goes at once: the pod that says so may be deleted any moment, and whoever
+    starts after that would take the entry for one that nobody has claimed.
 
     Attributes:
         edits: how many edits were made.
-        lost: how many were not, because somebody else changed the key first.
+        lost: how many were not, because somebody else wrote the key in between.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class Cleaner:
         Args:
             apply: to edit through.
             clock: unix seconds.
-            done: called with each edit made.
+            done: is told of each edit made.
             refused: is told of each key that the API server did not let us write, and why.
-            spoiled: called with each key that could not be judged.
+            spoiled: is told of each key that could not be judged.
         """
         self._spoiled = spoiled
         self._refused = refused
@@ -83,12 +83,12 @@ class Cleaner:
         self.lost = 0
 
     def touched(self, ref: Ref) -> None:
-        """Note that a key or one of its items may be over now; returns at once."""
+        """Take note that a key or one of its items may be over now; returns at once."""
         self._touched[ref._replace(item="")] = None
         self._something_touched.set()
 
     async def run(self, store: Tidied) -> None:
-        """Clean until cancelled."""
+        """Tidy until cancelled."""
         while True:
             await self._something_touched.wait()
             self._something_touched.clear()

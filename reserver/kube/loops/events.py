@@ -1,4 +1,4 @@
-"""Events on store ConfigMaps, Reservations and pods, where their authors look."""
+"""Events on store ConfigMaps, Reservations and pods: where the person who wrote them will look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be done, each key once, however often it is touched.
+"""What has to be looked at, each key once, however often something touches it.
 
 The rules are those of client-go (util/workqueue), docs/adr/0024: a key that is touched twice is
 given once; one that is being worked on is given again only after that; one that failed is given
@@ -66,7 +66,7 @@ class Keys(Generic[K]):
         return len(self._ready.keys() | self._given)
 
     def add(self, key: K, at: float = -inf) -> None:
-        """Give a key at a moment, or earlier if it was due earlier."""
+        """Have a key given at a moment; one that was to be given before that still is."""
         if at == -inf:
             self._ready.setdefault(self._group(key), {})[key] = None
         elif at < self._moments.get(key, inf):
@@ -96,13 +96,13 @@ class Keys(Generic[K]):
         return []
 
     def take_all(self, now: float) -> list[K]:
-        """Give all keys, and count them as done: the caller works on them one by one."""
+        """Give all keys there are, and take them for done: whoever asks does so one at a time."""
         self.has_some(now)
         ready, self._ready = self._ready, OrderedDict()
         return [key for keys in ready.values() for key in keys]
 
     def done(self, key: K) -> None:
-        """Note that nobody works on the group of a key any more."""
+        """Take note that the group of a key is not worked on any more."""
         self._given.discard(self._group(key))
 
     def failed(self, key: K, what: object, now: float, most_s: float = inf) -> None:

@@ -37,7 +37,7 @@ from reserver.scheduling.state import State
 log = structlog.get_logger(__name__)
 
 _PAUSE_S = 0.1
-"""The time between passes, in seconds: changes come in bursts."""
+"""So long between passes: changes come in swarms, in seconds."""
 
 _RETRY_S = 5.0
 """So long after its place could not be written a reservation is placed again, in seconds."""
@@ -52,13 +52,13 @@ _SAY_AGAIN_S = 10.0
 
 
 class Notice(NamedTuple):
-    """An Event on a reservation.
+    """What to tell of a reservation.
 
     Attributes:
         ref: its place in the store.
         reason: in one word, as Events have it.
-        message: of the Event.
-        is_warning: it has no place.
+        message: what is told.
+        is_warning: it waits.
     """
 
     ref: Ref
@@ -69,7 +69,7 @@ class Notice(NamedTuple):
 
 @dataclass(slots=True)
 class _Wish:
-    """A reservation without a place.
+    """A reservation that wants a place.
 
     Attributes:
         pod: what a slot of it is judged as.
@@ -88,7 +88,7 @@ class _Wish:
 
 @dataclass(slots=True)
 class _Pass:
-    """What one pass has found so far.
+    """What was found out in one pass.
 
     Attributes:
         eased: the nodes that have changed since the last one.
@@ -116,7 +116,7 @@ class _Pass:
         return helped
 
     async def give_way(self, state: State, clock: Callable[[], float]) -> None:
-        """Give way to other work if this takes long."""
+        """Let other work have its turn, if this goes on for long."""
         if await self.pacer.give_way():
             state.ledger.advance(clock())
             self.sight = Sight()
@@ -136,7 +136,7 @@ class Placer:
         tell: Callable[[Notice], None] = lambda _: None,
         spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
     ) -> None:
-        """Begin without reservations.
+        """Begin with nobody who waits.
 
         Args:
             clock: unix seconds.
@@ -158,19 +158,19 @@ class Placer:
         self.placed = 0
 
     def touched(self, ref: Ref) -> None:
-        """Note that a reservation may now want a place, or no longer; returns at once."""
+        """Take note that a reservation may want a place now, or none any more; returns at once."""
         if not self._is_deciding:
             self._touched[ref] = None
             self._something.set()
 
     def eased(self, node: str) -> None:
-        """Note that there may be room on a node where there was none; returns at once."""
+        """Take note that there may be room on a node where there was none; returns at once."""
         if self._wishes:
             self._eased.add(node)
             self._something.set()
 
     def refused(self, ref: Ref, error: ApiError) -> None:
-        """Note that a reservation's place cannot be written; returns at once."""
+        """Take note that what was decided for a reservation cannot be written; returns at once."""
         self._unwritten[ref] = error
         self._something.set()
 

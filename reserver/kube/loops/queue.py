@@ -1,4 +1,4 @@
-"""The work queue: works on keys (`keys.py`), within bounds on how many at once or for how long."""
+"""The work queue: keys (`keys.py`) that are worked on, at most so many at once or for so long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reserver.quarantine import quarantined
 T = TypeVar("T")
 
 AWAY = Backoff(0.2, 5.0)
-"""How long the queue pauses when the API server is down."""
+"""How long nothing is given once the API server was found to be away."""
 
 
 class Timer(Protocol):

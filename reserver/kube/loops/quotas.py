@@ -1,4 +1,4 @@
-"""What quotas leave to do: admit reservations, and write what is used into their status."""
+"""What quotas leave to do: reservations let in, and what is used written into their status."""
 
 from __future__ import annotations
 

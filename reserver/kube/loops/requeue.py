@@ -1,4 +1,4 @@
-"""Sends pods back to kube-scheduler, each until it is tried again or needs no attempt any more.
+"""Sends pods back to kube-scheduler, each until that has happened or nothing is left to do.
 
 A request may fail, and a pod may have been sent back so often that it has to wait. If it were
 dropped then, the pod would wait for an unrelated event, or five minutes (kube-scheduler's
@@ -31,7 +31,7 @@ something stands in the way that neither kube-scheduler nor we can tell."""
 
 TRIES_WINDOW_S = 60.0
 PUT_OFF_S = 30.0
-"""How long a pod waits that has used up its attempts, in seconds."""
+"""So long a pod waits that has used up its tries, in seconds."""
 
 FIRST_PAUSE_S = 0.2
 LAST_PAUSE_S = 30.0
@@ -41,7 +41,7 @@ UNSEEN_S = 60.0
 """So long a pod that our watch does not show may be one that it has not shown yet, in seconds."""
 
 CONNECTIONS = 16
-"""How many requests are under way at once; bindings have the rest of the pool."""
+"""So many requests are under way at once; bindings have the rest of the pool."""
 
 _TRIED_PODS = 20_000
 

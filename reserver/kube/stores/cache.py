@@ -1,4 +1,4 @@
-"""What is written in a store, fed into the ledger: what both kinds of stores share."""
+"""What is written in a store, and what that says to the ledger: what all kinds of stores share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ E = TypeVar("E", bound=Edit | Deletion)
 
 @dataclass(slots=True)
 class Expected:
-    """What is being written at a ref and no watch has shown yet.
+    """What is being written at a place and no watch has shown yet.
 
     Attributes:
         text: what is being written.
@@ -59,7 +59,7 @@ class Expected:
 class Cache(ABC, Generic[K, E]):
     """What one kind of store says, as watches have shown it, and what is being written there.
 
-    It does not read unchanged text again, and unchanged entries do not touch the ledger.
+    What it said before is not read again, and what it still says does not touch the ledger.
 
     Attributes:
         clock: unix seconds.
@@ -69,7 +69,7 @@ class Cache(ABC, Generic[K, E]):
     """The kind of the objects that events about reservations are written on."""
 
     most_problems: ClassVar[int] = MOST_PROBLEMS
-    """How many problems of one ref are reported."""
+    """So many problems are told of one place."""
 
     _within: ClassVar[str] = ""
     """Under which path the fields of a reservation stand there."""
@@ -86,8 +86,8 @@ class Cache(ABC, Generic[K, E]):
         Args:
             ledger: where reservations go.
             clock: unix seconds.
-            report: called with what is not enforced, and the object that it is in.
-            touched: called with each ref that is written or removed.
+            report: is told of what is not enforced, with the object that it stands in.
+            touched: is told of each place that is written anew or removed.
         """
         self._ledger = ledger
         self.clock = clock
@@ -114,7 +114,7 @@ class Cache(ABC, Generic[K, E]):
 
     @abstractmethod
     def written(self, ref: Ref, made: Metadata) -> None:
-        """Note that what was expected at a ref was written; `made` is the resulting object."""
+        """Take note that what was expected at a place was written; `made` is what that made."""
 
     @abstractmethod
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
@@ -122,7 +122,7 @@ class Cache(ABC, Generic[K, E]):
 
     @abstractmethod
     def tidied(self, ref: Ref, known: K) -> E | None:
-        """Return the edit that a ref needs now (`due_edit`)."""
+        """Return the edit that tidies a place now (`due_edit`)."""
 
     def is_ending(self, ref: Ref) -> bool:  # noqa: ARG002 - what is one write is never half made
         """Return whether what is there is being taken back, because its set was not finished."""
@@ -133,7 +133,7 @@ class Cache(ABC, Generic[K, E]):
         return ()
 
     def due_edit(self, ref: Ref, now: float) -> E | None:
-        """Return the edit that a ref needs: removes what is over, completes the rest.
+        """Return the edit that tidies a place: removes what is over, completes what is not.
 
         Args:
             ref: the place, `item` empty; one that is not read needs none.
@@ -144,7 +144,7 @@ class Cache(ABC, Generic[K, E]):
         return self.tidied(ref, known) if known is not None else None
 
     def entries(self, ref: Ref) -> Entries | None:
-        """Return what is written at a ref; None if nothing is."""
+        """Return what is written at a place says, None if nothing is."""
         known = self.known(ref)
         return known.entries if known else None
 
@@ -167,9 +167,9 @@ class Cache(ABC, Generic[K, E]):
         await self.until(lambda: (self.latest(ref) or ("",))[0] != text)
 
     def spoiled(self, ref: Ref, fault: Fault) -> None:
-        """Note an entry that could not be judged; it keeps what it holds.
+        """Take note of an entry that could not be judged; what it holds it holds on.
 
-        It counts as invalid until it is written again.
+        It counts as invalid until it is written anew.
         """
         known, metadata = self.known(ref), self.subject(ref)
         problem = Problem(ref, fault.under(f"[{ref.item}]") if ref.item else fault)
@@ -182,7 +182,7 @@ class Cache(ABC, Generic[K, E]):
             self._touched(ref)
 
     def expect(self, ref: Ref, text: str, entries: Entries, set_id: str = "") -> None:
-        """Let something hold before it is written; `written` or `withdraw` must follow.
+        """Let something hold before it is written; `written` or `withdraw` has to follow.
 
         Args:
             ref: its place.
@@ -213,7 +213,7 @@ class Cache(ABC, Generic[K, E]):
         self._touched(ref)
 
     def _enforce(self, metadata: Metadata, reservation: Reservation, when: Written) -> None:
-        """Let the ledger hold what is written; an exception costs only this reservation."""
+        """Let the ledger hold what is written; what raises costs this reservation alone."""
         ref = reservation.ref
         with quarantined("ledger", ref, partial(self.spoiled, ref)):
             self._ledger.put(reservation, when)

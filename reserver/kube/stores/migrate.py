@@ -1,8 +1,8 @@
-"""Moves reservations from one store to the other; the hold stays in force all the time.
+"""Moves reservations from one store to the other without a moment without the hold.
 
-Each is written to the new store first; once Reserver acknowledges it there, it is removed from the
-old one, with a precondition. In between it is one reservation, written twice (docs/adr/0009). If
-this is interrupted, both remain, and running it again continues.
+Each is written at its new place first; once Reserver acknowledges it there it is removed from the
+old one, with a precondition. Between the two it is one reservation in two places (docs/adr/0009).
+Whatever ends this in between leaves both, and running it again goes on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Moved(NamedTuple):
 
 
 class NotMoved(Exception):
-    """Why a reservation stays where it is, or in both stores."""
+    """A reservation stays where it is, or in both places, for a reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The acknowledgement: the status of reservations, written to their store; what both kinds share.
+"""The acknowledgement: what became of reservations, written where they are; what stores share.
 
 It follows the ledger and is in nobody's way: a hold is said to be Active only after it is in force,
 and enforcement does not wait for anything to be said.

@@ -1,4 +1,4 @@
-"""All stores of reservations as one: only this file decides which store a ref belongs to."""
+"""All stores of reservations as one: who a place belongs to is told here, and nowhere else."""
 
 from __future__ import annotations
 

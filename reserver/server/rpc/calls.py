@@ -1,4 +1,4 @@
-"""What every call goes through: who calls, whether they may, and what came of it."""
+"""What every call goes through: who makes it, may they, and what came of it."""
 
 from __future__ import annotations
 

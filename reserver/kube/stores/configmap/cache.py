@@ -1,4 +1,4 @@
-"""Feeds store ConfigMaps into the ledger, entry by entry."""
+"""What store ConfigMaps say, entry by entry, into the ledger."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reserver.wire.spec.entries import Entries, Problem, reading_key
 from reserver.wire.status import companion
 
 NO_COMPANION = f"!{companion.LABEL}"
-"""Selects all ConfigMaps but those that Reserver writes itself (`configmap.status`)."""
+"""Selects all but the ConfigMaps that we write ourselves (`configmap.status`)."""
 
 LABEL_KEY, LABEL_VALUE = "reserver.io/store", "true"
 
@@ -89,7 +89,7 @@ class ConfigMapCache(Cache[Key, Edit]):
         self._awaited.check()
 
     def drop(self, name: Name, revision: int = 0) -> Steps:
-        """Forget a ConfigMap that is gone or is no longer a store.
+        """Forget a ConfigMap that is gone or is no store any more.
 
         Args:
             name: of the ConfigMap.

@@ -24,7 +24,7 @@ from reserver.wire.status.companion import Changes, CompanionObject, Contents
 log = structlog.get_logger(__name__)
 
 REREAD_EVERY_S = 60.0
-"""How often a companion is read again, in seconds: somebody may have edited or deleted it."""
+"""After so long a companion is read again: somebody may have edited or deleted it, in seconds."""
 
 _TOO_LARGE_WORDS = ("request is too large", "larger than max", "Too long:")
 """How etcd and its client say that an object is too large, of which the API server makes a 500, and
@@ -35,7 +35,7 @@ _LAST_PAUSE_S = 30.0
 
 
 class NotOurs(ReserverError):
-    """An object that is not Reserver's has the companion's name."""
+    """There is something else in a companion's place."""
 
 
 class Companion:
@@ -72,14 +72,14 @@ class Companion:
 
     @property
     def seen(self) -> int:
-        """The store version at which the recorded claims were valid."""
+        """The resourceVersion of its store that the claims are of which it records."""
         return self._seen
 
     def is_due(self, seen: int, now: float) -> bool:
         """Whether there may be something to do.
 
         Args:
-            seen: the known store version; 0 if claims may be of another.
+            seen: the resourceVersion of the store as it is known; 0 if claims may be of another.
             now: unix seconds.
         """
         is_behind = bool(self._contents and self._contents.recording) and self._seen < seen
@@ -124,8 +124,8 @@ class Companion:
         Args:
             metadata: of the store; None when there is none any more.
             wanted: the status of keys, None where there is no such key any more.
-            seen: the store version that was read before computing `wanted`; 0 if claims may be of
-                what was written before.
+            seen: the resourceVersion of the store from before it was looked at what is wanted; 0 if
+                claims may be of what stood there before.
 
         Yields:
             For each write that was made, what was said of its keys before, and what is now.
@@ -159,7 +159,7 @@ class Companion:
         self._pause_s = _FIRST_PAUSE_S
 
     def failed(self, error: ReserverError, now: float) -> str:
-        """Note why it could not be written; it is tried again, with a growing pause.
+        """Take note of why it could not be written; it is tried again, later and later.
 
         Returns what is news of that, empty if nothing is.
         """

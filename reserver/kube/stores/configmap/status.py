@@ -1,4 +1,4 @@
-"""The acknowledgement of entries, in a companion beside each store ConfigMap."""
+"""The acknowledgement of entries: a companion beside each ConfigMap says what became of them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             del self._companions[companion.store]
 
     async def _statuses(self, companion: Companion, keys: set[str], state: State) -> Changes:
-        """Return the status of some keys, of each as of one instant."""
+        """Return what a companion should say of some keys; of each as it is at one instant."""
         wanted: dict[str, str | None] = {}
         pacer = Pacer()
         shortages = self._room.look(state, self._clock())  # Much may have come since the last look.
@@ -142,7 +142,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
         return wanted
 
     def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
-        """Report each hold that is newly not backed."""
+        """Tell of each hold that is not backed and was not said to be so before."""
         warnings = [
             (
                 "NodeNotFound" if entry.phase == Phase.FAILED else "NotBacked",

@@ -1,4 +1,4 @@
-"""Feeds Reservation objects into the ledger."""
+"""What Reservation objects say, into the ledger."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         self._awaited.check()
 
     def drop(self, name: Name, revision: int = 0) -> None:
-        """Forget an object that is gone at a resourceVersion; 0 if unknown."""
+        """Forget an object that is gone at a resourceVersion, 0 if that is not known."""
         known = self._known.pop(name, None)
         ref = Ref.of_object(*name)
         expected = self._expected.get(ref)
