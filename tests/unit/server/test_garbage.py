@@ -3,27 +3,78 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 
 from reserver.server import garbage
-from reserver.server.garbage import brief_collections
+from reserver.server.garbage import brief_collections, settle
 
 
-def test_what_has_survived_a_full_collection_is_passed_over_by_the_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(garbage, "MOST", 1_000)
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Begin with nothing old, and call a thousand much."""
+    monkeypatch.setattr(garbage, "FEW", 1_000)
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+class Ring:
+    """Garbage that only a collection finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def grown_old(count: int) -> list[Ring]:
+    rings = [Ring() for _ in range(count)]
+    gc.collect(1)
+    return rings
+
+
+def is_old(ring: Ring) -> bool:
+    return any(each is ring for each in gc.get_objects(generation=2))
+
+
+async def test_no_full_collection_comes_by_itself() -> None:
     with brief_collections():
-        known: list[list[int]] = [[] for _ in range(10_000)]
-        gc.collect()
-        assert not any(each is known[0] for each in gc.get_objects(generation=2))
-        assert len(gc.get_objects(generation=2)) < 1_000
+        before = gc.get_stats()[2]["collections"]
+        assert len([[] for _ in range(200_000)]) == 200_000
+        assert gc.get_stats()[2]["collections"] == before
 
 
-def test_few_survivors_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "MOST", 10_000_000)
-    before = gc.get_freeze_count()
+def test_much_that_has_grown_old_is_looked_at_once() -> None:
+    rings = grown_old(1_200)
+    lost = grown_old(50)
+    collected = gc.get_stats()[2]["collected"]
+    assert is_old(rings[0])
+    lost.clear()
+    settle()
+    assert gc.get_stats()[2]["collected"] - collected >= 50
+    assert not is_old(rings[0])
+
+
+def test_little_waits_until_there_is_more() -> None:
+    rings = grown_old(10)
+    settle()
+    assert is_old(rings[0])
+
+
+def test_what_came_all_at_once_holds_nobody_up() -> None:
+    rings = grown_old(3_000)
+    before = gc.get_stats()[2]["collections"]
+    settle()
+    assert gc.get_stats()[2]["collections"] == before
+    assert not is_old(rings[0])
+
+
+async def test_all_is_as_before_afterwards() -> None:
+    before = gc.get_threshold()
     with brief_collections():
-        gc.collect()
-        assert gc.get_freeze_count() == before
+        grown_old(3_000)
+        settle()
+        assert gc.get_freeze_count() > 3_000
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
