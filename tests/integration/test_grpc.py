@@ -229,9 +229,11 @@ async def test_a_refusal_of_much_and_of_long_words_arrives(world: World) -> None
     assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
     assert "reservations[0]" in fields
     code, _, fields = await refused(
-        world.api.Create(pb.CreateRequest(name="\N{SNOWMAN}" * 2**20, spec=spec()))
+        world.api.Create(pb.CreateRequest(name="\N{SNOWMAN}" * 2**18, spec=spec()))
     )
     assert (code, list(fields)) == (grpc.StatusCode.INVALID_ARGUMENT, ["name"])
+    code, reason, _ = await refused(world.api.Create(pb.CreateRequest(name="n" * 2**21)))
+    assert (code, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "MESSAGE_TOO_LONG")
     large = spec()
     large.owners.extend(pb.Owner(pod=pb.PodOwner(name="x" * 200)) for _ in range(5000))
     code, *_ = await refused(world.api.Create(pb.CreateRequest(name="large", spec=large)))

@@ -10,15 +10,15 @@ from typing import Any, Protocol, TypeAlias
 
 import grpc
 import structlog
-from google.protobuf.message import DecodeError
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import NotReady, ReserverError
 from reserver.quarantine import take_note
-from reserver.server.rpc import refusal
+from reserver.server.rpc import message, refusal
 from reserver.server.rpc.access import Access, Call, call_of
 from reserver.server.rpc.caller import caller
 from reserver.server.rpc.lasting import while_lasting
+from reserver.server.rpc.message import Decode, most_bytes, receive
 from reserver.server.rpc.peers import peer_of
 from reserver.server.rpc.refusal import DETAILS_KEY, Refusal
 from reserver.server.rpc.shares import Shares
@@ -27,9 +27,7 @@ from reserver.wire.k8s.reviews import User
 log = structlog.get_logger(__name__)
 
 _PREFIX = "/reserver.v1."
-
-_PATIENCE_S = 10.0
-"""How long the message of a call may take to come, and all of reflection, in seconds."""
+_STRANGERS_BYTES = 4_096
 
 Aio = grpc.aio.ServicerContext[Any, Any]
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -76,34 +74,30 @@ class Calls(grpc.aio.ServerInterceptor):
             return None
         if not method.startswith(_PREFIX):
             return self._for_strangers(handler)
-        call = call_of(method)
+        call, decode = call_of(method), handler.request_deserializer
+        # Without a deserializer of its own gRPC hands over what came, packed.
+        codec = None, handler.response_serializer
         if handler.unary_stream is not None:
-            return grpc.stream_stream_rpc_method_handler(
-                self._streaming(handler.unary_stream, call),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
+            streaming = self._streaming(handler.unary_stream, call, decode)
+            return grpc.stream_stream_rpc_method_handler(streaming, *codec)
         if handler.unary_unary is None:
             raise TypeError(f"{method} takes a stream, which is not guarded")
-        return grpc.stream_unary_rpc_method_handler(
-            self._single(handler.unary_unary, call),
-            handler.request_deserializer,
-            handler.response_serializer,
-        )
+        single = self._single(handler.unary_unary, call, decode)
+        return grpc.stream_unary_rpc_method_handler(single, *codec)
 
     def _for_strangers(self, handler: Any) -> Handler:  # noqa: ANN401 - as grpc types handlers
         """Return the handler of health or reflection, which tell nothing of the cluster."""
-        codec = handler.request_deserializer, handler.response_serializer
+        decode, encode = handler.request_deserializer, handler.response_serializer
 
         async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
             try:
                 with self._shares.strangers.of(peer_of(context.peer())):
                     if handler.stream_stream is not None:
-                        async with asyncio.timeout(_PATIENCE_S):
+                        async with asyncio.timeout(message.PATIENCE_S):
                             async for response in handler.stream_stream(requests, context):
                                 await context.write(response)
                         return None
-                    request = await _received(requests)
+                    request = await receive(requests, decode, _STRANGERS_BYTES)
                     # Health.Watch writes by itself.
                     behaviour = handler.unary_unary or handler.unary_stream
                     return await behaviour(request, context)
@@ -113,17 +107,19 @@ class Calls(grpc.aio.ServerInterceptor):
                 why = refusal.of(exc)
                 await context.abort(why.code, why.message, ((DETAILS_KEY, why.details()),))
 
+        if handler.stream_stream is not None:
+            return grpc.stream_stream_rpc_method_handler(answer, decode, encode)
         if handler.unary_unary is not None:
-            return grpc.stream_unary_rpc_method_handler(answer, *codec)
-        return grpc.stream_stream_rpc_method_handler(answer, *codec)
+            return grpc.stream_unary_rpc_method_handler(answer, None, encode)
+        return grpc.stream_stream_rpc_method_handler(answer, None, encode)
 
-    def _single(self, behaviour: Any, call: Call) -> Any:  # noqa: ANN401 - as grpc types handlers
+    def _single(self, behaviour: Any, call: Call, decode: Decode) -> Any:  # noqa: ANN401
         async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
             began, request = time.perf_counter(), None
             try:
                 async with AsyncExitStack() as stack:
                     user = await self._identify(call, context, stack)
-                    request = await _received(requests)
+                    request = await receive(requests, decode, most_bytes(call.method))
                     await self._admit(user, call, request)
                     response = await behaviour(request, context)
             except ReserverError as exc:
@@ -138,13 +134,13 @@ class Calls(grpc.aio.ServerInterceptor):
 
         return answer
 
-    def _streaming(self, behaviour: Any, call: Call) -> Any:  # noqa: ANN401 - as grpc types handlers
+    def _streaming(self, behaviour: Any, call: Call, decode: Decode) -> Any:  # noqa: ANN401
         async def answer(requests: Any, context: Aio) -> AsyncIterator[Any]:  # noqa: ANN401
             began, request = time.perf_counter(), None
             try:
                 async with AsyncExitStack() as stack:
                     user = await self._identify(call, context, stack)
-                    request = await _received(requests)
+                    request = await receive(requests, decode, most_bytes(call.method))
                     await self._admit(user, call, request)
                     responses = behaviour(request, context)
                     if self._access is not None:
@@ -215,25 +211,6 @@ class Calls(grpc.aio.ServerInterceptor):
                 code=code,
                 **more,
             )
-
-
-async def _received(requests: AsyncIterator[Any]) -> Any:  # noqa: ANN401 - any message
-    """Return the message of a call that has one.
-
-    Raises:
-        Refusal: it does not come, or is none.
-    """
-    try:
-        async with asyncio.timeout(_PATIENCE_S):
-            async for request in requests:
-                return request
-    except TimeoutError as exc:
-        problem = f"no message came within {_PATIENCE_S:.0f} seconds"
-        raise Refusal(grpc.StatusCode.DEADLINE_EXCEEDED, "NO_MESSAGE", problem) from exc
-    except DecodeError as exc:
-        problem = "the message is not of this method; see docs/grpc-reference.md"
-        raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, "MALFORMED", problem) from exc
-    raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, "NO_MESSAGE", "the call has no message")
 
 
 def _fault(call: Call, exc: Exception) -> Refusal:

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from reserver.errors import ApiError, TooMany
-from reserver.server.rpc import calls, listen
+from reserver.server.rpc import listen, message
 from reserver.server.rpc.access import UNCONFIRMED_S, Access, call_of
 from reserver.server.rpc.listen import MOST_METADATA_BYTES, serving
 from reserver.server.rpc.peers import peer_of
@@ -73,7 +73,7 @@ async def silence() -> AsyncIterator[bytes]:
 async def test_a_message_that_does_not_come_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(calls, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(message, "PATIENCE_S", 0.05)
     async with served(Reviewer()) as address, channel(address) as slow:
         call = slow.stream_unary(GET)(silence(), metadata=ROOT)
         assert await code_of(call) is grpc.StatusCode.DEADLINE_EXCEEDED
@@ -138,7 +138,7 @@ async def test_reflection_is_open_for_a_moment_only(monkeypatch: pytest.MonkeyPa
         wanted = reflection_pb2.ServerReflectionRequest(list_services="")
         answers = [each async for each in stub.ServerReflectionInfo(iter([wanted]))]
         assert len(answers[0].list_services_response.service) > 3
-        monkeypatch.setattr(calls, "_PATIENCE_S", 0.05)
+        monkeypatch.setattr(message, "PATIENCE_S", 0.05)
         call = stub.ServerReflectionInfo(silence())
         assert await code_of(call.read()) is grpc.StatusCode.DEADLINE_EXCEEDED
 
@@ -167,17 +167,17 @@ async def test_one_user_has_so_many_watches_and_gets_another_once_one_has_ended(
 async def test_one_peer_has_so_many_calls(
     reviewer: Reviewer | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "_PATIENCE_S", 300.0)
+    monkeypatch.setattr(message, "PATIENCE_S", 300.0)
     refused = 300 - (128 if reviewer else 256)
     speak = asyncio.Event()
     outcomes: asyncio.Queue[grpc.StatusCode] = asyncio.Queue()
 
-    async def message() -> AsyncIterator[bytes]:
+    async def spoken() -> AsyncIterator[bytes]:
         await speak.wait()
         yield pb.GetRequest(name="a").SerializeToString()
 
     async def call(over: Any) -> None:
-        outcomes.put_nowait(await code_of(over.stream_unary(GET)(message(), metadata=ROOT)))
+        outcomes.put_nowait(await code_of(over.stream_unary(GET)(spoken(), metadata=ROOT)))
 
     async with served(reviewer) as address, AsyncExitStack() as stack:
         made = [await stack.enter_async_context(channel(address)) for _ in range(4)]
