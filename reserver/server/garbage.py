@@ -24,20 +24,21 @@ _OLDEST = 2
 def brief_collections() -> Iterator[None]:
     """Have full collections wait for `settle`, which the running event loop calls now and then."""
     loop = asyncio.get_running_loop()
-    thresholds = gc.get_threshold()
+    young, middle, old = gc.get_threshold()
+    timer: asyncio.TimerHandle
 
     def look() -> None:
         nonlocal timer
         settle()
         timer = loop.call_later(_EVERY_S, look)
 
-    gc.set_threshold(*thresholds[:_OLDEST], _NEVER)
+    gc.set_threshold(young, middle, _NEVER)
     timer = loop.call_later(_EVERY_S, look)
     try:
         yield
     finally:
         timer.cancel()
-        gc.set_threshold(*thresholds)
+        gc.set_threshold(young, middle, old)
         gc.unfreeze()
 
 
