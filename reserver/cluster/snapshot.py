@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from itertools import repeat
 from typing import NamedTuple
 
@@ -231,6 +232,28 @@ class Snapshot:
         row = self._row_of.get(node)
         if row is not None:
             self.in_doubt[row] = is_doubtful
+
+    def fork(self) -> Snapshot:
+        """Return the capacity of now, to try on it what nobody else is to see.
+
+        Its amounts are its own (`take`). What nodes say of themselves, and which pods are there, it
+        shares with this one.
+        """
+        forked = copy(self)
+        forked._part()  # noqa: SLF001 - one of us
+        return forked
+
+    def _part(self) -> None:
+        """Share amounts with no other snapshot any more."""
+        self.columns = dict(self.columns)
+        self._row_of, self._names = dict(self._row_of), list(self._names)
+        self._totals = tuple(map(dict, self._totals))
+        self._cells, self.has_holds = self._cells.copy(), self.has_holds.copy()
+        self.exists, self.in_doubt = self.exists.copy(), self.in_doubt.copy()
+
+    def take(self, node: str, amounts: Totals) -> None:
+        """Count amounts on a node as a pod's that is there."""
+        self._add_requested(node, amounts, 1)
 
     def _layer(self, layer: int) -> Int64s:
         cells: Int64s = self._cells[layer]

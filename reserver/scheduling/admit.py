@@ -6,11 +6,15 @@ for: whoever is promised a seat wants all of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.placement import Part
 from reserver.reservations.reservation import Phase, Reservation
 from reserver.scheduling.placement import is_about_neighbours, place, slot_pod
 from reserver.scheduling.state import State
@@ -49,8 +53,11 @@ def judge_set(
     state: State,
     now: float,
     instead: Reservation | None = None,
-) -> Verdict:
-    """Return which of these would be backed beside each other at `now`, and where.
+) -> Generator[None, None, Verdict]:
+    """Find out which of these would be backed beside each other at `now`, and where.
+
+    Other work may come between the steps: room is judged by the amounts of the beginning. Those
+    that are about their neighbours come last, in one step: they are tried among the pods there.
 
     Args:
         reservations: what is to be written.
@@ -59,20 +66,47 @@ def judge_set(
         instead: the reservation that goes when these come.
     """
     state.ledger.advance(now)
+    with _without(instead, state):
+        tried = state.fork()
+    by_index: dict[int, tuple[Reservation, Lack | None]] = {}
     taken: dict[str, dict[str, int]] = {}
-    lacks: list[Lack] = []
-    judged = list(reservations)
-    # Those that can be elsewhere make way for those that cannot.
-    order = sorted(range(len(judged)), key=lambda index: not judged[index].node)
-    going = without(instead.ref, state) if instead else nullcontext()
-    with going, trial(state.snapshot, "set") as seat:
-        for index in order:
-            judged[index], lack = _judge(index, judged[index], state, taken)
-            if lack is None:
-                _seat(judged[index], seat, taken)
-            else:
-                lacks.append(lack)
-    return Verdict(tuple(sorted(lacks)), tuple(judged))
+
+    def judge(index: int, state: State, seat: Seat) -> None:
+        one, lack = by_index[index] = _judge(index, reservations[index], state, taken)
+        if lack is None:
+            _seat(one, seat, taken)
+
+    neighbours = []
+    for index in _in_turn(reservations):
+        if is_about_neighbours(slot_pod(reservations[index])):
+            neighbours.append(index)
+        else:
+            judge(index, tried, partial(_take, tried.snapshot))
+            yield
+    if neighbours:
+        with _without(instead, state), trial(state.snapshot, "set") as seat:
+            for one, lack in by_index.values():
+                if lack is None:
+                    _seat(one, seat, {})
+            for index in neighbours:
+                judge(index, state, seat)
+    judged = [by_index[index] for index in range(len(reservations))]
+    lacks = tuple(lack for _, lack in judged if lack is not None)
+    return Verdict(lacks, tuple(one for one, _ in judged))
+
+
+def _in_turn(reservations: Sequence[Reservation]) -> list[int]:
+    """Return the order to judge in: those that can be elsewhere make way for those that cannot."""
+    return sorted(range(len(reservations)), key=lambda index: not reservations[index].node)
+
+
+def _without(instead: Reservation | None, state: State) -> AbstractContextManager[None]:
+    return without(instead.ref, state) if instead else nullcontext()
+
+
+def _take(snapshot: Snapshot, pod: Pod, part: Part) -> None:
+    """Count as many pods like this as there are slots of a part, among nobody's neighbours."""
+    snapshot.take(part.node, {name: n * part.slots for name, n in pod.requests.items()})
 
 
 def place_now(reservation: Reservation, state: State, now: float) -> tuple[Reservation, str]:

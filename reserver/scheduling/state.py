@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -86,6 +87,12 @@ class State:
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, Assumption] = {}
         self._shown = 0
+
+    def fork(self) -> State:
+        """Return a state with the amounts of now, to try on them what nobody else is to see."""
+        forked = copy(self)
+        forked.snapshot = self.snapshot.fork()
+        return forked
 
     @property
     def pods(self) -> Mapping[PodName, Pod]:

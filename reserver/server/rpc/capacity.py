@@ -99,7 +99,7 @@ class Capacity(CapacityServiceServicer):
                 raise exc.under(f"reservations[{index}]") from exc
             await pacer.give_way()
         specform.check_set(wanted)
-        lacks, judged = judge_set(wanted, self._state, now)
+        lacks, judged = await pacer.run(judge_set(wanted, self._state, now))
         if why := self._state.ledger.quotas.trial(wanted, now):  # All of them together.
             lacks = (Lack(0, why, never=False), *lacks)
         shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]

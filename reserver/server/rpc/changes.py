@@ -9,6 +9,7 @@ from typing import Protocol
 import grpc
 
 from reserver.errors import InvalidInput
+from reserver.pacer import outcome
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.admit import judge_set
@@ -145,9 +146,9 @@ class Changes:
         if new.placed and sum(part.slots for part in new.placed) == new.slots:
             here = [new.on(part) for part in new.placed]
             is_allowed = suits(new, self._state).is_allowed
-            if is_allowed and not judge_set(here, self._state, now, old).lacks:
+            if is_allowed and not outcome(judge_set(here, self._state, now, old)).lacks:
                 return new
-        verdict = judge_set([new], self._state, now, old)
+        verdict = outcome(judge_set([new], self._state, now, old))
         if verdict.lacks:
             raise refusal.no_room(verdict.lacks, [name], "spec")
         return verdict.reservations[0]

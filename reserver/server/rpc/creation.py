@@ -12,6 +12,7 @@ from uuid import uuid4
 from cachetools import TTLCache
 
 from reserver.errors import InvalidInput, NotReady, ReserverError, Taken
+from reserver.pacer import outcome
 from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation, StoreKind
 from reserver.scheduling.admit import judge_set, place_now
@@ -244,7 +245,7 @@ class Creation:
                 raise InvalidInput(field, "lies in the future", remedy)
         if why := self._state.ledger.quotas.trial(new, now):
             raise refusal.quota_exceeded(why, path)
-        verdict = judge_set(new, self._state, now)
+        verdict = outcome(judge_set(new, self._state, now))
         if verdict.lacks:
             raise refusal.no_room(verdict.lacks, [draft.name for draft in drafts], path)
         return list(verdict.reservations)

@@ -2,6 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from reserver.pacer import outcome
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.admit import judge_set
 from tests.builders import NOW, node, pod, reservation, state_of
@@ -30,18 +31,31 @@ def test_all_that_is_asked_for_has_to_be_free_beside_the_others(
     wanted: Sequence[Reservation], lacking: dict[int, bool]
 ) -> None:
     state = state_of(*NODES, pod("p", node="worker-1", cpu="1"), reservation("held", cpu="2"))
-    assert {lack.at: lack.never for lack in judge_set(wanted, state, NOW).lacks} == lacking
+    assert {lack.at: lack.never for lack in outcome(judge_set(wanted, state, NOW)).lacks} == lacking
 
 
 def test_what_goes_makes_room_for_what_comes() -> None:
     old = reservation("old", cpu="3")
     state = state_of(*NODES, old, pod("p", node="worker-1", cpu="1"))
-    assert judge_set([reservation("old", cpu="2")], state, NOW).lacks
-    assert not judge_set([reservation("old", cpu="2")], state, NOW, old).lacks
-    assert judge_set([reservation("old", cpu="4")], state, NOW, old).lacks
+    assert outcome(judge_set([reservation("old", cpu="2")], state, NOW)).lacks
+    assert not outcome(judge_set([reservation("old", cpu="2")], state, NOW, old)).lacks
+    assert outcome(judge_set([reservation("old", cpu="4")], state, NOW, old)).lacks
 
 
 def test_what_has_expired_makes_room() -> None:
     state = state_of(*NODES, reservation("old", cpu="4", expires=NOW + 1))
-    assert judge_set([reservation("new", cpu="4")], state, NOW).lacks
-    assert not judge_set([reservation("new", cpu="4")], state, NOW + 1).lacks
+    assert outcome(judge_set([reservation("new", cpu="4")], state, NOW)).lacks
+    assert not outcome(judge_set([reservation("new", cpu="4")], state, NOW + 1)).lacks
+
+
+def test_nobody_sees_a_set_that_is_being_judged_and_what_comes_in_between_does_no_harm() -> None:
+    state = state_of(*NODES)
+    wanted = [reservation(f"r{number}", cpu="2") for number in range(3)]
+    before = state.snapshot.requested.copy()
+    steps = judge_set(wanted, state, NOW)
+    next(steps)
+    next(steps)
+    assert (state.snapshot.requested == before).all()
+    state.snapshot.remove_node("worker-1")
+    assert {lack.at for lack in outcome(steps).lacks} == {2}  # As it was in the beginning.
+    assert {lack.at for lack in outcome(judge_set(wanted, state, NOW)).lacks} == {0, 1, 2}
