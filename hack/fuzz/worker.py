@@ -15,6 +15,7 @@ import json
 import logging
 import random
 import resource
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -87,6 +88,8 @@ def main() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     meter = Meter(DECODERS[name].read)
     atexit.register(meter.write, Path(report))
+    # libFuzzer's alarm goes on while Python ends, when nobody handles it any more.
+    atexit.register(signal.signal, signal.SIGALRM, signal.SIG_IGN)
     if IS_GIANTS:
         _feed_giants(meter, float(flags[0]), int(flags[1]) << 20)
     else:
