@@ -22,6 +22,7 @@ from reserver.wire.extender import ExtenderBindingArgs
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject
 from tests.builders import NOW
+from tests.unit.kube.clocks import ManualTime, worked_off
 from tests.unit.kube.fakes import refused
 
 NODES = [f"worker-{number}" for number in range(4)]
@@ -108,6 +109,14 @@ class Whole:
         settings = Settings(crd=True, default_quota="none")
         self.assembly = Assembly(settings, self.client, clock, tasks)
         self.state: State = self.assembly.state
+        self.time = ManualTime()
+        assembly = self.assembly
+        for queue in (
+            assembly.cleaner.queue,
+            assembly.placer.queue,
+            assembly.quota_writer.unwritten,
+        ):
+            queue._time = self.time
         self.extender = Extender(
             self.state,
             self.assembly.apply,
@@ -143,17 +152,18 @@ class Whole:
 
     async def work(self) -> None:
         """Let all writers do what there is to do."""
+        self.time.now += 60.0
         assembly = self.assembly
-        await assembly.quota_writer.settle(self.state.ledger)
-        await assembly.quota_writer.write(assembly.quotas)
+        await assembly.quota_writer.settle(self.state.ledger, Pacer())
+        quota_writer = assembly.quota_writer
+        await worked_off(quota_writer.run(assembly.quotas), quota_writer.unwritten)
         await assembly.placer.look(self.state, Pacer())
-        await assembly.cleaner.tidy(assembly.stores)
+        await worked_off(assembly.cleaner.run(assembly.stores), assembly.cleaner.queue)
         for store in assembly.stores:
             await store.statuses.write(self.state)
         await asyncio.sleep(0.001)
-        while not assembly.recorder._queue.empty():
-            assembly.recorder._queue.get_nowait()
-        assembly.waker._freed.clear()
+        assembly.recorder.queue.take_all()
+        assembly.waker.queue.take_all()
 
 
 class Seeing:

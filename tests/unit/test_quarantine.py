@@ -343,7 +343,7 @@ async def in_a_quota(patch: pytest.MonkeyPatch) -> None:
     writer = QuotaWriter(ScriptedClient(), lambda: NOW)
     for namespace in ("a", POISON, "z"):
         writer.changed(namespace)
-    await writer.settle(ledger)
+    await writer.settle(ledger, Pacer())
     assert admitted == ["a", "z"]
 
 
@@ -357,9 +357,7 @@ async def in_the_status_of_a_quota(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(store, "due", poisoned(due, lambda namespace: namespace == POISON))
     writer = QuotaWriter(ScriptedClient(), lambda: NOW)
-    for namespace in ("a", POISON, "z"):
-        writer.changed(namespace)
-    assert await writer.write(store)
+    await writer.write(store, ("a", POISON, "z"))
     assert asked == ["a", "z"]
 
 

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Protocol
 
 import structlog
 
+from reserver.backoff import Backoff
 from reserver.errors import ApiError, Fault
 from reserver.kube.api.apply import Apply
+from reserver.kube.loops.queue import WorkQueue
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
-from reserver.reservations.reservation import Ref
-from reserver.wire.spec.edits import Deletion, Edit, together
+from reserver.reservations.reservation import Ref, StoreKind
+from reserver.wire.spec.edits import Deletion, Edit
 
 log = structlog.get_logger(__name__)
 
-_RETRY_S = 5.0
-_AT_ONCE = 50
+REFUSED = Backoff(5.0, 300.0)
+"""How long an edit rests that the API server has refused."""
 
-_FIRST_REST_S = 5.0
-_LAST_REST_S = 300.0
-"""How long an edit rests that the API server has refused, in seconds: doubled each time."""
+_UNSURE_S = 5.0
+"""How long one rests at most that failed for another reason, in seconds."""
 
+_AT_ONCE = 4
+"""So many ConfigMaps and Reservations are written at once."""
 
-@dataclass(slots=True, eq=False)
-class _Refusal:
-    """An edit that the API server has refused, and that rests."""
-
-    edit: Edit | Deletion
-    rest_s: float
-    is_resting: bool = True
+_MOST_EDITS = 50
+"""So many edits are made in one request."""
 
 
 class Tidied(Protocol):
@@ -50,6 +47,7 @@ class Cleaner:
     starts after that would take the entry for one that nobody has claimed.
 
     Attributes:
+        queue: of the keys that may have to be edited.
         edits: how many edits were made.
         lost: how many were not, because somebody else wrote the key in between.
     """
@@ -61,6 +59,7 @@ class Cleaner:
         done: Callable[[Edit | Deletion], None] = lambda _: None,
         refused: Callable[[Ref, ApiError], None] = lambda *_: None,
         spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
+        queue: WorkQueue[Ref] | None = None,
     ) -> None:
         """Edit what is due.
 
@@ -70,73 +69,53 @@ class Cleaner:
             done: is told of each edit made.
             refused: is told of each key that the API server did not let us write, and why.
             spoiled: is told of each key that could not be judged.
+            queue: of the keys that may have to be edited.
         """
         self._spoiled = spoiled
         self._refused = refused
         self._apply = apply
         self._clock = clock
         self._done = done
-        self._touched: dict[Ref, None] = {}
-        self._refusals: dict[Ref, _Refusal] = {}
-        self._something_touched = asyncio.Event()
+        self.queue = queue or WorkQueue("cleaner", REFUSED, group=written_together)
         self.edits = 0
         self.lost = 0
 
     def touched(self, ref: Ref) -> None:
         """Take note that a key or one of its items may be over now; returns at once."""
-        self._touched[ref._replace(item="")] = None
-        self._something_touched.set()
+        self.queue.add(ref._replace(item=""))
 
     async def run(self, store: Tidied) -> None:
-        """Tidy until cancelled."""
-        while True:
-            await self._something_touched.wait()
-            self._something_touched.clear()
-            is_done = False
-            with quarantined("pass", "cleaner"):
-                is_done = await self.tidy(store)
-            if not is_done:
-                await asyncio.sleep(_RETRY_S)
-                self._something_touched.set()
-
-    async def tidy(self, store: Tidied) -> bool:
-        """Make every edit that is due now; return whether no more is left to do.
+        """Tidy until cancelled.
 
         A key that somebody else has written in between is left to the watch, which will touch it.
         """
-        failed: dict[Ref, None] = {}
-        pacer = Pacer()
-        while self._touched:
-            batches = together(await self._take_due(store, pacer))
-            while batches:
-                batch = batches.pop(0)
-                exc = await self._try(batch)
-                if exc is not None:
-                    where = str(batch[0].ref)
-                    log.warning("store cannot be tidied, retrying", key=where, why=str(exc))
-                    if exc.is_definite:  # Other places may be allowed.
-                        for edit in batch:
-                            self._let_rest(edit)
-                            self._refused(edit.ref, exc)
-                    else:
-                        failed |= dict.fromkeys(edit.ref for edit in batch)
-                        left = (edit.ref for later in batches for edit in later)
-                        self._touched |= failed | dict.fromkeys(left)
-                        return False
-        self._touched |= failed
-        return not failed
+        await self.queue.run(partial(self._tidy, store), _AT_ONCE)
 
-    async def _take_due(self, store: Tidied, pacer: Pacer) -> list[Edit | Deletion]:
-        """Return some of the edits that are due; what is touched meanwhile is looked at again."""
+    async def _tidy(self, store: Tidied, refs: list[Ref]) -> None:
+        """Make the edits that are due in one ConfigMap, or of one Reservation."""
+        due = await self._due(store, refs)
+        while due:
+            batch, due = due[:_MOST_EDITS], due[_MOST_EDITS:]
+            exc = await self._try(batch)
+            if exc is None:
+                continue
+            if exc.is_away:
+                batch, due = [*batch, *due], []
+            log.warning("store cannot be tidied, retrying", key=str(batch[0].ref), why=str(exc))
+            for edit in batch:
+                self.queue.failed(edit.ref, exc, edit, inf if exc.is_definite else _UNSURE_S)
+                if exc.is_definite:
+                    self._refused(edit.ref, exc)
+
+    async def _due(self, store: Tidied, refs: list[Ref]) -> list[Edit | Deletion]:
         due: list[Edit | Deletion] = []
-        while self._touched and len(due) < _AT_ONCE:
-            ref = next(iter(self._touched))
-            del self._touched[ref]
+        pacer = Pacer()
+        for ref in refs:
             with quarantined("cleaner", ref, partial(self._spoiled, ref)):
                 edit = store.due_edit(ref, self._clock())
                 if edit is None:
-                    self._refusals.pop(ref, None)
-                elif not self._is_resting(edit):
+                    self.queue.succeeded(ref)
+                elif not self.queue.rests(ref, edit):
                     due.append(edit)
             await pacer.give_way()
         return due
@@ -155,23 +134,6 @@ class Cleaner:
                 return exc
         return None
 
-    def _is_resting(self, edit: Edit | Deletion) -> bool:
-        refusal = self._refusals.get(edit.ref)
-        return refusal is not None and refusal.is_resting and refusal.edit == edit
-
-    def _let_rest(self, edit: Edit | Deletion) -> None:
-        """Do not make an edit again at once, unless it becomes another one."""
-        before = self._refusals.get(edit.ref)
-        is_again = before is not None and before.edit == edit
-        rest_s = min(2 * before.rest_s, _LAST_REST_S) if before and is_again else _FIRST_REST_S
-        refusal = self._refusals[edit.ref] = _Refusal(edit, rest_s)
-        asyncio.get_running_loop().call_later(rest_s, self._wake, refusal)
-
-    def _wake(self, refusal: _Refusal) -> None:
-        refusal.is_resting = False
-        if self._refusals.get(refusal.edit.ref) is refusal:
-            self.touched(refusal.edit.ref)
-
     async def _make(self, batch: list[Edit | Deletion]) -> None:
         """Make edits in one request where that can be, and otherwise each by itself.
 
@@ -187,9 +149,14 @@ class Cleaner:
 
     def _count(self, batch: Iterable[Edit | Deletion], *, done: bool) -> None:
         for edit in batch:
-            self._refusals.pop(edit.ref, None)
+            self.queue.succeeded(edit.ref)
             if done:
                 self._done(edit)
             self.edits += done
             self.lost += not done
             log.info("store tidied", key=str(edit.ref), reason=edit.reason, done=done)
+
+
+def written_together(ref: Ref) -> Ref:
+    """Return what stands for all that one request can edit: a ConfigMap, or a Reservation."""
+    return ref._replace(key="") if ref.kind is StoreKind.CONFIGMAP else ref

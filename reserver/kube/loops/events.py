@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from cachetools import LRUCache, TTLCache
 
 from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.queue import WorkQueue
 from reserver.printable import printable
 from reserver.quarantine import quarantined
 from reserver.scheduling.telling import Telling
@@ -36,6 +36,10 @@ _POD_EVENTS = 100
 """Events on pods in ten seconds, all pods together: a full cluster refuses thousands at once."""
 
 _POD_WINDOW_S = 10.0
+
+_MOST_QUEUED = 1000
+_AT_ONCE = 4
+"""So many are written at once; bindings have the rest of the connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class Recorder:
     """Writes Warning events; of a problem with an entry, one, and of what keeps a pod, one.
 
     Attributes:
+        queue: of the events that are to be written.
         reported: how many problems were reported, those beyond the burst included.
     """
 
@@ -107,7 +112,7 @@ class Recorder:
         self._told: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
         self._window = 0.0
         self._told_in_window = 0
-        self._queue: asyncio.Queue[_Event] = asyncio.Queue(maxsize=1000)
+        self.queue = WorkQueue[_Event]("events")
         self.reported = 0
 
     def report(self, store: Metadata, problem: Problem, kind: str = CONFIG_MAP) -> None:
@@ -146,7 +151,7 @@ class Recorder:
         """Have an event written on a store, unless there are too many; returns at once."""
         count = self._counts.get((store.uid, reason), 0) + 1
         self._counts[store.uid, reason] = count
-        if count <= _BURST and not self._queue.full():
+        if count <= _BURST and not self._is_full:
             more = " (more are in reserver's log)" if count == _BURST else ""
             own = (store.namespace, store.name, store.uid, store.resource_version)
             self._put(_Subject(kind, *own), reason, message, more)
@@ -155,7 +160,7 @@ class Recorder:
         """Have a Normal event written on a store, unless there are too many; returns at once."""
         count = self._counts.get((store.uid, reason), 0) + 1
         self._counts[store.uid, reason] = count
-        if count <= _BURST and not self._queue.full():
+        if count <= _BURST and not self._is_full:
             about = _Subject(kind, store.namespace, store.name, store.uid, store.resource_version)
             self._put(about, reason, message, is_warning=False)
 
@@ -164,8 +169,8 @@ class Recorder:
         ref = deletion.ref
         about = _Subject(KIND, ref.namespace, ref.key, deletion.uid, deletion.version)
         message = f"deleted, because it is {deletion.reason.lower()}"
-        if not self._queue.full():
-            self._queue.put_nowait(_Event(about, deletion.reason, message, is_warning=False))
+        if not self._is_full:
+            self.queue.add(_Event(about, deletion.reason, message, is_warning=False))
 
     def tell(self, telling: Telling) -> None:
         """Have an event written on a pod, once for each cause; returns at once.
@@ -174,10 +179,14 @@ class Recorder:
         """
         pod = telling.pod
         key = _digest(pod.uid, telling.reason, telling.cause)
-        if key in self._told or self._queue.full() or not self._has_turn():
+        if key in self._told or self._is_full or not self._has_turn():
             return
         self._told[key] = True
         self._put(_Subject("Pod", *pod.name, pod.uid), telling.reason, telling.message)
+
+    @property
+    def _is_full(self) -> bool:
+        return self.queue.depth >= _MOST_QUEUED
 
     def _has_turn(self) -> bool:
         """Count an event on a pod; return False when there were too many lately."""
@@ -197,15 +206,21 @@ class Recorder:
         is_warning: bool = True,
     ) -> None:
         text = printable(message)[: _MAX_MESSAGE - len(more)] + more
-        self._queue.put_nowait(_Event(subject, reason, text, is_warning))
+        self.queue.add(_Event(subject, reason, text, is_warning))
 
     async def run(self) -> None:
-        """Write events until cancelled; one that cannot be written is logged and dropped."""
-        while True:
-            event = await self._queue.get()
+        """Write events until cancelled; one that is refused is logged and dropped."""
+        await self.queue.run(self._write, _AT_ONCE)
+
+    async def _write(self, events: list[_Event]) -> None:
+        for event in events:
             path = f"/api/v1/namespaces/{event.about.namespace}/events"
             with quarantined("event", event.about.name):
                 try:
                     await self._client.create(path, event.body(self._clock()))
                 except ApiError as exc:
+                    if exc.is_away:
+                        self.queue.failed(event, exc)
+                        continue
                     log.warning("event could not be written", why=str(exc))
+                self.queue.succeeded(event)

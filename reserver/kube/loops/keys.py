@@ -61,8 +61,9 @@ class Keys(Generic[K]):
         self._failures: dict[K, _Failure] = {}
         self._held_until = -inf
 
-    def __len__(self) -> int:
-        """Return how many groups are given, or will be without further delay."""
+    @property
+    def depth(self) -> int:
+        """How many groups are given, or will be without further delay."""
         return len(self._ready.keys() | self._given)
 
     def add(self, key: K, at: float = -inf) -> None:
@@ -72,9 +73,9 @@ class Keys(Generic[K]):
         elif at < self._moments.get(key, inf):
             self._give_at(key, at)
 
-    def is_ready(self, key: K) -> bool:
-        """Return whether a key waits for nothing but its turn."""
-        return key in self._ready.get(self._group(key), ())
+    def is_delayed(self, key: K) -> bool:
+        """Return whether a key waits for a moment, and not for its turn only."""
+        return key in self._moments and key not in self._ready.get(self._group(key), ())
 
     def discard(self, key: K) -> None:
         """Do not give a key, and forget its failures."""
@@ -97,7 +98,8 @@ class Keys(Generic[K]):
 
     def take_all(self, now: float) -> list[K]:
         """Give all keys there are, and take them for done: whoever asks does so one at a time."""
-        self.has_some(now)
+        if not self.has_some(now):
+            return []
         ready, self._ready = self._ready, OrderedDict()
         return [key for keys in ready.values() for key in keys]
 
@@ -105,14 +107,19 @@ class Keys(Generic[K]):
         """Take note that the group of a key is not worked on any more."""
         self._given.discard(self._group(key))
 
-    def failed(self, key: K, what: object, now: float, most_s: float = inf) -> None:
-        """Have a key given again after its back-off, that begins anew if something else failed."""
+    def failed(self, key: K, what: object, now: float, most_s: float = inf) -> int:
+        """Have a key given again after its back-off; return how often the same has failed in a row.
+
+        If something else failed than before, the back-off begins anew.
+        """
+        self.has_some(now)  # What is due by now stays due.
         before = self._failures.get(key)
         is_again = before is not None and before.what == what
         backoff = before.backoff if before and is_again else replace(self._backoff)
         until = now + min(backoff.failed(), most_s)
         self._failures[key] = _Failure(what, backoff, until)
         self._give_at(key, until)
+        return backoff.failures
 
     def rests(self, key: K, what: object, now: float) -> bool:
         """Return whether the same has failed, and may not be tried again yet."""

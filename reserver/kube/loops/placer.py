@@ -7,18 +7,18 @@ for a place is tried again when some node has changed, and passed over unless th
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 import structlog
-from cachetools import LRUCache
 
+from reserver.backoff import Backoff
 from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, Fault
+from reserver.kube.loops.queue import WorkQueue
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.placement import Parts, joined, nodes_of
@@ -39,13 +39,8 @@ log = structlog.get_logger(__name__)
 _PAUSE_S = 0.1
 """So long between passes: changes come in swarms, in seconds."""
 
-_RETRY_S = 5.0
-"""So long after its place could not be written a reservation is placed again, in seconds."""
-
-_LAST_RETRY_S = 300.0
-"""The longest that this may become, in seconds: it is doubled each time."""
-
-_REMEMBERED = 10_000
+UNWRITTEN = Backoff(5.0, 300.0)
+"""So long after its place could not be written a reservation is placed again."""
 
 _SAY_AGAIN_S = 10.0
 """So long it is not said anew why one has no place, if the reason is another now, in seconds."""
@@ -74,15 +69,15 @@ class _Wish:
     Attributes:
         pod: what a slot of it is judged as.
         shape: equal for those of which one fits where another one does.
+        digest: of what it asks for.
         is_new: it was not tried as it is now.
-        not_before: unix seconds.
         said_at: when it was said why it has no place, unix seconds.
     """
 
     pod: Pod
     shape: object
+    digest: str
     is_new: bool = True
-    not_before: float = 0.0
     said_at: float = 0.0
 
 
@@ -126,6 +121,7 @@ class Placer:
     """Places reservations that name no node.
 
     Attributes:
+        queue: of reservations to look at, and of nodes on which there may be room.
         placed: how often one was placed, or placed anew.
     """
 
@@ -135,6 +131,7 @@ class Placer:
         seated: Callable[[str], None] = lambda _: None,
         tell: Callable[[Notice], None] = lambda _: None,
         spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
+        queue: WorkQueue[Ref | str] | None = None,
     ) -> None:
         """Begin with nobody who waits.
 
@@ -143,70 +140,54 @@ class Placer:
             seated: is told of each node on which something is placed.
             tell: is told what the writer of a reservation should know.
             spoiled: is told of each that could not be judged.
+            queue: of reservations to look at, and of nodes on which there may be room.
         """
         self._clock = clock
         self._seated = seated
         self._tell = tell
         self._spoiled = spoiled
-        self._touched: dict[Ref, None] = {}
-        self._eased: set[str] = set()
-        self._something = asyncio.Event()
+        self.queue = queue or WorkQueue("placer", UNWRITTEN)
         self._wishes: dict[Ref, _Wish] = {}
         self._unwritten: dict[Ref, ApiError] = {}
-        self._rests: LRUCache[Ref, tuple[str, float]] = LRUCache(_REMEMBERED)
         self._is_deciding = False
         self.placed = 0
 
     def touched(self, ref: Ref) -> None:
         """Take note that a reservation may want a place now, or none any more; returns at once."""
         if not self._is_deciding:
-            self._touched[ref] = None
-            self._something.set()
+            self.queue.add(ref)
 
     def eased(self, node: str) -> None:
         """Take note that there may be room on a node where there was none; returns at once."""
         if self._wishes:
-            self._eased.add(node)
-            self._something.set()
+            self.queue.add(node)
 
     def refused(self, ref: Ref, error: ApiError) -> None:
         """Take note that what was decided for a reservation cannot be written; returns at once."""
         self._unwritten[ref] = error
-        self._something.set()
+        self.queue.add(ref)
 
     async def run(self, state: State) -> None:
         """Place until cancelled."""
-        while True:
-            late = [wish.not_before for wish in self._wishes.values() if wish.not_before]
-            patience = max(0.0, min(late) - self._clock()) if late else None
-            with suppress(TimeoutError):
-                async with asyncio.timeout(patience):
-                    await self._something.wait()
-            self._something.clear()
-            pacer = Pacer()
-            with quarantined("pass", "placer"):
-                await self.look(state, pacer)
-            await pacer.rest(_PAUSE_S)
+        await self.queue.passes(partial(self.look, state), _PAUSE_S)
 
     async def look(self, state: State, pacer: Pacer) -> None:
         """Place what can be placed now, the oldest first."""
         state.ledger.advance(self._clock())
-        unwritten, self._unwritten = self._unwritten, {}
-        for ref, error in unwritten.items():
+        keys = self.queue.take_all()
+        this = _Pass([key for key in keys if isinstance(key, str)], pacer)
+        for ref in keys:
+            if isinstance(ref, str):
+                continue
             with self._deciding(ref):
-                self._take_back(ref, error, state)
-        touched, self._touched = self._touched, {}
-        eased, self._eased = self._eased, set()
-        this = _Pass(list(eased), pacer)
-        for ref in touched:
-            with self._deciding(ref):
+                if error := self._unwritten.pop(ref, None):
+                    self._take_back(ref, error, state)
                 self._consider(ref, state)
             await this.give_way(state, self._clock)
-        now = self._clock()
         for ref, wish in tuple(self._wishes.items()):
-            is_due = wish.is_new or 0 < wish.not_before <= now
             with self._deciding(ref):
-                if is_due or (not wish.not_before and this.may_help(wish, state)):
+                rests = self.queue.rests(ref, wish.digest)
+                if wish.is_new or (not rests and this.may_help(wish, state)):
                     self._try(ref, wish, state, this)
             await this.give_way(state, self._clock)
 
@@ -216,7 +197,9 @@ class Placer:
         _, slots = state.ledger.wants_place(ref)
         if reservation is None or not slots:
             self._wishes.pop(ref, None)
-            if reservation is not None and state.ledger.is_edited(ref):
+            if reservation is None:
+                self.queue.succeeded(ref)
+            elif state.ledger.is_edited(ref):
                 self._settle_edited(reservation, state)
             return
         pod = slot_pod(reservation)
@@ -226,12 +209,14 @@ class Placer:
             tuple(sorted(pod.requests.items())),
             reservation.placement.text,
         )
-        wish = self._wishes.setdefault(ref, _Wish(pod, shape))
-        wish.pod, wish.shape, wish.is_new = pod, shape, True
+        digest = reservation.digest
+        wish = self._wishes.setdefault(ref, _Wish(pod, shape, digest))
+        wish.pod, wish.shape, wish.digest = pod, shape, digest
+        wish.is_new = not self.queue.rests(ref, digest)
 
     def _try(self, ref: Ref, wish: _Wish, state: State, this: _Pass) -> None:
         """Place a reservation, or say why it has no place."""
-        wish.is_new, wish.not_before = False, 0.0
+        wish.is_new = False
         reservation = state.ledger.get(ref)
         kept, slots = state.ledger.wants_place(ref)
         if reservation is None or not slots:
@@ -277,8 +262,7 @@ class Placer:
         elif suited.is_allowed:
             state.ledger.place(ref, before)
         else:
-            self._touched[ref] = None
-            self._something.set()
+            self.queue.add(ref)
 
     def _take_back(self, ref: Ref, error: ApiError, state: State) -> None:
         """Let a reservation go back to where it is written to be."""
@@ -288,18 +272,7 @@ class Placer:
             return
         state.ledger.place(ref, recorded)
         state.ledger.cannot_place(ref, f"its place cannot be written down: {error}")
-        self._consider(ref, state)
-        if ref in self._wishes:
-            self._wishes[ref].is_new = False
-            self._wishes[ref].not_before = self._clock() + self._rest(reservation)
-
-    def _rest(self, reservation: Reservation) -> float:
-        """Return for how long one is not placed again whose place could not be written."""
-        digest, rest_s = self._rests.get(reservation.ref, ("", 0.0))
-        is_again = digest == reservation.digest
-        rest_s = min(2 * rest_s, _LAST_RETRY_S) if is_again else _RETRY_S
-        self._rests[reservation.ref] = (reservation.digest, rest_s)
-        return rest_s
+        self.queue.failed(ref, what=reservation.digest)
 
     @contextmanager
     def _deciding(self, ref: Ref) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -15,6 +16,9 @@ from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 
 T = TypeVar("T")
+
+LATER = Backoff(1.0, 30.0)
+"""How long a key waits that has failed, unless somebody knows better."""
 
 AWAY = Backoff(0.2, 5.0)
 """How long nothing is given once the API server was found to be away."""
@@ -43,7 +47,7 @@ class WorkQueue(Generic[K]):
     def __init__(
         self,
         name: str,
-        backoff: Backoff = AWAY,
+        backoff: Backoff = LATER,
         *,
         group: Callable[[K], Hashable] = lambda key: key,
         time: Time | None = None,
@@ -62,9 +66,10 @@ class WorkQueue(Generic[K]):
         self._away = replace(AWAY, chance=backoff.chance)
         self._changed = asyncio.Event()
 
-    def __len__(self) -> int:
-        """Return how many groups of keys are worked on, or wait for nothing but that."""
-        return len(self._keys)
+    @property
+    def depth(self) -> int:
+        """How many groups of keys are worked on, or wait for nothing but that."""
+        return self._keys.depth
 
     def add(self, key: K, after_s: float = 0.0) -> None:
         """Have a key worked on, in so many seconds at the latest; returns at once."""
@@ -75,9 +80,9 @@ class WorkQueue(Generic[K]):
         """Do not have a key worked on, and forget its failures."""
         self._keys.discard(key)
 
-    def is_ready(self, key: K) -> bool:
-        """Return whether a key waits for nothing but its turn."""
-        return self._keys.is_ready(key)
+    def is_delayed(self, key: K) -> bool:
+        """Return whether a key waits for a moment, and not for its turn only."""
+        return self._keys.is_delayed(key)
 
     def take_all(self) -> list[K]:
         """Return all keys that there is something to do about, for one pass."""
@@ -85,8 +90,8 @@ class WorkQueue(Generic[K]):
 
     def failed(
         self, key: K, error: ApiError | None = None, what: object = None, most_s: float = inf
-    ) -> None:
-        """Have a key worked on again, later each time.
+    ) -> int:
+        """Have a key worked on again, later each time; return how often that was in a row.
 
         Args:
             key: the key.
@@ -94,13 +99,13 @@ class WorkQueue(Generic[K]):
             what: what failed; for something else the back-off begins anew.
             most_s: how long to wait at most, in seconds.
         """
-        if error is None or not error.is_away:
-            self._keys.failed(key, what, self._now, most_s)
-        else:
-            self._keys.add(key)
-            if not self._keys.is_held(self._now):  # Else one who asked before has found out.
-                self._keys.hold(self._now + self._away.failed())
         self._changed.set()
+        if error is None or not error.is_away:
+            return self._keys.failed(key, what, self._now, most_s)
+        self._keys.add(key)
+        if not self._keys.is_held(self._now):  # Else one who asked before has found out.
+            self._keys.hold(self._now + self._away.failed())
+        return self._away.failures
 
     def rests(self, key: K, what: object = None) -> bool:
         """Return whether the same has failed, and may not be tried again yet."""
@@ -115,7 +120,7 @@ class WorkQueue(Generic[K]):
         """Work on the keys until cancelled, on so many groups at once."""
         async with asyncio.TaskGroup() as tasks:
             while True:
-                keys = await self._until(lambda now: self._keys.take(now, at_once))
+                keys = await self._until(partial(self._take, at_once))
                 tasks.create_task(self._work(keys, work))
 
     async def passes(self, look: Callable[[Pacer], Awaitable[None]], least_s: float = 0.0) -> None:
@@ -139,6 +144,10 @@ class WorkQueue(Generic[K]):
     @property
     def _now(self) -> float:
         return self._loop.time()
+
+    def _take(self, at_once: int, now: float) -> list[K]:
+        """Return what may be worked on now; while the API server is away, one asks for all."""
+        return self._keys.take(now, 1 if self._away.failures else at_once)
 
     async def _work(self, keys: list[K], work: Callable[[list[K]], Awaitable[None]]) -> None:
         try:

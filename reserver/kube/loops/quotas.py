@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from http import HTTPStatus
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import structlog
 
 from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.reflector import advice
 from reserver.pacer import Pacer
@@ -26,13 +26,16 @@ log = structlog.get_logger(__name__)
 PASS_EVERY_S = 1.0
 """How long a change of what is used waits at most before it is written, in seconds."""
 
-_RETRY_S = 10.0
+_AT_ONCE = 4
+"""In so many namespaces statuses are written at once."""
 
 
 class QuotaWriter:
     """Lets reservations in where there is more to do than at once, and says what is used.
 
     Attributes:
+        unsettled: the namespaces whose quotas may let more in, or less.
+        unwritten: the namespaces in which something else may be used than was said.
         writes: how many statuses were written.
     """
 
@@ -40,32 +43,23 @@ class QuotaWriter:
         """Write through a client; `clock` gives unix seconds."""
         self._client = client
         self._clock = clock
-        self._unsettled: dict[str, None] = {}
-        self._unwritten: dict[str, None] = {}
-        self._something = asyncio.Event()
+        self.unsettled = WorkQueue[str]("quotas")
+        self.unwritten = WorkQueue[str]("quota status")
         self._fault = ""
         self.writes = 0
 
     def changed(self, namespace: str) -> None:
         """Take note that the quotas of a namespace may let more in, or less; returns at once."""
-        self._unsettled[namespace] = None
-        self._unwritten[namespace] = None
-        self._something.set()
+        self.unsettled.add(namespace)
+        self.unwritten.add(namespace, PASS_EVERY_S)
 
     async def admit(self, ledger: Ledger) -> None:
         """Do what quotas leave to do until cancelled."""
-        while True:
-            await self._something.wait()
-            self._something.clear()
-            with quarantined("pass", "quotas"):
-                await self.settle(ledger)
+        await self.unsettled.passes(partial(self.settle, ledger))
 
-    async def settle(self, ledger: Ledger) -> None:
+    async def settle(self, ledger: Ledger, pacer: Pacer) -> None:
         """Do what quotas leave to do now."""
-        pacer = Pacer()
-        while self._unsettled:
-            namespace = next(iter(self._unsettled))
-            del self._unsettled[namespace]
+        for namespace in self.unsettled.take_all():
             ledger.advance(self._clock())
             with quarantined("quota", namespace):
                 await pacer.run(ledger.admit(namespace))
@@ -73,32 +67,27 @@ class QuotaWriter:
 
     async def run(self, quotas: QuotaCache) -> None:
         """Write what is used until cancelled."""
-        while True:
-            is_allowed = False
-            with quarantined("pass", "quota status"):
-                is_allowed = await self.write(quotas)
-            await asyncio.sleep(PASS_EVERY_S if is_allowed else _RETRY_S)
+        await self.unwritten.run(partial(self.write, quotas), _AT_ONCE)
 
-    async def write(self, quotas: QuotaCache) -> bool:
-        """Write what is used where that has changed; return whether the API server lets us."""
-        unwritten, self._unwritten = self._unwritten, {}
-        is_allowed = True
-        for namespace in unwritten:
-            due: tuple[tuple[Metadata, StatusPatch], ...] = ()
+    async def write(self, quotas: QuotaCache, namespaces: Iterable[str]) -> None:
+        """Write what is used in namespaces, where that is not said already."""
+        for namespace in namespaces:
             with quarantined("quota", namespace):
-                due = tuple(quotas.due(namespace))
-            for metadata, body in due:
-                try:
-                    await self._client.patch(status_path(namespace, metadata.name), body)
-                    self.writes += 1
-                except ApiError as exc:
-                    if exc.status == HTTPStatus.NOT_FOUND:
-                        continue  # It is gone, which the watch will show.
-                    self._unwritten[namespace] = None
-                    if exc.status != HTTPStatus.CONFLICT:  # Else the watch will show another one.
-                        is_allowed = False
-                        self._tell(exc)
-        return is_allowed
+                for metadata, body in tuple(quotas.due(namespace)):
+                    await self._write(namespace, metadata, body)
+
+    async def _write(self, namespace: str, metadata: Metadata, body: StatusPatch) -> None:
+        try:
+            await self._client.patch(status_path(namespace, metadata.name), body)
+        except ApiError as exc:
+            if exc.is_conflict:  # The watch will show another one.
+                self.unwritten.add(namespace, PASS_EVERY_S)
+            elif not exc.is_absent:
+                self.unwritten.failed(namespace, exc)
+                self._tell(exc)
+        else:
+            self.writes += 1
+            self.unwritten.succeeded(namespace)
 
     def _tell(self, error: ApiError) -> None:
         fault = advice(error)

@@ -8,18 +8,17 @@ kube-scheduler asks for the pod again, or the pod is gone or bound.
 
 from __future__ import annotations
 
-import asyncio
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Protocol
 
 import structlog
 from cachetools import TTLCache
 
+from reserver.backoff import Backoff
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
+from reserver.kube.loops.queue import Time, WorkQueue
 from reserver.quarantine import quarantined
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 
@@ -35,7 +34,7 @@ PUT_OFF_S = 30.0
 
 FIRST_PAUSE_S = 0.2
 LAST_PAUSE_S = 30.0
-"""How long to wait before a request that failed is sent again, in seconds: doubled each time."""
+"""The longest wait before a request that failed is sent again, at first and ever, in seconds."""
 
 UNSEEN_S = 60.0
 """So long a pod that our watch does not show may be one that it has not shown yet, in seconds."""
@@ -60,21 +59,12 @@ class _Errand:
     Attributes:
         effect: how.
         until: when to give it up if no watch shows the pod, by the requeue's timer.
-        timer: lets it begin; None once it is its turn.
-        failures: how often its request has failed.
         is_begun: its request was sent, so that some of it may have been carried out.
     """
 
     effect: Effect
     until: float
-    timer: asyncio.TimerHandle | None = None
-    failures: int = 0
     is_begun: bool = False
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether it waits for nothing but its turn, or an answer."""
-        return self.timer is None
 
 
 class Requeue:
@@ -85,6 +75,7 @@ class Requeue:
         carrier: Carrier,
         pods: Callable[[], Mapping[PodName, Pod]],
         timer: Callable[[], float],
+        time: Time | None = None,
     ) -> None:
         """Begin with nobody to send back.
 
@@ -92,13 +83,15 @@ class Requeue:
             carrier: carries effects out.
             pods: the pods as the watch last showed them.
             timer: monotonic seconds.
+            time: passes for the queue; None for that of the event loop.
         """
         self._carrier = carrier
         self._pods = pods
         self._timer = timer
         self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, TRIES_WINDOW_S, timer=timer)
         self._errands: dict[str, _Errand] = {}
-        self._turns: asyncio.Queue[_Errand] = asyncio.Queue()
+        backoff = Backoff(FIRST_PAUSE_S, LAST_PAUSE_S)
+        self._queue = WorkQueue[str]("requeue", backoff, time=time)
 
     def __len__(self) -> int:
         """Return how many pods are to be sent back."""
@@ -106,13 +99,12 @@ class Requeue:
 
     def is_under_way(self, pod_uid: str) -> bool:
         """Return whether a pod is about to be sent back, and kube-scheduler has not asked since."""
-        errand = self._errands.get(pod_uid)
-        return errand is not None and errand.is_under_way
+        return pod_uid in self._errands and not self._queue.is_delayed(pod_uid)
 
     def send(self, effect: Effect) -> None:
         """Have a pod sent back, however else it was to be; returns at once."""
         errand = self._errands.get(effect.pod.uid)
-        if errand is None or errand.effect != effect or not errand.is_under_way:
+        if errand is None or errand.effect != effect or self._queue.is_delayed(effect.pod.uid):
             self._begin(effect, 0.0)
 
     def send_sparingly(self, effect: Effect) -> None:
@@ -135,18 +127,14 @@ class Requeue:
 
     async def run(self) -> None:
         """Send pods back until cancelled."""
-        slots = asyncio.Semaphore(CONNECTIONS)
-        async with asyncio.TaskGroup() as tasks:
-            while True:
-                errand = await self._turns.get()
-                await slots.acquire()
-                tasks.create_task(self._try(errand)).add_done_callback(lambda _: slots.release())
+        await self._queue.run(self._try, CONNECTIONS)
 
-    async def _try(self, errand: _Errand) -> None:
+    async def _try(self, uids: list[str]) -> None:
         """Send one request, and have it sent again later if that fails."""
-        uid = errand.effect.pod.uid
-        if self._errands.get(uid) is not errand:
-            return  # It was judged meanwhile, or is to be sent back otherwise.
+        (uid,) = uids
+        errand = self._errands.get(uid)
+        if errand is None:
+            return  # It was judged meanwhile.
         if not self._is_due(errand):
             self._end(uid)
             return
@@ -157,22 +145,14 @@ class Requeue:
                 await self._carrier.carry_out(errand.effect)
             except ApiError as exc:
                 failure = exc
-        if self._errands.get(uid) is errand:
-            if failure is not None:
-                self._failed(errand, failure)
-            else:
-                self._end(uid)
-
-    def _failed(self, errand: _Errand, error: ApiError) -> None:
-        pod = errand.effect.pod
-        if error.status == HTTPStatus.NOT_FOUND:
-            self._end(pod.uid)
+        if self._errands.get(uid) is not errand:
+            return  # It was judged meanwhile, or is to be sent back otherwise.
+        if failure is None or failure.is_absent:
+            self._end(uid)
             return
-        errand.failures += 1
-        if errand.failures == 1:  # One line for one pod, however often it is retried.
-            log.warning("pod could not be sent back, retrying", pod=str(pod.name), why=str(error))
-        pause = min(FIRST_PAUSE_S * 2 ** min(errand.failures - 1, 16), LAST_PAUSE_S)
-        self._put_off(errand, pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+        if self._queue.failed(uid, failure) == 1:  # One line for one pod, however often it is.
+            pod = str(errand.effect.pod.name)
+            log.warning("pod could not be sent back, retrying", pod=pod, why=str(failure))
 
     def _is_due(self, errand: _Errand) -> bool:
         """Return whether there is still something to do."""
@@ -190,22 +170,11 @@ class Requeue:
 
     def _begin(self, effect: Effect, seconds: float) -> None:
         """Replace what was to be done for a pod."""
-        self._end(effect.pod.uid)
-        errand = self._errands[effect.pod.uid] = _Errand(effect, self._timer() + UNSEEN_S)
-        self._put_off(errand, seconds)
-
-    def _put_off(self, errand: _Errand, seconds: float) -> None:
-        """Let it be its turn in so many seconds."""
-        if seconds > 0:
-            errand.timer = asyncio.get_running_loop().call_later(seconds, self._take_turn, errand)
-        else:
-            self._take_turn(errand)
-
-    def _take_turn(self, errand: _Errand) -> None:
-        errand.timer = None
-        self._turns.put_nowait(errand)
+        uid = effect.pod.uid
+        self._end(uid)
+        self._errands[uid] = _Errand(effect, self._timer() + UNSEEN_S)
+        self._queue.add(uid, seconds)
 
     def _end(self, pod_uid: str) -> None:
-        errand = self._errands.pop(pod_uid, None)
-        if errand is not None and errand.timer is not None:
-            errand.timer.cancel()
+        self._errands.pop(pod_uid, None)
+        self._queue.discard(pod_uid)

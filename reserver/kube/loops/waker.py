@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
+from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.loops.requeue import Requeue
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
@@ -24,6 +26,7 @@ class Waker:
     """Sends waiting pods back to kube-scheduler when less is held than before.
 
     Attributes:
+        queue: of the nodes on which less is held than before.
         woken: how many pods were sent back.
     """
 
@@ -31,32 +34,22 @@ class Waker:
         """Send pods back through a requeue; `clock` gives unix seconds."""
         self._requeue = requeue
         self._clock = clock
-        self._freed: set[str] = set()
-        self._something_freed = asyncio.Event()
+        self.queue = WorkQueue[str]("waker")
         self.woken = 0
 
     def freed(self, node: str) -> None:
         """Take note that less is held on a node than before; returns at once."""
-        self._freed.add(node)
-        self._something_freed.set()
+        self.queue.add(node)
 
     async def run(self, state: State) -> None:
         """Wake pods until cancelled."""
-        while True:
-            state.ledger.advance(self._clock())
-            if not self._freed:
-                await self._wait()
-                continue
-            pacer = Pacer()
-            with quarantined("pass", "waker"):
-                await self.look(state, pacer)
-            await pacer.rest()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._expire(state))
+            await self.queue.passes(partial(self.look, state))
 
     async def look(self, state: State, pacer: Pacer) -> None:
         """Wake those who fit into what was freed; what is freed meanwhile is for the next time."""
-        freed, self._freed = self._freed, set()
-        self._something_freed.clear()
-        wake = Wake(freed, state, self._clock())
+        wake = Wake(self.queue.take_all(), state, self._clock())
         for uid in await pacer.run(wake.order()):
             # Who is on its way will be judged with all that is free by then.
             if not self._requeue.is_under_way(uid):
@@ -71,10 +64,8 @@ class Waker:
             self._requeue.send(effect)
             self.woken += 1
 
-    async def _wait(self) -> None:
-        """Wait until something is freed, or something may have expired."""
-        try:
-            async with asyncio.timeout(LOOK_EVERY_S):
-                await self._something_freed.wait()
-        except TimeoutError:
-            return
+    async def _expire(self, state: State) -> None:
+        """Notice what expires: the ledger tells of it."""
+        while True:
+            state.ledger.advance(self._clock())
+            await asyncio.sleep(LOOK_EVERY_S)

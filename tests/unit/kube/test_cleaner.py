@@ -1,18 +1,22 @@
 import asyncio
 import json
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from reserver.errors import ApiError
 from reserver.kube.api.apply import Apply
-from reserver.kube.loops.cleaner import Cleaner
+from reserver.kube.loops import cleaner as cleaner_module
+from reserver.kube.loops.cleaner import REFUSED, Cleaner, written_together
+from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.stores.configmap.cache import ConfigMapCache
-from reserver.pacer import outcome
+from reserver.pacer import Pacer, outcome
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec.edits import Deletion, Edit
 from tests.builders import NOW, node, ref, state_of
+from tests.unit.kube.clocks import ManualTime, worked_off
 from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, ScriptedClient, refused
 
 OVER = {
@@ -23,16 +27,19 @@ OVER = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No turn is over before another begins: a script is played in its order."""
+    monkeypatch.setattr(cleaner_module, "Pacer", partial(Pacer, timer=lambda: 0.0))
+
+
 class Tidying:
     """A store, and the cleaner that tidies it."""
 
     def __init__(self, client: ScriptedClient, **data: object) -> None:
         self.refused: list[tuple[Ref, ApiError]] = []
-        self.cleaner = Cleaner(
-            Apply(client, lambda: NOW),
-            lambda: NOW,
-            refused=lambda ref, error: self.refused.append((ref, error)),
-        )
+        self.time = ManualTime()
+        self.cleaner = self.clean(Apply(client, lambda: NOW))
         state = state_of(node("worker-1", cpu="4"), now=0.0)
         self.store = ConfigMapCache(
             state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.touched
@@ -44,9 +51,24 @@ class Tidying:
         written = {key: json.dumps(value) for key, value in data.items()}
         outcome(self.store.put(ConfigMapObject(metadata=metadata, data=written)))
 
-    async def tidy(self) -> tuple[bool, int, int]:
-        done = await self.cleaner.tidy(self.store)
-        return done, self.cleaner.edits, self.cleaner.lost
+    def clean(self, apply: Apply) -> Cleaner:
+        return Cleaner(
+            apply,
+            lambda: NOW,
+            refused=lambda ref, error: self.refused.append((ref, error)),
+            queue=WorkQueue(
+                "cleaner",
+                replace(REFUSED, chance=lambda: 1.0),
+                group=written_together,
+                time=self.time,
+            ),
+        )
+
+    async def tidy(self, seconds: float = 0.0) -> tuple[int, int]:
+        """Let time pass, and all be done; return how many edits were made, and how many lost."""
+        self.time.now += seconds
+        await worked_off(self.cleaner.run(self.store), self.cleaner.queue)
+        return self.cleaner.edits, self.cleaner.lost
 
 
 def patched(client: ScriptedClient) -> list[str]:
@@ -60,7 +82,7 @@ def patched(client: ScriptedClient) -> list[str]:
 async def test_every_edit_that_is_due_is_made() -> None:
     client = ScriptedClient({})
     tidying = Tidying(client, a=OVER, b=OVER, c=OVER | {"expiresAt": "2040-01-01T00:00:00Z"})
-    assert await tidying.tidy() == (True, 2, 0)
+    assert await tidying.tidy() == (2, 0)
     assert patched(client) == ["a+b"]  # In one request: a burst of owners may land at once.
 
 
@@ -68,17 +90,17 @@ async def test_what_nothing_has_touched_is_not_looked_at_again() -> None:
     client = ScriptedClient({})
     tidying = Tidying(client, a=OVER)
     await tidying.tidy()
-    assert await tidying.tidy() == (True, 1, 0)
+    assert await tidying.tidy() == (1, 0)
     tidying.cleaner.touched(ref("gone"))
-    assert await tidying.tidy() == (True, 1, 0)
+    assert await tidying.tidy() == (1, 0)
 
 
 async def test_an_edit_that_somebody_forestalled_is_made_anew_when_the_watch_shows_theirs() -> None:
     client = ScriptedClient(OVERTAKEN, OVERTAKEN, {}, {})
     tidying = Tidying(client, a=OVER, b=OVER)
-    assert await tidying.tidy() == (True, 1, 1)
+    assert await tidying.tidy() == (1, 1)
     tidying.put("store", a=OVER | {"resources": {"cpu": "2"}}, b=OVER)
-    assert await tidying.tidy() == (True, 2, 1)
+    assert await tidying.tidy() == (2, 1)
     assert patched(client) == ["a+b", "a", "b", "a"]
 
 
@@ -94,27 +116,60 @@ async def test_a_key_that_is_written_while_it_is_edited_is_looked_at_again() -> 
     first = [True]
     client = ScriptedClient({})
     tidying = Tidying(client, a=OVER)
-    tidying.cleaner = Cleaner(Racing(client, lambda: NOW), lambda: NOW)
+    tidying.cleaner = tidying.clean(Racing(client, lambda: NOW))
     tidying.store = ConfigMapCache(
         state_of(now=0.0).ledger, lambda: 0.0, lambda *_: None, tidying.cleaner.touched
     )
     tidying.put("store", a=OVER)
-    assert await tidying.tidy() == (True, 1, 1)
+    assert await tidying.tidy() == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("error", "tried"),
-    [(NO_ANSWER, ["a+b"]), (refused(500), ["a+b"]), (refused(429), ["a+b"])],
-)
-async def test_what_fails_is_tried_again_later_and_keeps_no_other_store_waiting(
-    error: Any, tried: list[str]
-) -> None:
-    client = ScriptedClient(error, {}, {})
+@pytest.mark.parametrize("error", [NO_ANSWER, refused(429), refused(503)], ids=str)
+async def test_while_the_api_server_is_away_one_request_finds_out_for_all(error: ApiError) -> None:
+    client = ScriptedClient(*[error] * 6, *[{}] * 10)
+    tidying = Tidying(client)
+    for number in range(10):
+        tidying.put(f"store-{number}", a=OVER)
+    assert await tidying.tidy() == (0, 0)
+    assert len(client.requests) == 4  # Those that were under way at once.
+    for asked in (5, 6):
+        assert await tidying.tidy(5.0) == (0, 0)
+        assert len(client.requests) == asked
+    assert await tidying.tidy(5.0) == (10, 0)
+    assert tidying.refused == []
+
+
+async def test_a_webhook_that_fails_for_one_store_keeps_nothing_else_waiting() -> None:
+    client = ScriptedClient(refused(500), {}, {}, refused(500), {})
     tidying = Tidying(client, a=OVER, b=OVER)
     tidying.put("other", c=OVER)
-    assert not (await tidying.tidy())[0]
-    assert patched(client) == tried
-    assert await tidying.tidy() == (True, 3, 0)
+    assert await tidying.tidy() == (1, 0)
+    tidying.put("third", d=OVER)  # As an entry that was claimed.
+    assert await tidying.tidy(5.0) == (2, 0)
+    assert patched(client) == ["a+b", "c", "d", "a+b"]
+    assert await tidying.tidy(5.0) == (4, 0)  # However often it has failed: a claim goes soon.
+
+
+async def test_a_request_that_hangs_keeps_nothing_else_waiting() -> None:
+    class Hanging(Apply):
+        async def edit(self, edit: Edit | Deletion) -> bool:
+            if edit.ref.key == "a":
+                await asyncio.Event().wait()
+            return await super().edit(edit)
+
+    tidying = Tidying(ScriptedClient({}, {}))
+    tidying.cleaner = tidying.clean(Hanging(ScriptedClient({}, {}), lambda: NOW))
+    tidying.store = ConfigMapCache(
+        state_of(now=0.0).ledger, lambda: 0.0, lambda *_: None, tidying.cleaner.touched
+    )
+    tidying.put("store", a=OVER)
+    tidying.put("other", b=OVER)
+    cleaning = asyncio.create_task(tidying.cleaner.run(tidying.store))
+    await tidying.time.settle()
+    tidying.put("third", c=OVER)
+    await tidying.time.settle()
+    assert tidying.cleaner.edits == 2
+    cleaning.cancel()
 
 
 IMMUTABLE = ApiError(
@@ -138,35 +193,30 @@ IMMUTABLE = ApiError(
     ],
 )
 async def test_what_is_refused_rests_ever_longer_is_told_and_keeps_nobody_waiting(
-    error: ApiError, monkeypatch: pytest.MonkeyPatch
+    error: ApiError,
 ) -> None:
-    timers: list[Any] = []
-    loop = asyncio.get_running_loop()
-    monkeypatch.setattr(loop, "call_later", lambda *timer: timers.append(timer))
     client = ScriptedClient(error, {}, *[error] * 9, {})
     tidying = Tidying(client, a=OVER, b=OVER)
     tidying.put("other", c=OVER)
-    assert await tidying.tidy() == (True, 1, 0)
+    assert await tidying.tidy() == (1, 0)
     assert patched(client) == ["a+b", "c"]
     assert tidying.refused == [(ref("a"), error), (ref("b"), error)]
     tidying.cleaner.touched(ref("a"))  # As telling of it does.
-    assert await tidying.tidy() == (True, 1, 0)
+    assert await tidying.tidy() == (1, 0)
     assert len(client.requests) == 2
-    rests = []
-    for _ in range(9):
-        due, timers = timers, []
-        rests.append({seconds for seconds, *_ in due})
-        for _, wake, refusal in due:
-            wake(refusal)
-        await tidying.tidy()
-    assert rests == [{5.0}, {10.0}, {20.0}, {40.0}, {80.0}, {160.0}, {300.0}, {300.0}, {300.0}]
+    for rest in (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0, 300.0):
+        asked = len(client.requests)
+        await tidying.tidy(rest - 0.5)
+        assert len(client.requests) == asked
+        await tidying.tidy(0.5)
+        assert len(client.requests) == asked + 1
     # What is written anew is tried at once.
     tidying.put("store", a=OVER | {"resources": {"cpu": "2"}})
-    assert await tidying.tidy() == (True, 2, 0)
+    assert await tidying.tidy() == (2, 0)
 
 
-def test_an_item_of_a_list_stands_for_its_key() -> None:
+async def test_an_item_of_a_list_stands_for_its_key() -> None:
     tidying = Tidying(ScriptedClient())
     for item in ("shop/a", "shop/b"):
         tidying.cleaner.touched(Ref("shop", "store", "worker-1", item))
-    assert list(tidying.cleaner._touched) == [ref("worker-1")]
+    assert tidying.cleaner.queue.take_all() == [ref("worker-1")]

@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Never
 
 import pytest
 
 from reserver.cluster.node import Node
 from reserver.errors import ApiError
-from reserver.kube.loops.placer import Notice, Placer
+from reserver.kube.loops.placer import UNWRITTEN, Notice, Placer
+from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.pacer import Pacer, outcome
@@ -37,7 +38,8 @@ class World:
         self.seated: list[str] = []
         self.data: dict[str, str] = {}
         self.revision = 1
-        self.placer = Placer(lambda: self.now, self.seated.append, self.told.append)
+        queue = WorkQueue[Ref | str]("placer", replace(UNWRITTEN, chance=lambda: 1.0), time=self)
+        self.placer = Placer(lambda: self.now, self.seated.append, self.told.append, queue=queue)
         self.state = State(self.placer.eased, self.placer.touched, self.placer.eased)
         clock = lambda: self.now  # noqa: E731
         self.store = ConfigMapCache(self.state.ledger, clock, lambda *_: None, self.placer.touched)
@@ -47,6 +49,12 @@ class World:
         for each in nodes:
             self.state.node_seen(each)
         self.state.is_complete = True
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, *_: object) -> Never:
+        raise AssertionError("nothing waits here: passes are made by the tests")
 
     def write(self, **entries: Any) -> None:
         """Show a ConfigMap with these entries beside those before; None takes one away."""

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -12,6 +11,7 @@ from reserver.errors import ApiError
 from reserver.kube.loops.requeue import CONNECTIONS, LAST_PAUSE_S, PUT_OFF_S, SPARE_TRIES, Requeue
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from tests.builders import pod
+from tests.unit.kube.clocks import ManualTime
 from tests.unit.kube.fakes import NO_ANSWER, refused
 
 OWNER = pod("owner", cpu="2")
@@ -25,7 +25,7 @@ class Scene:
         pods: what the watch shows.
         failures: what the next requests meet.
         sent: the requests.
-        now: what the timer shows.
+        time: passes only when a test lets it.
         gate: requests wait for it.
     """
 
@@ -34,12 +34,11 @@ class Scene:
         self.failures: list[ApiError] = []
         self.on_request: Callable[[], None] = lambda: None
         self.sent: list[Effect] = []
-        self.now = 0.0
+        self.time = ManualTime()
         self.gate = asyncio.Event()
         self.gate.set()
         self.most_at_once = self._at_once = 0
-        self.requeue = Requeue(self, lambda: self.pods, lambda: self.now)
-        self.later: list[tuple[float, Callable[[], None]]] = []
+        self.requeue = Requeue(self, lambda: self.pods, self.time.time, self.time)
 
     async def carry_out(self, effect: Effect) -> None:
         self.sent.append(effect)
@@ -52,54 +51,21 @@ class Scene:
             raise self.failures.pop(0)
 
     async def settle(self) -> None:
-        """Let all happen that needs no time."""
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await self.time.settle()
 
     async def pass_time(self, seconds: float) -> None:
-        """Let time pass, and happen what is due then."""
-        end = self.now + seconds
-        await self.settle()
-        while self.later and min(at for at, _ in self.later) <= end:
-            due = min(self.later, key=lambda each: each[0])
-            self.later.remove(due)
-            self.now = max(self.now, due[0])
-            due[1]()
-            await self.settle()
-        self.now = end
+        await self.time.go_by(seconds)
 
 
-class Handle:
-    def __init__(self, scene: Scene, due: tuple[float, Callable[[], None]]) -> None:
-        self._scene, self._due = scene, due
-
-    def cancel(self) -> None:
-        if self._due in self._scene.later:
-            self._scene.later.remove(self._due)
-
-
-@asynccontextmanager
-async def playing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
     scene = Scene()
-
-    def call_later(seconds: float, call: Callable[..., None], *args: object) -> Handle:
-        due = (scene.now + seconds, lambda: call(*args))
-        scene.later.append(due)
-        return Handle(scene, due)
-
-    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", call_later)
     running = asyncio.create_task(scene.requeue.run())
     try:
         yield scene
     finally:
         running.cancel()
         await asyncio.wait([running])
-
-
-@pytest.fixture
-async def scene(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    async with playing(monkeypatch) as scene:
-        yield scene
 
 
 @pytest.mark.parametrize(

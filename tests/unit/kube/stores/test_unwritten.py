@@ -11,6 +11,7 @@ from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Shortages
 from tests.builders import NOW
+from tests.unit.kube.clocks import worked_off
 from tests.unit.test_growth import OBJECTS, STORES, Whole, spec
 
 IMMUTABLE = ApiError(
@@ -37,12 +38,10 @@ def message(whole: Whole, ref: Ref) -> str:
 async def tidied(whole: Whole) -> list[tuple[str, str]]:
     """Let what is due be written, and return the events on it: reason and message."""
     await whole.assembly.placer.look(whole.state, Pacer())
-    await whole.assembly.cleaner.tidy(whole.assembly.stores)
+    cleaner = whole.assembly.cleaner
+    await worked_off(cleaner.run(whole.assembly.stores), cleaner.queue)
     await whole.assembly.placer.look(whole.state, Pacer())
-    queue, events = whole.assembly.recorder._queue, []
-    while not queue.empty():
-        event = queue.get_nowait()
-        events.append((event.reason, event.message))
+    events = [(event.reason, event.message) for event in whole.assembly.recorder.queue.take_all()]
     return [each for each in events if each[0] == "NotWritten"]
 
 
@@ -117,6 +116,6 @@ async def test_a_status_that_cannot_be_written_is_told() -> None:
         await shown(whole, **spec(1, node="worker-1"))
         whole.client.failure = IMMUTABLE
         await whole.assembly.stores.at(ENTRY).statuses.write(whole.state)
-        event = whole.assembly.recorder._queue.get_nowait()
+        (event,) = whole.assembly.recorder.queue.take_all()
         assert event.reason == "StatusNotWritten"
         assert "immutable" in event.message
