@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from http import HTTPStatus
 
 import structlog
 
@@ -120,7 +119,7 @@ class Lease:
         except TimeoutError:
             self._complain("the API server did not answer in time")
         except ApiError as exc:
-            if exc.status == HTTPStatus.CONFLICT:
+            if exc.is_conflict:
                 return await self._lost_race()
             self._complain(advice(exc))
         except InvalidInput as exc:
@@ -147,7 +146,7 @@ class Lease:
         try:
             raw = await self._client.get(f"{self._collection}/{self._name}")
         except ApiError as exc:
-            if exc.status != HTTPStatus.NOT_FOUND:
+            if not exc.is_absent:
                 raise
             self._seen = LeaseObject()
         else:

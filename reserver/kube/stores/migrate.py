@@ -11,7 +11,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from reserver.errors import ApiError, InvalidInput
@@ -107,7 +106,7 @@ class Migration:
         try:
             await self.client.create(collection(place.namespace), body)
         except ApiError as exc:
-            if exc.status != HTTPStatus.CONFLICT:
+            if not exc.is_conflict:
                 raise
         await self._until(lambda: self._object_holds(place, reservation))
         await self._remove_entry(reservation)
@@ -176,7 +175,7 @@ class Migration:
             name = companion.companion_name(place.configmap)
             said = (await self._configmap(place.namespace, name)).data or {}
         except ApiError as exc:
-            if exc.status != HTTPStatus.NOT_FOUND:
+            if not exc.is_absent:
                 raise
             return False
         status: dict[str, Any] = decode(dict[str, Any], said.get(place.key, "{}").encode())
@@ -205,7 +204,7 @@ class Migration:
         try:
             return decode(ReservationObject, await self.client.get(path(place)))
         except ApiError as exc:
-            if exc.status != HTTPStatus.NOT_FOUND:
+            if not exc.is_absent:
                 raise
             return None
 

@@ -13,6 +13,7 @@ from http import HTTPStatus
 
 import structlog
 
+from reserver.backoff import Backoff
 from reserver.errors import ApiError, ReserverError
 from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.reflector import advice
@@ -30,8 +31,7 @@ _TOO_LARGE_WORDS = ("request is too large", "larger than max", "Too long:")
 """How etcd and its client say that an object is too large, of which the API server makes a 500, and
 how validation does (field.TooLong in apimachinery)."""
 
-_FIRST_PAUSE_S = 1.0
-_LAST_PAUSE_S = 30.0
+_BACKOFF_S = (1.0, 30.0)
 
 
 class NotOurs(ReserverError):
@@ -62,7 +62,7 @@ class Companion:
         self._read_at = 0.0
         self._limit = form.MOST_BYTES
         self._retry_at = 0.0
-        self._pause_s = _FIRST_PAUSE_S
+        self._backoff = Backoff(*_BACKOFF_S)
         self._fault = ""
 
     @property
@@ -103,7 +103,7 @@ class Companion:
         try:
             found = decode(CompanionObject, await self._client.get(self._path))
         except ApiError as exc:
-            if exc.status != HTTPStatus.NOT_FOUND:
+            if not exc.is_absent:
                 raise
             found = CompanionObject()
         version = found.metadata.resource_version
@@ -156,7 +156,7 @@ class Companion:
     def succeeded(self) -> None:
         """Take note that all is written."""
         self._fault = ""
-        self._pause_s = _FIRST_PAUSE_S
+        self._backoff.succeeded()
 
     def failed(self, error: ReserverError, now: float) -> str:
         """Take note of why it could not be written; it is tried again, later and later.
@@ -164,10 +164,10 @@ class Companion:
         Returns what is news of that, empty if nothing is.
         """
         self._contents = None  # Whatever became of the write.
-        status = error.status if isinstance(error, ApiError) else 0
-        if status in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+        if isinstance(error, ApiError) and (error.is_conflict or error.is_absent):
             return ""  # Somebody else wrote or deleted it in between.
         is_large = any(words in str(error) for words in _TOO_LARGE_WORDS)
+        status = error.status if isinstance(error, ApiError) else 0
         if is_large or status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             self._limit = self._limit * 3 // 4
         fault = advice(error) if isinstance(error, ApiError) else str(error)
@@ -175,8 +175,7 @@ class Companion:
             name = "/".join(self.store)
             log.warning("status cannot be written, retrying", configmap=name, why=fault)
         is_news, self._fault = fault != self._fault, fault
-        self._retry_at = now + self._pause_s
-        self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)
+        self._retry_at = now + self._backoff.failed()
         return fault if is_news else ""
 
     def _has_to_be_read(self, now: float) -> bool:
