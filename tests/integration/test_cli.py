@@ -246,7 +246,7 @@ async def test_what_options_mean_is_released_after_a_yes(run: Run) -> None:
         await run("create", name, "--node", node, "--cpu", "1", *FLAGS)
     asked = await run("release", "--all", "--node", "worker-2")
     assert asked.exit_code == 2
-    assert "give --yes" in asked.stderr
+    assert "pass --yes" in asked.stderr
     done = await run("release", "--all", "--node", "worker-2", "--yes")
     assert done.exit_code == 0
     names = (await run("get", "-o", "name")).stdout.split()

@@ -123,7 +123,7 @@ async def test_the_pod_that_is_ready_is_asked(tmp_path: Path) -> None:
             with pytest.raises(NotReady, match="no such pod"):
                 await serving_pod(client, "ns")
             await add("a", is_ready=False)
-            with pytest.raises(NotReady, match="1 there, none of them ready"):
+            with pytest.raises(NotReady, match="none of 1 is ready"):
                 await serving_pod(client, "ns")
             await add("c", is_ready=True)
             assert await serving_pod(client, "ns") == ServingPod("ns/c", 9443)

@@ -98,5 +98,5 @@ async def serving_pod(client: ApiClient, namespace: str) -> ServingPod:
     )
     if ready:
         return ready[0]
-    found = f"{len(pods)} such pods, none ready" if pods else "no such pod"
+    found = f"none of {len(pods)} is ready" if pods else "no such pod"
     raise NotReady(f"no ready Reserver pod found in namespace {namespace}: {found} ({LABEL})")
