@@ -10,7 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from reserver.reservations.reservation import StoreKind
+from reserver.reservations.reservation import Ref
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.test_grpc import spec
 from tests.integration.world import CONFIGMAPS, SYSTEM, World, serving
@@ -57,9 +57,10 @@ async def test_a_full_configmap_is_followed_by_another(world: World) -> None:
         "data": filler,
     }
     await world.cluster.client.send("POST", CONFIGMAPS, body)
-    store = world.running.assembly.stores.by_kind[StoreKind.CONFIGMAP]
+    stores = world.running.assembly.stores
+    refs = [Ref(SYSTEM, "reservations", key) for key in filler]
     async with asyncio.timeout(20):
-        while not store.cache.names():  # noqa: ASYNC110 - nothing tells
+        while not all(map(stores.latest, refs)):  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0)
     wanted = spec()
     wanted.owners.extend(pb.Owner(pod=pb.PodOwner(name=f"{'x' * 200}-{n}")) for n in range(200))
