@@ -131,7 +131,7 @@ class Assembly:
         ledger, report = self.state.ledger, self.recorder.report
         return (
             ConfigMapCache(ledger, self.clock, report, self._touched),
-            ObjectCache(ledger, self.clock, partial(report, kind=KIND), self._touched, home),
+            ObjectCache(ledger, self.clock, partial(report, kind=KIND), self._touched, home=home),
         )
 
     def _stores(
@@ -164,7 +164,7 @@ class Assembly:
         self._told_anew(ref)
 
     def _told_anew(self, ref: Ref) -> None:
-        self.stores.touched(ref)
+        self.stores.at(ref).statuses.touched(ref)
         for tell in self.subscribers:
             tell(ref)
 

@@ -50,7 +50,9 @@ class Demo:
         return Scene(
             nodes=tuple(node_rows(state)),
             reservations=tuple(reservation_rows(state, time.time())),
-            problems=tuple(str(problem) for problem in assembly.stores.problems()),
+            problems=tuple(
+                str(problem) for store in assembly.stores for problem in store.cache.problems()
+            ),
             pods=tuple(pod_rows(pods)),
             steps=tuple(self.rows),
             footer=self.footer,

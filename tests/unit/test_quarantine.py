@@ -263,7 +263,7 @@ def test_a_reservation_object_that_raises_keeps_what_it_held_and_is_told(
     said: list[str] = []
     state = state_of(node("worker-1", cpu="8"), now=NOW)
     report = lambda _, problem: said.append(str(problem))  # noqa: E731
-    objects = ObjectCache(state.ledger, lambda: NOW, report, lambda _: None, "home")
+    objects = ObjectCache(state.ledger, lambda: NOW, report, lambda _: None, home="home")
     objects.put(made(revision=1))
     before = held(state, "worker-1")
     patched = poisoned(read_object, lambda *_: True)

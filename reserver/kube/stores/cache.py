@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -56,45 +56,31 @@ class Expected:
     gone_at: int = 0
 
 
+@dataclass(eq=False, repr=False)
 class Cache(ABC, Generic[K, E]):
     """What one kind of store says, as watches have shown it, and what is being written there.
 
     What it said before is not read again, and what it still says does not touch the ledger.
 
     Attributes:
+        event_kind: of the objects that events about reservations are written on.
+        most_problems: so many problems are told of one place.
+        ledger: where reservations go.
         clock: unix seconds.
+        report: is told of what is not enforced, with the object that it stands in.
+        touched: is told of each place that is written anew or removed.
     """
 
     event_kind: ClassVar[str]
-    """The kind of the objects that events about reservations are written on."""
-
     most_problems: ClassVar[int] = MOST_PROBLEMS
-    """So many problems are told of one place."""
+    _within: ClassVar[str] = ""  # Under which path the fields of a reservation stand there.
 
-    _within: ClassVar[str] = ""
-    """Under which path the fields of a reservation stand there."""
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        clock: Callable[[], float],
-        report: Callable[[Metadata, Problem], None],
-        touched: Callable[[Ref], None] = lambda _: None,
-    ) -> None:
-        """Keep a ledger up to date.
-
-        Args:
-            ledger: where reservations go.
-            clock: unix seconds.
-            report: is told of what is not enforced, with the object that it stands in.
-            touched: is told of each place that is written anew or removed.
-        """
-        self._ledger = ledger
-        self.clock = clock
-        self._report = report
-        self._touched = touched
-        self._expected: dict[Ref, Expected] = {}
-        self._awaited = Awaited()
+    ledger: Ledger
+    clock: Callable[[], float]
+    report: Callable[[Metadata, Problem], None]
+    touched: Callable[[Ref], None] = lambda _: None
+    _expected: dict[Ref, Expected] = field(default_factory=dict, init=False)
+    _awaited: Awaited = field(default_factory=Awaited, init=False)
 
     @abstractmethod
     def known(self, ref: Ref) -> K | None:
@@ -139,7 +125,7 @@ class Cache(ABC, Generic[K, E]):
             ref: the place, `item` empty; one that is not read needs none.
             now: unix seconds.
         """
-        self._ledger.advance(now)
+        self.ledger.advance(now)
         known = self.known(ref)
         return self.tidied(ref, known) if known is not None else None
 
@@ -178,8 +164,8 @@ class Cache(ABC, Generic[K, E]):
         before = known.entries.problems
         if len(before) < self.most_problems and str(problem) not in map(str, before):
             known.entries = replace(known.entries, problems=(*before, problem))
-            self._report(metadata, problem)
-            self._touched(ref)
+            self.report(metadata, problem)
+            self.touched(ref)
 
     def expect(self, ref: Ref, text: str, entries: Entries, set_id: str = "") -> None:
         """Let something hold before it is written; `written` or `withdraw` has to follow.
@@ -190,7 +176,7 @@ class Cache(ABC, Generic[K, E]):
             entries: what that says.
             set_id: the set that it is a member of; empty if it stands alone.
         """
-        self._ledger.advance(self.clock())
+        self.ledger.advance(self.clock())
         self._expected[ref] = expected = Expected(text, entries, set_id)
         self._promise(expected)
 
@@ -202,32 +188,32 @@ class Cache(ABC, Generic[K, E]):
 
     def _promise(self, expected: Expected) -> None:
         for reservation in expected.entries.reservations:
-            self._ledger.put(reservation, NOT_YET)
+            self.ledger.put(reservation, NOT_YET)
 
     def _forget(self, ref: Ref) -> None:
         """Expect nothing at a place any more; what it held goes, unless something stands there."""
         expected = self._expected.pop(ref)
         if self.known(ref) is None:
             for reservation in expected.entries.reservations:
-                self._ledger.drop(reservation.ref)
-        self._touched(ref)
+                self.ledger.drop(reservation.ref)
+        self.touched(ref)
 
     def _enforce(self, metadata: Metadata, reservation: Reservation, when: Written) -> None:
         """Let the ledger hold what is written; what raises costs this reservation alone."""
         ref = reservation.ref
         with quarantined("ledger", ref, partial(self.spoiled, ref)):
-            self._ledger.put(reservation, when)
-            if self._ledger.phase(ref) is Phase.EXPIRED:
+            self.ledger.put(reservation, when)
+            if self.ledger.phase(ref) is Phase.EXPIRED:
                 field = self._within + ("expire" if ref.item else "expiresAt")
                 remedy = "write a moment in the future; the cleaner removes this one"
                 error = InvalidInput(field, "lies in the past, so nothing is held", remedy)
-                self._report(metadata, Problem(ref, error))
+                self.report(metadata, Problem(ref, error))
 
     def _is_over(self, reservation: Reservation) -> bool:
         """Return whether what the ledger has at a place is this reservation, and over."""
-        held = self._ledger.get(reservation.ref)
+        held = self.ledger.get(reservation.ref)
         is_held = held is not None and held.identity == reservation.identity
-        return is_held and self._ledger.is_over(reservation.ref)
+        return is_held and self.ledger.is_over(reservation.ref)
 
 
 def when_written(now: Metadata, before: Metadata | None, *, listed: bool) -> Written:

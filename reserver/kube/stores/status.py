@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
-from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
 from reserver.kube.stores.cache import Cache
 from reserver.kube.stores.room import Room
@@ -30,41 +30,32 @@ Warn = Callable[[Metadata, str, str], None]
 C = TypeVar("C", bound=Cache[Any, Any])
 
 
+@dataclass(eq=False, repr=False)
 class Statuses(ABC, Generic[C]):
     """Keeps what one kind of store says of its reservations up to date.
 
     Attributes:
+        name: what its passes are called in the log.
+        client: to write through.
+        cache: what is written.
+        warn: has a Warning event written.
+        room: tells of holds that may not be backed any more, or again.
         writes: how many writes were made.
     """
 
     name: ClassVar[str]
-    """What its passes are called in the log."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        cache: C,
-        warn: Warn,
-        room: Room,
-        refused: Callable[[Ref, ApiError], None] = lambda *_: None,
-    ) -> None:
-        """Write what becomes of reservations.
+    client: ApiClient
+    cache: C
+    warn: Warn
+    room: Room
+    writes: int = field(default=0, init=False)
+    _touched: dict[Ref, None] = field(default_factory=dict, init=False)
 
-        Args:
-            client: to write through.
-            cache: what is written.
-            warn: has a Warning event written.
-            room: tells of holds that may not be backed any more, or again.
-            refused: is told of each object that the API server did not let us write, and why.
-        """
-        self._client = client
-        self._cache = cache
-        self._warn = warn
-        self._room = room
-        self._refused = refused
-        self._clock = cache.clock
-        self._touched: dict[Ref, None] = {}
-        self.writes = 0
+    @property
+    def now(self) -> float:
+        """This moment, in unix seconds."""
+        return self.cache.clock()
 
     def touched(self, ref: Ref) -> None:
         """Take note that the status of a place or of one of its items may have changed."""

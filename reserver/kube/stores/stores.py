@@ -14,7 +14,7 @@ from reserver.kube.stores.writer import Outcome, Writer
 from reserver.reservations.reservation import Ref, Reservation, StoreKind
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion, Edit
-from reserver.wire.spec.entries import Entries, Problem
+from reserver.wire.spec.entries import Entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,6 @@ class Stores:
         """Return the store that a place is in."""
         return self.by_kind[ref.kind]
 
-    def touched(self, ref: Ref) -> None:
-        """Take note that the status of a place or of one of its items may have changed."""
-        self.at(ref).statuses.touched(ref)
-
     def subject(self, ref: Ref) -> tuple[Metadata, str] | None:
         """Return metadata and kind of what a place is in: its ConfigMap, or the Reservation."""
         cache = self.at(ref).cache
@@ -83,11 +79,6 @@ class Stores:
     def spoiled(self, ref: Ref, fault: Fault) -> None:
         """Take note of an entry that could not be judged: it counts as invalid, and holds on."""
         self.at(ref).cache.spoiled(ref, fault)
-
-    def problems(self) -> Iterator[Problem]:
-        """Yield why entries are not enforced."""
-        for store in self:
-            yield from store.cache.problems()
 
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
         """Yield ConfigMaps, and namespaces of objects, with the number of entries not enforced."""

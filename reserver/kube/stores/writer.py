@@ -10,6 +10,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -61,37 +62,29 @@ class Patience(NamedTuple):
 PATIENT = Patience()
 
 
+@dataclass(eq=False, repr=False)
 class Writer(ABC, Generic[C]):
     """Writes reservations into one kind of store, in one namespace; changes them anywhere.
 
     Attributes:
+        client: to write through.
+        cache: what is written there, and being written.
+        namespace: of what is new.
+        tasks: owns the writes under way.
+        patience: how long to wait.
         writes: how many requests were made.
     """
 
-    def __init__(
-        self,
-        client: ApiClient,
-        cache: C,
-        namespace: str,
-        tasks: asyncio.TaskGroup,
-        patience: Patience = PATIENT,
-    ) -> None:
-        """Write into a namespace.
+    client: ApiClient
+    cache: C
+    namespace: str
+    tasks: asyncio.TaskGroup
+    patience: Patience = PATIENT
+    writes: int = field(default=0, init=False)
 
-        Args:
-            client: to write through.
-            cache: what is written there, and being written.
-            namespace: of what is new.
-            tasks: owns the writes under way.
-            patience: how long to wait.
-        """
-        self._client = client
-        self._apply = Apply(client, cache.clock)
-        self._cache = cache
-        self._namespace = namespace
-        self._tasks = tasks
-        self._patience = patience
-        self.writes = 0
+    def __post_init__(self) -> None:
+        """Begin with nothing under way."""
+        self._apply = Apply(self.client, self.cache.clock)
 
     @abstractmethod
     def find(self, name: str) -> Ref | None:
@@ -121,8 +114,8 @@ class Writer(ABC, Generic[C]):
         specs = {place._replace(key=key): text for key, text in texts.items()}
         set_id = f"{place.namespace}/{uuid4().hex}" if len(specs) > 1 else ""
         for ref, text in specs.items():
-            self._cache.expect(ref, text, entries[ref.key], set_id)
-        return self._tasks.create_task(self._insert(specs, set_id))
+            self.cache.expect(ref, text, entries[ref.key], set_id)
+        return self.tasks.create_task(self._insert(specs, set_id))
 
     @abstractmethod
     async def _insert(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
@@ -142,8 +135,8 @@ class Writer(ABC, Generic[C]):
         if await self._edit(edit):
             return True
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._patience.behind_s):
-                await self._cache.superseded(edit.ref, edit.seen)
+            async with asyncio.timeout(self.patience.behind_s):
+                await self.cache.superseded(edit.ref, edit.seen)
         return False
 
     @abstractmethod
@@ -152,10 +145,10 @@ class Writer(ABC, Generic[C]):
 
     async def _read(self, path: str, kind: type[T]) -> T | None:
         """Return an object as the API server has it now, None if there is none."""
-        backoff = self._patience.backoff()
+        backoff = self.patience.backoff()
         while True:
             try:
-                return decode(kind, await self._client.get(path))
+                return decode(kind, await self.client.get(path))
             except ApiError as exc:
                 if exc.is_absent:
                     return None

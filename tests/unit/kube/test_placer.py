@@ -44,7 +44,7 @@ class World:
         clock = lambda: self.now  # noqa: E731
         self.store = ConfigMapCache(self.state.ledger, clock, lambda *_: None, self.placer.touched)
         self.objects = ObjectCache(
-            self.state.ledger, clock, lambda *_: None, self.placer.touched, "home"
+            self.state.ledger, clock, lambda *_: None, self.placer.touched, home="home"
         )
         for each in nodes:
             self.state.node_seen(each)

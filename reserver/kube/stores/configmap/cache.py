@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import msgspec
@@ -14,12 +14,11 @@ from reserver.kube.stores.cache import Cache, Expected, Name, when_written
 from reserver.kube.stores.configmap.document import Document, Key, size_of, within_bounds
 from reserver.pacer import Steps
 from reserver.quarantine import quarantined, take_note
-from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import ANY_TIME, Ref, Written
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec import edits
 from reserver.wire.spec.edits import Edit
-from reserver.wire.spec.entries import Entries, Problem, reading_key
+from reserver.wire.spec.entries import Entries, reading_key
 from reserver.wire.status import companion
 
 NO_COMPANION = f"!{companion.LABEL}"
@@ -31,22 +30,14 @@ LABEL = f"{LABEL_KEY}={LABEL_VALUE},{NO_COMPANION}"
 """Selects the ConfigMaps that are read without being named."""
 
 
+@dataclass(eq=False, repr=False)
 class ConfigMapCache(Cache[Key, Edit]):
     """What all store ConfigMaps say; a place is a data key."""
 
     event_kind = "ConfigMap"
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        clock: Callable[[], float],
-        report: Callable[[Metadata, Problem], None],
-        touched: Callable[[Ref], None] = lambda _: None,
-    ) -> None:
-        """Keep a ledger up to date (`Cache`)."""
-        super().__init__(ledger, clock, report, touched)
-        self._documents: dict[Name, Document] = {}
-        self._taking: set[Name] = set()
+    _documents: dict[Name, Document] = field(default_factory=dict, init=False)
+    _taking: set[Name] = field(default_factory=set, init=False)
 
     def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> Steps:
         """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list.
@@ -55,7 +46,7 @@ class ConfigMapCache(Cache[Key, Edit]):
         dropped, so that what moves from one key to another is held all the time. Up to which
         resourceVersion the ConfigMap is known changes last.
         """
-        self._ledger.advance(self.clock())
+        self.ledger.advance(self.clock())
         metadata = configmap.metadata
         name = (metadata.namespace, metadata.name)
         when = when_written(metadata, self.metadata(name), listed=listed)
@@ -72,7 +63,7 @@ class ConfigMapCache(Cache[Key, Edit]):
         document = self._documents.setdefault(name, Document(unseen))
         data, problem = within_bounds(metadata, data, document.keys)
         if problem is not None:
-            self._report(metadata, problem)
+            self.report(metadata, problem)
         for key, text in data.items():
             known = document.keys.get(key)
             if known is None or known.text != text:
@@ -139,7 +130,7 @@ class ConfigMapCache(Cache[Key, Edit]):
     def _exchange(self, document: Document, name: str, key: Key | None, when: Written) -> Steps:
         before = document.exchange(name, key)
         place = Ref(document.metadata.namespace, document.metadata.name, name)
-        self._touched(place)
+        self.touched(place)
         expected = self._expected.pop(place, None)
         old = {r.ref: r for r in before.entries.reservations} if before else {}
         # The same, as a rule, and then the ledger is told when it was written.
@@ -150,14 +141,14 @@ class ConfigMapCache(Cache[Key, Edit]):
             if reservation != old.get(ref):
                 with quarantined("ledger", ref, partial(self.spoiled, ref)):
                     if stale.get(ref, reservation) != reservation:
-                        self._ledger.drop(ref)
+                        self.ledger.drop(ref)
                 self._enforce(document.metadata, reservation, when)
                 yield
         for ref in (old.keys() | stale.keys()) - new.keys():
-            self._ledger.drop(ref)
+            self.ledger.drop(ref)
             yield
         for problem in key.entries.problems if key else ():
-            self._report(document.metadata, problem)
+            self.report(document.metadata, problem)
 
     def written(self, ref: Ref, made: Metadata) -> None:
         """Take note that an expected key was written, and which ConfigMap that made."""
@@ -231,7 +222,7 @@ class ConfigMapCache(Cache[Key, Edit]):
             if written.ref.item:
                 return edits.remove(ref, known.text, self._is_over)
             return Edit(ref, known.text, None, "over")
-        placed = self._ledger.placed(written)
+        placed = self.ledger.placed(written)
         if not written.ref.item and (known.entries.unstamped or placed != written.placed):
             return edits.complete(ref, known.text, written, placed)
         return None

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import structlog
 
 from reserver.errors import ApiError, Fault, InvalidInput
-from reserver.kube.api.client import ApiClient
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import Companion, NotOurs
-from reserver.kube.stores.room import Room
-from reserver.kube.stores.status import Statuses, Warn
+from reserver.kube.stores.status import Statuses
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
@@ -28,16 +27,14 @@ from reserver.wire.status.configmap import admitted_items, newly_unbacked, recor
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class CompanionStatuses(Statuses[ConfigMapCache]):
     """Keeps the companions of all store ConfigMaps up to date."""
 
     name = "status"
 
-    def __init__(self, client: ApiClient, cache: ConfigMapCache, warn: Warn, room: Room) -> None:
-        """Write what becomes of entries (`Statuses`)."""
-        super().__init__(client, cache, warn, room)
-        self._companions: dict[Name, Companion] = {}
-        self._has_recalled = asyncio.Event()
+    _companions: dict[Name, Companion] = field(default_factory=dict, init=False)
+    _has_recalled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def recalled(self) -> None:
         """Wait until all companions have been read that there were."""
@@ -45,24 +42,24 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
 
     async def recall(self, ledger: Ledger) -> None:
         """Let the ledger know what companions say of before; who cannot be read is read later."""
-        for name in self._cache.names():
-            companion = self._companions.setdefault(name, Companion(self._client, name))
-            metadata = self._cache.metadata(name)
+        for name in self.cache.names():
+            companion = self._companions.setdefault(name, Companion(self.client, name))
+            metadata = self.cache.metadata(name)
             if metadata is not None:
                 companion.belongs_to(metadata.uid)
             try:
-                if await companion.read_if_due(self._clock()):
-                    companion.touched |= {*self._cache.keys(name), *companion.said}
+                if await companion.read_if_due(self.now):
+                    companion.touched |= {*self.cache.keys(name), *companion.said}
                     _recall(companion, ledger)
             except (ApiError, InvalidInput, NotOurs) as exc:
-                companion.failed(exc, self._clock())
+                companion.failed(exc, self.now)
 
     async def write(self, state: State) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
-        self._room.look(state, self._clock())
-        for name in self._cache.names():
+        self.room.look(state, self.now)
+        for name in self.cache.names():
             if name not in self._companions:
-                self._companions[name] = Companion(self._client, name)
+                self._companions[name] = Companion(self.client, name)
         touched, self._touched = self._touched, {}
         pacer = Pacer()
         for ref in touched:
@@ -71,40 +68,38 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             if companion is not None:  # Else the store came and went before anything was said.
                 companion.touched.add(ref.key)
         for companion in tuple(self._companions.values()):
-            seen = _seen(self._cache.metadata(companion.store), state.ledger)
+            seen = _seen(self.cache.metadata(companion.store), state.ledger)
             # One write for all keys that were written together.
-            if companion.is_due(seen, self._clock()) and not self._cache.is_taking(companion.store):
+            if companion.is_due(seen, self.now) and not self.cache.is_taking(companion.store):
                 await self._try(companion, state)
         self._has_recalled.set()
 
     async def _try(self, companion: Companion, state: State) -> None:
         def failed(fault: Fault) -> None:
-            companion.failed(fault, self._clock())
+            companion.failed(fault, self.now)
 
         with quarantined("companion", "/".join(companion.store), failed):
             try:
                 await self._update(companion, state)
             except (ApiError, InvalidInput) as exc:
-                news = companion.failed(exc, self._clock())
-                metadata = self._cache.metadata(companion.store)
+                news = companion.failed(exc, self.now)
+                metadata = self.cache.metadata(companion.store)
                 if news and metadata is not None and isinstance(exc, ApiError) and exc.is_definite:
-                    self._warn(
-                        metadata, "StatusNotWritten", f"its status cannot be written: {news}"
-                    )
+                    self.warn(metadata, "StatusNotWritten", f"its status cannot be written: {news}")
             except NotOurs as exc:
-                companion.failed(exc, self._clock())
-                if self._cache.metadata(companion.store) is None:
+                companion.failed(exc, self.now)
+                if self.cache.metadata(companion.store) is None:
                     del self._companions[companion.store]
             else:
                 companion.succeeded()
 
     async def _update(self, companion: Companion, state: State) -> None:
-        metadata = self._cache.metadata(companion.store)
+        metadata = self.cache.metadata(companion.store)
         if metadata is not None:
             companion.belongs_to(metadata.uid)
         keys, companion.touched = companion.touched, set()
-        if await companion.read_if_due(self._clock()):
-            keys |= {*self._cache.keys(companion.store), *companion.said}
+        if await companion.read_if_due(self.now):
+            keys |= {*self.cache.keys(companion.store), *companion.said}
             _recall(companion, state.ledger)
         seen = _seen(metadata, state.ledger)
         wanted = await self._statuses(companion, keys | companion.left_out, state)
@@ -121,23 +116,23 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
         """Return what a companion should say of some keys; of each as it is at one instant."""
         wanted: dict[str, str | None] = {}
         pacer = Pacer()
-        shortages = self._room.look(state, self._clock())  # Much may have come since the last look.
+        shortages = self.room.look(state, self.now)  # Much may have come since the last look.
         for key in keys:
             ref = Ref(*companion.store, key)
-            entries = self._cache.entries(ref)
+            entries = self.cache.entries(ref)
             if entries is None:
                 wanted[key] = None
                 continue
             statuses: dict[Ref, Status] = {}
             for reservation in entries.reservations:
-                spoil = partial(self._cache.spoiled, reservation.ref)
+                spoil = partial(self.cache.spoiled, reservation.ref)
                 with quarantined("status", reservation.ref, spoil):
                     statuses[reservation.ref] = shortages.status(reservation, state.ledger)
                 if await pacer.give_way():
-                    state.ledger.advance(self._clock())
+                    state.ledger.advance(self.now)
                     shortages = Shortages.of(state.snapshot)
-            with quarantined("status", ref, partial(self._cache.spoiled, ref)):
-                judged = self._cache.entries(ref) or entries
+            with quarantined("status", ref, partial(self.cache.spoiled, ref)):
+                judged = self.cache.entries(ref) or entries
                 wanted[key] = show(judged, partial(_status_of, statuses))
         return wanted
 
@@ -152,7 +147,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             for item, entry in newly_unbacked(before[key], text)
         ]
         for reason, message in warnings:
-            self._warn(metadata, reason, message)
+            self.warn(metadata, reason, message)
         if warnings:
             name = f"{metadata.namespace}/{metadata.name}"
             first = warnings[0][1]

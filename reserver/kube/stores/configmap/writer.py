@@ -6,17 +6,17 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from itertools import count
 
 import structlog
 
 from reserver.errors import ApiError, InvalidInput, ReserverError, Taken
-from reserver.kube.api.client import JSON_PATCH, ApiClient
+from reserver.kube.api.client import JSON_PATCH
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import LABEL_KEY, LABEL_VALUE, ConfigMapCache
-from reserver.kube.stores.writer import MOST_BYTES, MOST_TRIES, PATIENT, Outcome, Patience, Writer
+from reserver.kube.stores.writer import MOST_BYTES, MOST_TRIES, Outcome, Writer
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import ConfigMapObject, LabelledConfigMap, Metadata, decode
 from reserver.wire.spec import edits
@@ -48,27 +48,18 @@ class _Insertion:
     may_be_written: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class ConfigMapWriter(Writer[ConfigMapCache]):
     """Writes reservations into ConfigMaps: a set is one write."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        cache: ConfigMapCache,
-        namespace: str,
-        tasks: asyncio.TaskGroup,
-        patience: Patience = PATIENT,
-    ) -> None:
-        """Write into a namespace (`Writer`)."""
-        super().__init__(client, cache, namespace, tasks, patience)
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._queued: dict[Name, list[_Insertion]] = {}
+    _turns: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
+    _queued: dict[Name, list[_Insertion]] = field(default_factory=dict, init=False)
 
     def find(self, name: str) -> Ref | None:
         """Return where the reservation of a name is written, or being written."""
         for configmap in self._shards():
-            ref = Ref(self._namespace, configmap, name)
-            if self._cache.latest(ref) is not None:
+            ref = Ref(self.namespace, configmap, name)
+            if self.cache.latest(ref) is not None:
                 return ref
         return None
 
@@ -79,10 +70,10 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
             problem = f"{size} bytes are too many for one ConfigMap"
             raise InvalidInput("", problem, f"write {MOST_BYTES} at most together")
         for configmap in self._names():
-            used = self._cache.size((self._namespace, configmap))
+            used = self.cache.size((self.namespace, configmap))
             if not used or used + size <= MOST_BYTES:
                 self._turn(configmap)  # From now on what is found may be there.
-                return Ref(self._namespace, configmap, "")
+                return Ref(self.namespace, configmap, "")
         raise AssertionError("there is no last ConfigMap")
 
     async def _edit(self, edit: Edit) -> bool:
@@ -91,7 +82,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
             revision = await self._apply.edit_at(edit)
         if revision is None:
             return False
-        await self._cache.shown((edit.ref.namespace, edit.ref.configmap), revision)
+        await self.cache.shown((edit.ref.namespace, edit.ref.configmap), revision)
         return True
 
     def _turn(self, configmap: str) -> asyncio.Lock:
@@ -105,11 +96,11 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
 
     def _shards(self) -> list[str]:
         """Return the ConfigMaps of this store that are there or about to be, in their order."""
-        known = {name for namespace, name in self._cache.names() if namespace == self._namespace}
+        known = {name for namespace, name in self.cache.names() if namespace == self.namespace}
         return sorted(filter(_SHARD.fullmatch, known | self._turns.keys()), key=_number)
 
     async def _insert(self, specs: Mapping[Ref, str], _: str) -> Outcome:
-        name = (self._namespace, next(iter(specs)).configmap)
+        name = (self.namespace, next(iter(specs)).configmap)
         mine = _Insertion({ref.key: text for ref, text in specs.items()})
         self._queued.setdefault(name, []).append(mine)
         try:
@@ -120,11 +111,11 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
                     mine.made = await self._write(name, mine)
         except ReserverError as exc:
             for ref in specs:
-                self._cache.withdraw(ref)
+                self.cache.withdraw(ref)
             log.warning("reservations not written", configmap=name[1], why=str(exc))
             return exc
         for ref in specs:
-            self._cache.written(ref, mine.made)
+            self.cache.written(ref, mine.made)
         return None
 
     async def _write_queued(self, name: Name) -> None:
@@ -153,7 +144,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
             ApiError: the API server refused.
         """
         texts = wanted.texts
-        tries, backoff = 0, self._patience.backoff()
+        tries, backoff = 0, self.patience.backoff()
         current: ConfigMapObject | None = self._guess(name)
         while True:
             try:
@@ -179,10 +170,10 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
 
     def _guess(self, name: Name) -> ConfigMapObject | None:
         """Return a ConfigMap as the watch last showed it, None if it has not."""
-        metadata = self._cache.metadata(name)
+        metadata = self.cache.metadata(name)
         if metadata is None:
             return None
-        return ConfigMapObject(metadata, dict.fromkeys(self._cache.keys(name), ""))
+        return ConfigMapObject(metadata, dict.fromkeys(self.cache.keys(name), ""))
 
     async def _send(
         self, name: Name, current: ConfigMapObject | None, texts: Mapping[str, str]
@@ -191,10 +182,10 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
         if current is None:
             metadata = {"name": name[1], "labels": {LABEL_KEY: LABEL_VALUE}}
             body = {"metadata": metadata, "data": dict(texts)}
-            answer = await self._client.create(_path((name[0], "")), body)
+            answer = await self.client.create(_path((name[0], "")), body)
         else:
             patch = edits.insertion(texts, into_empty=not current.data)
-            answer = await self._client.patch(_path(name), patch, JSON_PATCH)
+            answer = await self.client.patch(_path(name), patch, JSON_PATCH)
         return decode(ConfigMapObject, answer).metadata
 
 

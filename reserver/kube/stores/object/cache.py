@@ -2,57 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from reserver.kube.stores.cache import Cache, Name, when_written
 from reserver.kube.stores.object.reading import KnownObject, Reading
 from reserver.kube.stores.object.sets import Sets
-from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Phase, Ref
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion
-from reserver.wire.spec.entries import Problem
 from reserver.wire.spec.object import KIND, ReservationObject, with_placements
 from reserver.wire.status.object import was_admitted
 
 
+@dataclass(eq=False, repr=False)
 class ObjectCache(Cache[KnownObject, Deletion]):
-    """What all Reservation objects say; a place is an object."""
+    """What all Reservation objects say; a place is an object.
+
+    Attributes:
+        home: Reserver's own namespace.
+    """
 
     event_kind = KIND
     most_problems = 1
     _within = "spec."
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        clock: Callable[[], float],
-        report: Callable[[Metadata, Problem], None],
-        touched: Callable[[Ref], None],
-        home: str,
-    ) -> None:
-        """Keep a ledger up to date (`Cache`); `home` is Reserver's own namespace."""
-        super().__init__(ledger, clock, report, touched)
-        self._known: dict[Name, KnownObject] = {}
-        self._reading = Reading(clock, home)
-        self._sets = Sets(touched)
+    home: str = field(kw_only=True)
+    _known: dict[Name, KnownObject] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing known."""
+        self._reading = Reading(self.clock, self.home)
+        self._sets = Sets(self.touched)
 
     def put(self, item: ReservationObject, *, listed: bool = False) -> None:
         """Take an object as it is now, shown by a watch or, after changes were missed, a list."""
-        self._ledger.advance(self.clock())
+        self.ledger.advance(self.clock())
         name = (item.metadata.namespace, item.metadata.name)
         before = self._known.get(name)
         if before is not None and before.is_of(item):
             self._update(before, item, listed=listed)
             self._sets.put(item.ref, item.metadata)
             if self.due_edit(item.ref, self.clock()):
-                self._touched(item.ref)  # A deletion may have failed because of this write.
+                self.touched(item.ref)  # A deletion may have failed because of this write.
             self._awaited.check()
             return
         self._known[name] = known = self._reading.read(item, before)
         self._sets.put(item.ref, item.metadata)
-        self._touched(item.ref)
+        self.touched(item.ref)
         if self.is_expected(item):
             del self._expected[item.ref]
         self._exchange(item.ref, before, known, listed=listed)
@@ -66,8 +63,8 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         expected = self._expected.get(ref)
         if known is not None:
             self._reading.forget(name[0], known)
-            self._touched(ref)
-            self._ledger.drop(ref)
+            self.touched(ref)
+            self.ledger.drop(ref)
             self._sets.drop(ref)
             if expected is not None:  # What is gone was another one of that name, perhaps.
                 expected.gone_at = revision
@@ -148,7 +145,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         known, expected = self.known(ref), self._expected.get(ref)
         if known is not None:
             said = known.reservation
-            return said is not None and self._ledger.placed(said) != said.placed
+            return said is not None and self.ledger.placed(said) != said.placed
         return expected is not None and any(r.placed for r in expected.entries.reservations)
 
     async def as_seen(self, ref: Ref, text: str) -> KnownObject | None:
@@ -204,7 +201,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         elif metadata.is_unfinished or reservation is None or not self._is_over(reservation):
             return None
         else:
-            reason = (self._ledger.phase(ref) or Phase.EXPIRED).value
+            reason = (self.ledger.phase(ref) or Phase.EXPIRED).value
         return Deletion(ref, known.path, metadata.uid, metadata.resource_version, reason)
 
     def _update(self, known: KnownObject, item: ReservationObject, *, listed: bool = False) -> None:
@@ -215,8 +212,8 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         after = before and with_placements(before, known.said)
         if after is not None and after != before:
             known.entries = replace(known.entries, reservations=(after,))
-            self._ledger.put(after, when)
-            self._touched(item.ref)
+            self.ledger.put(after, when)
+            self.touched(item.ref)
         self._awaited.check()
 
     def _exchange(
@@ -224,13 +221,13 @@ class ObjectCache(Cache[KnownObject, Deletion]):
     ) -> None:
         reservation = known.reservation
         if reservation is None:
-            self._ledger.drop(ref)
+            self.ledger.drop(ref)
         elif before is None or reservation != before.reservation:
             former = before.metadata if before else None
             when = when_written(known.metadata, former, listed=listed)
             self._enforce(known.metadata, reservation, when)
         for problem in known.entries.problems:
-            self._report(known.metadata, problem)
+            self.report(known.metadata, problem)
 
     def _recall(self, ref: Ref, known: KnownObject) -> None:
         """Take the claims that the status tells, if it is about the spec as it is."""
@@ -238,6 +235,6 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         if reservation and said and said.observed_generation == metadata.generation:
             claims = {claim.uid: metadata.revision for claim in said.claims}
             landed = {claim.uid: claim.node for claim in said.claims if claim.node}
-            self._ledger.past.recall(ref, reservation.digest, claims, landed)
+            self.ledger.past.recall(ref, reservation.digest, claims, landed)
             if was_admitted(said):
-                self._ledger.was_admitted(ref, reservation.digest)
+                self.ledger.was_admitted(ref, reservation.digest)

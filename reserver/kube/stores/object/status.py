@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
@@ -18,11 +18,9 @@ import structlog
 
 from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, InvalidInput
-from reserver.kube.api.client import ApiClient
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.reading import KnownObject
-from reserver.kube.stores.room import Room
-from reserver.kube.stores.status import Statuses, Warn
+from reserver.kube.stores.status import Statuses
 from reserver.kube.watch.reflector import advice
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
@@ -59,40 +57,38 @@ class _Write(NamedTuple):
     status: ReservationStatus
 
 
+@dataclass(eq=False, repr=False)
 class ObjectStatuses(Statuses[ObjectCache]):
-    """Keeps the status of all Reservation objects up to date."""
+    """Keeps the status of all Reservation objects up to date.
+
+    Attributes:
+        refused: is told of each object that the API server did not let us write, and why.
+    """
 
     name = "object status"
 
-    def __init__(
-        self,
-        client: ApiClient,
-        cache: ObjectCache,
-        warn: Warn,
-        room: Room,
-        refused: Callable[[Ref, ApiError], None] = lambda *_: None,
-    ) -> None:
-        """Write the status of objects (`Statuses`)."""
-        super().__init__(client, cache, warn, room, refused)
+    refused: Callable[[Ref, ApiError], None] = lambda *_: None
+
+    def __post_init__(self) -> None:
+        """Begin with nothing written."""
         self._failed: dict[Ref, None] = {}
         self._slots = asyncio.Semaphore(_CONNECTIONS)
-        self._swept_at = 0.0
-        self._retry_at = 0.0
+        self._swept_at = self._retry_at = 0.0
         self._pause_s = _FIRST_PAUSE_S
         self._fault = ""
 
     async def write(self, state: State) -> None:
         """Write what has changed since the last time; what cannot be written is tried later."""
-        now = self._clock()
+        now = self.now
         if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
             self._swept_at = now
             self._touched |= {
-                Ref.of_object(namespace, name): None for namespace, name in self._cache.names()
+                Ref.of_object(namespace, name): None for namespace, name in self.cache.names()
             }
         if now >= self._retry_at and self._failed:
             self._touched |= self._failed
             self._failed.clear()
-        self._room.look(state, now)
+        self.room.look(state, now)
         pending, self._touched = self._touched, {}
         pacer = Pacer()
         while pending:
@@ -105,15 +101,15 @@ class ObjectStatuses(Statuses[ObjectCache]):
 
     async def _due(self, pending: dict[Ref, None], state: State, pacer: Pacer) -> list[_Write]:
         """Take some of what is pending, and return the writes for it as it is at this instant."""
-        shortages = self._room.look(state, self._clock())
+        shortages = self.room.look(state, self.now)
         writes: list[_Write] = []
         while pending and len(writes) < _AT_ONCE:
             ref = next(iter(pending))
             del pending[ref]
-            known = self._cache.known(ref)
+            known = self.cache.known(ref)
             if known is None:
                 continue  # It came and went.
-            with quarantined("status", ref, partial(self._cache.spoiled, ref)):
+            with quarantined("status", ref, partial(self.cache.spoiled, ref)):
                 status = self._status(known, ref, state, shortages)
                 if status != known.said:
                     version = known.metadata.resource_version
@@ -125,7 +121,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
     def _status(
         self, known: KnownObject, ref: Ref, state: State, shortages: Shortages
     ) -> ReservationStatus:
-        generation, now = known.metadata.generation, self._clock()
+        generation, now = known.metadata.generation, self.now
         reservation = known.reservation
         if reservation is None:
             return invalid(known.entries.problems[0], known.said, generation, now)
@@ -138,7 +134,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
         return valid(reservation, status, claims, known.said, generation, now)
 
     async def _try(self, write: _Write) -> None:
-        with quarantined("status", write.ref, partial(self._cache.spoiled, write.ref)):
+        with quarantined("status", write.ref, partial(self.cache.spoiled, write.ref)):
             await self._write(write)
 
     async def _write(self, write: _Write) -> None:
@@ -146,18 +142,18 @@ class ObjectStatuses(Statuses[ObjectCache]):
         body = {"metadata": {"resourceVersion": write.version}, "status": write.status}
         try:
             async with self._slots:
-                answer = await self._client.patch(f"{write.seen.path}/status", body)
+                answer = await self.client.patch(f"{write.seen.path}/status", body)
         except ApiError as exc:
             if exc.status != HTTPStatus.NOT_FOUND:  # Else it is gone, which the watch will show.
                 self._later(write.ref, exc)
             return
         self.writes += 1
         with suppress(InvalidInput):  # The watch shows it as well.
-            self._cache.wrote(decode(ReservationObject, answer))
+            self.cache.wrote(decode(ReservationObject, answer))
         if is_newly_unbacked(write.before, write.status):
             reason = "NodeNotFound" if write.status.phase == Phase.FAILED else "NotBacked"
             message = next(c.message for c in write.status.conditions if c.type == "Backed")
-            self._warn(metadata, reason, message)
+            self.warn(metadata, reason, message)
             log.warning("hold not backed", reservation=str(write.ref), why=message)
 
     def _later(self, ref: Ref, error: ApiError) -> None:
@@ -166,13 +162,13 @@ class ObjectStatuses(Statuses[ObjectCache]):
         if error.status == HTTPStatus.CONFLICT:
             return
         if error.is_definite:
-            self._refused(ref, error)
+            self.refused(ref, error)
         fault = advice(error)
         if fault != self._fault:  # One line for one fault, however often it is retried.
             log.warning("status cannot be written, retrying", reservation=str(ref), why=fault)
             self._fault = fault
-        if self._clock() >= self._retry_at:
-            self._retry_at = self._clock() + self._pause_s
+        if self.now >= self._retry_at:
+            self._retry_at = self.now + self._pause_s
             self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)
 
 

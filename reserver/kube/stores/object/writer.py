@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import structlog
 
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, Taken
-from reserver.kube.api.client import JSON_PATCH, ApiClient
+from reserver.kube.api.client import JSON_PATCH
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.reading import KnownObject
-from reserver.kube.stores.writer import MOST_BYTES, MOST_TRIES, PATIENT, Outcome, Patience, Writer
+from reserver.kube.stores.writer import MOST_BYTES, MOST_TRIES, Outcome, Writer
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import decode
 from reserver.wire.spec.edits import Deletion, Edit
@@ -35,25 +36,18 @@ _CONNECTIONS = 8
 """So many members of a set are written at once; bindings have the rest of the pool."""
 
 
+@dataclass(eq=False, repr=False)
 class ObjectWriter(Writer[ObjectCache]):
     """Writes reservations as objects."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        cache: ObjectCache,
-        namespace: str,
-        tasks: asyncio.TaskGroup,
-        patience: Patience = PATIENT,
-    ) -> None:
-        """Write into a namespace (`Writer`)."""
-        super().__init__(client, cache, namespace, tasks, patience)
-        self._slots = asyncio.Semaphore(_CONNECTIONS)
+    _slots: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(_CONNECTIONS), init=False
+    )
 
     def find(self, name: str) -> Ref | None:
         """Return where the reservation of a name is written, or being written."""
-        ref = Ref.of_object(self._namespace, name)
-        return ref if self._cache.latest(ref) is not None else None
+        ref = Ref.of_object(self.namespace, name)
+        return ref if self.cache.latest(ref) is not None else None
 
     def place(self, sizes: Mapping[str, int]) -> Ref:
         """Return the place for objects of so many bytes by name."""
@@ -61,10 +55,10 @@ class ObjectWriter(Writer[ObjectCache]):
         if size > MOST_BYTES:
             problem = f"{name} takes {size} bytes, which is too much for one object"
             raise InvalidInput("", problem, f"write {MOST_BYTES} at most")
-        return Ref.of_object(self._namespace, "")
+        return Ref.of_object(self.namespace, "")
 
     async def _edit(self, edit: Edit) -> bool:
-        known = await self._cache.as_seen(edit.ref, edit.seen)
+        known = await self.cache.as_seen(edit.ref, edit.seen)
         if known is None:
             return False
         if edit.value is None:
@@ -76,7 +70,7 @@ class ObjectWriter(Writer[ObjectCache]):
             return await self._insert_set(specs, set_id)
         ((ref, text),) = specs.items()
         outcome = await self._create(ref, manifest(ref, text))
-        await self._cache.placed(ref)
+        await self.cache.placed(ref)
         return outcome
 
     async def _insert_set(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
@@ -84,7 +78,7 @@ class ObjectWriter(Writer[ObjectCache]):
         outcome = await self._create(first, manifest(first, specs[first], set_id, len(specs)))
         if outcome is not None:
             for ref in others:
-                self._cache.withdraw(ref)
+                self.cache.withdraw(ref)
             return outcome
         async with asyncio.TaskGroup() as tasks:
             written = [
@@ -95,9 +89,9 @@ class ObjectWriter(Writer[ObjectCache]):
         outcome = outcome or await self._finish(first, set_id)
         if outcome is not None:
             log.warning("set of reservations taken back", first=str(first), why=str(outcome))
-            await self._cache.take_back(set_id)
+            await self.cache.take_back(set_id)
         for ref in specs:
-            await self._cache.placed(ref)
+            await self.cache.placed(ref)
         return outcome
 
     async def _create(self, ref: Ref, body: object) -> Outcome:
@@ -106,10 +100,10 @@ class ObjectWriter(Writer[ObjectCache]):
             async with self._slots:
                 created = await self._send(ref, body)
         except ReserverError as exc:
-            self._cache.withdraw(ref)
+            self.cache.withdraw(ref)
             log.warning("reservation not written", reservation=str(ref), why=str(exc))
             return exc
-        self._cache.written(ref, created.metadata)
+        self.cache.written(ref, created.metadata)
         return None
 
     async def _send(self, ref: Ref, body: object) -> ReservationObject:
@@ -122,16 +116,16 @@ class ObjectWriter(Writer[ObjectCache]):
             InvalidInput: the API server does not take the spec.
             ApiError: the API server refused.
         """
-        may_be_written, backoff = False, self._patience.backoff()
+        may_be_written, backoff = False, self.patience.backoff()
         while True:
             self.writes += 1
             try:
-                answer = await self._client.create(collection(ref.namespace), body)
+                answer = await self.client.create(collection(ref.namespace), body)
                 return decode(ReservationObject, answer)
             except ApiError as exc:
                 if exc.is_conflict:
                     there = await self._there(ref) if may_be_written else None
-                    if there is not None and self._cache.is_expected(there):
+                    if there is not None and self.cache.is_expected(there):
                         return there
                     raise Taken(f"there is a Reservation {ref} already") from exc
                 if invalid := _invalid(exc):
@@ -144,7 +138,7 @@ class ObjectWriter(Writer[ObjectCache]):
 
     async def _finish(self, first: Ref, set_id: str) -> Outcome:
         """Write down that all of a set is written: from then on it stands."""
-        backoff = self._patience.backoff()
+        backoff = self.patience.backoff()
         while True:
             try:
                 item = await self._there(first)
@@ -154,7 +148,7 @@ class ObjectWriter(Writer[ObjectCache]):
                     return None
                 self.writes += 1
                 patch = completion(item.metadata.uid)
-                await self._client.patch(path(first), patch, JSON_PATCH)
+                await self.client.patch(path(first), patch, JSON_PATCH)
             except ApiError as exc:
                 if exc.is_definite and not exc.is_late:
                     return exc
@@ -169,7 +163,7 @@ class ObjectWriter(Writer[ObjectCache]):
             deletion = Deletion(ref, path(ref), uid, version, "released")
             self.writes += 1
             if await self._apply.edit(deletion):
-                await self._cache.until(lambda: self._uid(ref) != uid)
+                await self.cache.until(lambda: self._uid(ref) != uid)
                 return True
             now = await self._there(ref)
             if now is None or now.metadata.uid != uid or bytes(now.spec) != known.spec:
@@ -182,7 +176,7 @@ class ObjectWriter(Writer[ObjectCache]):
         self.writes += 1
         try:
             patch = replacement(uid, known.spec, text)
-            answer = await self._client.patch(path(ref), patch, JSON_PATCH)
+            answer = await self.client.patch(path(ref), patch, JSON_PATCH)
         except ApiError as exc:
             if invalid := _invalid(exc):
                 raise invalid from exc
@@ -190,18 +184,18 @@ class ObjectWriter(Writer[ObjectCache]):
                 return False
             raise
         revision = decode(ReservationObject, answer).metadata.revision
-        await self._cache.until(lambda: self._uid(ref) != uid or self._revision(ref) >= revision)
+        await self.cache.until(lambda: self._uid(ref) != uid or self._revision(ref) >= revision)
         return True
 
     async def _there(self, ref: Ref) -> ReservationObject | None:
         return await self._read(path(ref), ReservationObject)
 
     def _uid(self, ref: Ref) -> str:
-        known = self._cache.known(ref)
+        known = self.cache.known(ref)
         return known.metadata.uid if known else ""
 
     def _revision(self, ref: Ref) -> int:
-        known = self._cache.known(ref)
+        known = self.cache.known(ref)
         return known.metadata.revision if known else 0
 
 

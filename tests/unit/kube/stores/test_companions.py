@@ -321,7 +321,7 @@ async def test_a_fault_of_one_companion_is_none_of_another() -> None:
     metadata = Metadata(name="other", namespace="shop", uid="uid-2")
     outcome(world.store.put(ConfigMapObject(metadata=metadata, data={"api": spec()})))
     world.client = client = _ByName("store-status")
-    world.writer._client = client
+    world.writer.client = client
     await world.writer.write(world.state)
     assert client.made == ["other-status"]
 
@@ -555,7 +555,7 @@ async def test_a_hold_that_comes_during_a_pass_is_not_said_to_be_backed_before_i
 async def test_it_writes_until_it_is_stopped(pauses: list[float]) -> None:
     world = World()
     client = PatientClient(MISSING, answer(1), answer(2))
-    world.writer._client = client
+    world.writer.client = client
     world.put(web=spec())
     task = asyncio.create_task(world.writer.run(world.state))
     while world.writer.writes < 1:  # noqa: ASYNC110 - nothing tells

@@ -55,7 +55,7 @@ class World:
         self.reports: list[str] = []
         self.state: State = state_of(W1, now=0.0)
         self.store = ObjectCache(
-            self.state.ledger, lambda: self.now, self._report, self.touched.append, "home"
+            self.state.ledger, lambda: self.now, self._report, self.touched.append, home="home"
         )
 
     def _report(self, _: Metadata, problem: Problem) -> None:

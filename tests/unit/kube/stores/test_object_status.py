@@ -60,7 +60,7 @@ class World:
             lambda: self.now,
             lambda *_: None,
             self._touched,
-            "home",
+            home="home",
         )
         room = Room(self._touched)
         self.writer = ObjectStatuses(self.client, self.store, self._warn, room)

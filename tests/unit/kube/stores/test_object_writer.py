@@ -59,7 +59,7 @@ class Desk:
         self.state: State = state_of(node("worker-1", cpu="4"))
         self.touched: list[Ref] = []
         self.store = ObjectCache(
-            self.state.ledger, lambda: NOW, lambda *_: None, self.touched.append, HOME
+            self.state.ledger, lambda: NOW, lambda *_: None, self.touched.append, home=HOME
         )
         self.booking = ObjectWriter(self.client, self.store, HOME, tasks, patience)
 
