@@ -8,36 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from reserver.errors import ApiError, InvalidInput, NotReady, Taken
-from reserver.kube.stores.object.cache import ObjectCache
-from reserver.kube.stores.object.writer import ObjectWriter
-from reserver.kube.stores.writer import Patience
+from reserver.errors import ApiError, NotReady, Taken
 from reserver.reservations.reservation import Phase, Ref
-from reserver.scheduling.state import State
-from reserver.wire.k8s.objects import decode
-from reserver.wire.spec import document, specform
-from reserver.wire.spec.edits import Deletion, Edit
-from reserver.wire.spec.entries import Entries
-from reserver.wire.spec.object import ReservationObject
-from tests.builders import NOW, held, node, pod, state_of
-from tests.unit.kube.fakes import AT_ONCE, NO_ANSWER, OVERTAKEN, ScriptedClient, refused
+from reserver.wire.spec.edits import Edit
+from tests.builders import NOW, pod
+from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, refused
+from tests.unit.kube.stores.desks import HOME, ItemDesk, item, text, until
 
-HOME = "reserver-system"
 COLLECTION = f"/apis/reserver.io/v1alpha1/namespaces/{HOME}/reservations"
-
-
-def text(key: str, cpu: int = 1) -> str:
-    """Return the spec of an object as a booking gets it."""
-    owner = {"pod": {"name": f"owner-{key}", "namespace": "shop"}}
-    spec = {"owners": [owner], "resources": {"cpu": cpu}, "node": "worker-1", "ttl": 0}
-    return json.dumps({**spec, "origin": f"{HOME}/{key}#token-{key}"})
-
-
-def item(key: str, version: int = 1, *, spec: str = "", **metadata: Any) -> dict[str, Any]:
-    """Return an object as the API server shows it, with the defaults of the schema."""
-    whole = {"name": key, "namespace": HOME, "uid": f"uid-{key}", "resourceVersion": str(version)}
-    said = json.loads(spec or text(key)) | {"slots": 1, "policy": "Prefer"}
-    return {"metadata": whole | metadata, "spec": said}
 
 
 def first_of(set_id: str, key: str = "a", version: int = 1) -> dict[str, Any]:
@@ -49,114 +27,26 @@ def member_of(set_id: str, key: str = "b", version: int = 1) -> dict[str, Any]:
     return item(key, version, labels={"reserver.io/set": set_id})
 
 
-class Desk:
-    """A booking on a store of objects, with an API server that plays a script."""
-
-    def __init__(
-        self, tasks: asyncio.TaskGroup, *script: Any, patience: Patience = AT_ONCE
-    ) -> None:
-        self.client = ScriptedClient(*script)
-        self.state: State = state_of(node("worker-1", cpu="4"))
-        self.touched: list[Ref] = []
-        self.store = ObjectCache(
-            self.state.ledger, lambda: NOW, lambda *_: None, self.touched.append, home=HOME
-        )
-        self.booking = ObjectWriter(self.client, self.store, HOME, tasks, patience)
-
-    def insert(self, *keys: str) -> asyncio.Task[Any]:
-        place = self.booking.place(dict.fromkeys(keys, 1))
-        texts = {key: text(key) for key in keys}
-        entries = {
-            key: Entries((specform.read(document.parse(each), place._replace(key=key), NOW),))
-            for key, each in texts.items()
-        }
-        return self.booking.insert(place, texts, entries)
-
-    def show(self, *items: dict[str, Any]) -> None:
-        for each in items:
-            self.store.put(decode(ReservationObject, json.dumps(each).encode()))
-
-    def gone(self, *keys: str) -> None:
-        for key in keys:
-            self.store.drop((HOME, key))
-
-    def due(self, key: str) -> Deletion | None:
-        return self.store.due_edit(ref(key), NOW)
-
-    @property
-    def set_id(self) -> str:
-        """What the set is called that is being written."""
-        (body,) = [r.body for r in self.client.requests if r.verb == "create"][:1]
-        return str(body["metadata"]["labels"]["reserver.io/set"])
-
-    @property
-    def held(self) -> int:
-        return held(self.state, "worker-1") // 1000
-
-
-Make = Callable[..., Desk]
+Make = Callable[..., ItemDesk]
 
 
 @pytest.fixture
 async def desk() -> AsyncIterator[Make]:
     async with asyncio.TaskGroup() as tasks:
-        yield lambda *script: Desk(tasks, *script)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not condition():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
-
-
-def is_waiting(store: ObjectCache) -> bool:
-    """Return whether somebody waits for what a watch may tell."""
-    return bool(store._awaited._conditions)
+        yield lambda *script: ItemDesk(tasks, *script)
 
 
 def ref(key: str) -> Ref:
     return Ref.of_object(HOME, key)
 
 
-async def test_what_is_booked_holds_before_it_is_written(desk: Make) -> None:
+async def test_an_object_is_created_with_its_spec_as_it_was_decided(desk: Make) -> None:
     made = desk(item("a", 7))
-    task = made.insert("a")
-    assert made.held == 1
-    assert made.booking.find("a") == ref("a")
-    assert await task is None
+    assert await made.insert("a") is None
     (request,) = made.client.requests
     assert (request.verb, request.path) == ("create", COLLECTION)
     assert request.body["metadata"] == {"name": "a", "namespace": HOME}
     assert bytes(request.body["spec"]) == text("a").encode()
-    assert made.held == 1
-    made.show(item("a", 7))
-    assert made.held == 1
-    made.gone("a")
-    assert made.held == 0
-    assert made.booking.find("a") is None
-
-
-async def test_what_is_claimed_while_it_is_written_is_claimed(desk: Make) -> None:
-    made = desk(item("a", 7))
-    task = made.insert("a")
-    (seat,) = [reservation for reservation, _ in made.state.ledger]
-    owner = pod("owner-a", node="worker-1", claims=[seat], cpu="1")
-    made.state.pod_seen(owner)
-    assert made.state.ledger.phase(seat.ref) is Phase.CLAIMED
-    await task
-    made.show(item("a", 7))
-    assert made.state.ledger.phase(seat.ref) is Phase.CLAIMED
-    assert made.due("a") is not None
-
-
-async def test_a_watch_that_is_faster_than_the_answer_does_no_harm(desk: Make) -> None:
-    made = desk(item("a", 7))
-    task = made.insert("a")
-    made.show(item("a", 7))
-    made.gone("a")
-    assert await task is None
-    assert made.held == 0
-    assert made.booking.find("a") is None
 
 
 async def test_what_an_admission_webhook_changes_holds_what_it_says_then(desk: Make) -> None:
@@ -187,42 +77,8 @@ async def test_one_of_the_name_that_went_before_does_not_take_the_hold_with_it(d
     assert made.held == 1
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (refused(409), Taken),
-        (refused(403), ApiError),
-        (ApiError(422, "Invalid", 'Reservation "a" is invalid: spec.slots: …'), InvalidInput),
-    ],
-    ids=["taken", "forbidden", "invalid"],
-)
-async def test_what_is_not_written_holds_no_more(
-    desk: Make, answer: ApiError, error: type[Exception]
-) -> None:
-    made = desk(answer)
-    assert isinstance(await made.insert("a"), error)
-    assert made.held == 0
-    assert made.booking.find("a") is None
-
-
-async def test_a_write_without_an_answer_is_asked_again_and_recognised(desk: Make) -> None:
-    made = desk(NO_ANSWER, refused(409), NO_ANSWER, item("a", 7))
-    assert await made.insert("a") is None
-    assert [request.verb for request in made.client.requests] == ["create", "create", "get", "get"]
-    assert made.held == 1
-
-
-async def test_a_write_without_an_answer_after_which_another_one_is_there_failed(
-    desk: Make,
-) -> None:
-    other = item("a", 7, spec=text("a", cpu=3))
-    made = desk(NO_ANSWER, refused(409), other)
-    assert isinstance(await made.insert("a"), Taken)
-    assert made.held == 0
-
-
 async def test_a_set_is_unfinished_until_all_of_it_is_written(desk: Make) -> None:
-    made: Desk = desk(item("a"), item("b"), lambda: first_of(made.set_id), item("a"))
+    made: ItemDesk = desk(item("a"), item("b"), lambda: first_of(made.set_id), item("a"))
     task = made.insert("a", "b")
     assert made.held == 2
     assert await task is None
@@ -285,7 +141,7 @@ async def test_a_set_whose_end_was_written_without_an_answer_stands(desk: Make) 
 
 
 def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None:
-    made = Desk(asyncio.TaskGroup())
+    made = ItemDesk(asyncio.TaskGroup())
     made.show(first_of("x"), member_of("x"), member_of("y", "c"), item("d"))
     assert made.store.abandon_unfinished() == (f"{HOME}/x",)
     assert made.store.is_ending(ref("b"))
@@ -301,7 +157,7 @@ def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None
 
 
 def test_who_may_write_elsewhere_has_no_set_of_this_namespace_deleted() -> None:
-    made = Desk(asyncio.TaskGroup())
+    made = ItemDesk(asyncio.TaskGroup())
     lead = first_of("x")
     lead["metadata"]["namespace"] = "shop"
     made.show(lead, member_of("x"))
@@ -311,7 +167,7 @@ def test_who_may_write_elsewhere_has_no_set_of_this_namespace_deleted() -> None:
 
 
 def test_the_first_of_a_set_outlives_its_claim_until_the_set_is_whole() -> None:
-    made = Desk(asyncio.TaskGroup())
+    made = ItemDesk(asyncio.TaskGroup())
     made.show(first_of("x"))
     (seat,) = [reservation for reservation, _ in made.state.ledger]
     made.state.pod_seen(pod("owner-a", node="worker-1", claims=[seat], cpu="1"))
@@ -331,7 +187,7 @@ async def test_a_change_names_what_it_was_made_for_and_waits_until_it_is_seen(de
     made.show(item("a"))
     wanted = text("a", cpu=3)
     edit = asyncio.create_task(made.booking.edit(Edit(ref("a"), SEEN, wanted, "changed")))
-    await until(lambda: is_waiting(made.store))
+    await until(lambda: made.is_waiting)
     made.show(item("a", 9, spec=wanted))
     assert await edit
     sent = msgspec.json.decode(msgspec.json.encode(made.client.requests[0].body))
@@ -349,9 +205,9 @@ async def test_what_no_watch_has_shown_yet_is_changed_once_one_does(desk: Make) 
     latest = made.store.latest(ref("a"))
     assert latest is not None
     release = asyncio.create_task(made.booking.edit(Edit(ref("a"), latest[0], None, "released")))
-    await until(lambda: is_waiting(made.store))
+    await until(lambda: made.is_waiting)
     made.show(item("a", 7))
-    await until(lambda: len(made.client.requests) == 2 and is_waiting(made.store))
+    await until(lambda: len(made.client.requests) == 2 and made.is_waiting)
     made.gone("a")
     assert await release
 
@@ -372,7 +228,7 @@ async def test_a_status_that_is_written_meanwhile_is_no_reason_not_to_delete(des
     made = desk(refused(409), item("a", 4), {})
     made.show(item("a"))
     release = asyncio.create_task(made.booking.edit(Edit(ref("a"), SEEN, None, "released")))
-    await until(lambda: is_waiting(made.store))
+    await until(lambda: made.is_waiting)
     made.gone("a")
     assert await release
     versions = [
