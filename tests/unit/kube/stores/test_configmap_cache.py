@@ -1,8 +1,6 @@
 import asyncio
-import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pytest
 
@@ -89,36 +87,14 @@ def written() -> Written:
 # From the store into the ledger.
 
 
-def test_what_is_written_holds_and_what_is_removed_does_not(written: Written) -> None:
-    written.put(r1=spec(), r2=spec())
-    assert written.held == 4
-    written.put(r1=spec())
-    assert written.held == 2
-    outcome(written.store.drop(("shop", "store")))
-    assert written.held == 0
-    outcome(written.store.drop(("shop", "store")))
-
-
 def test_configmaps_do_not_touch_each_others_reservations(written: Written) -> None:
     written.put("one", r=spec())
     written.put("two", r=spec())
     written.put("one")
     assert [ref.configmap for ref in _refs(written)] == ["two"]
-
-
-def test_an_edited_entry_replaces_what_it_said(written: Written) -> None:
-    written.put(r=spec())
-    written.put(r=spec(resources={"cpu": "5"}))
-    assert written.held == 5
-
-
-def test_an_entry_that_becomes_broken_holds_nothing_and_its_neighbours_stay(
-    written: Written,
-) -> None:
-    written.put(r1=spec(), r2=spec())
-    written.put(r1=spec(), r2="{")
-    assert written.held == 2
-    assert len(written.reports) == 1
+    for _ in range(2):
+        outcome(written.store.drop(("shop", "two")))
+    assert written.held == 0
 
 
 def test_items_of_a_list_come_and_go_one_by_one(written: Written) -> None:
@@ -185,76 +161,6 @@ def test_an_entry_that_is_over_when_it_is_written_is_reported(
     assert written.held == 0
 
 
-# Bindings that became known before what they ended, and the other way round.
-
-
-@dataclass(frozen=True)
-class Ended:
-    says: str
-    binding: int  # the resourceVersion that shows the owner bound
-    writes: tuple[tuple[int, bool], ...]  # of the ConfigMap: resourceVersion, seen by a list
-    held: int  # CPUs, in the end
-    listed: bool = False  # the pod, by a list
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        Ended("written before", 20, ((10, False),), 0),
-        Ended("written after, for the next pod of that name", 20, ((30, False),), 2),
-        Ended("written before, says a list", 20, ((10, True),), 0),
-        Ended("perhaps before, perhaps after", 20, ((30, True),), 2),
-        Ended("certainly after: what stood before was known", 20, ((25, False), (30, True)), 2),
-        Ended(
-            "before the pod was listed, bound perhaps before that",
-            20,
-            ((10, False),),
-            2,
-            listed=True,
-        ),
-    ],
-    ids=lambda case: case.says,
-)
-def test_an_owner_that_was_bound_before_its_entry_is_seen_ends_only_what_it_can_have_meant(
-    written: Written, case: Ended
-) -> None:
-    owner = pod("owner", cpu="2")
-    written.state.pod_seen(owner)
-    bound = dataclasses.replace(owner, node="worker-1", revision=case.binding)
-    written.state.pod_seen(bound, listed=case.listed)
-    *before, (last, listed) = case.writes
-    for revision, seen_by_list in before:
-        written.put(revision=revision, listed=seen_by_list)
-    written.put(revision=last, listed=listed, r=spec())
-    assert written.held == case.held
-    written.state.pod_gone(owner.name)
-    assert written.held == case.held
-
-
-@pytest.mark.parametrize(
-    ("revision", "binding", "left"), [(10, 20, 0), (30, 20, 2)], ids=["before", "after"]
-)
-def test_an_entry_written_after_a_binding_that_is_seen_late_is_not_ended_by_it(
-    written: Written, revision: int, binding: int, left: int
-) -> None:
-    owner = pod("owner", cpu="2")
-    written.state.pod_seen(owner)
-    written.put(revision=revision, r=spec())
-    written.state.pod_seen(dataclasses.replace(owner, node="worker-1", revision=binding))
-    assert written.held == left
-
-
-def test_what_an_owner_that_is_gone_had_ended_is_not_held_when_it_becomes_known(
-    written: Written,
-) -> None:
-    owner = pod("owner", cpu="2")
-    written.state.pod_seen(dataclasses.replace(owner, node="worker-1", revision=20))
-    written.state.pod_gone(owner.name)
-    written.put(revision=10, r=spec())
-    assert written.held == 0
-    assert written.edits() == [("over", "r", None)]
-
-
 # What the cleaner should edit.
 
 
@@ -287,12 +193,6 @@ def test_a_ttl_is_written_down_as_a_moment_once(written: Written) -> None:
     assert written.edits() == []
 
 
-def test_what_was_claimed_by_a_bound_pod_is_removed(written: Written) -> None:
-    written.put(r=spec())
-    written.state.pod_seen(pod("owner", node="worker-1", cpu="2"))
-    assert written.edits() == [("over", "r", None)]
-
-
 @pytest.mark.parametrize(
     ("data", "edited"),
     [
@@ -314,13 +214,6 @@ def test_what_is_claimed_by_a_binding_under_way_is_removed_only_once_that_is_wri
     written.state.confirm(owner.uid)
     written.state.pod_seen(pod("owner", node="worker-1", cpu="2"))
     assert [key for _, key, _ in written.edits()] == edited
-
-
-def test_a_reservation_with_slots_left_is_not_removed(written: Written) -> None:
-    written.put(r=spec(slots=2))
-    written.state.pod_seen(pod("owner", node="worker-1", cpu="2"))
-    assert written.held == 2
-    assert written.edits() == []
 
 
 @pytest.mark.parametrize("ttl", ["999999999h", "9999999h9999999h"])

@@ -118,15 +118,6 @@ def test_an_object_without_a_spec_says_so() -> None:
     assert world.reports == ["web: spec: is missing; say what to hold, for whom"]
 
 
-def test_an_object_that_is_mended_holds_and_one_that_is_broken_holds_no_more() -> None:
-    world = World()
-    world.put(made(owners=[]))
-    world.put(made(revision=2))
-    assert world.held == 2
-    world.put(made(revision=3, owners=[]))
-    assert world.held == 0
-
-
 def test_owners_elsewhere_are_for_the_home_namespace_alone() -> None:
     world = World()
     owners = [{"pod": {"name": "a", "namespace": "bank"}}]
