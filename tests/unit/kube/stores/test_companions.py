@@ -175,21 +175,6 @@ async def test_what_comes_changes_and_goes_is_written_for_the_version_that_was_s
     }
 
 
-async def test_what_time_changes_is_written() -> None:
-    world, _ = await written(web=spec(expiresAt="2030-03-17T17:46:50Z"))
-    assert await world.write(later=9.9) == []
-    (patch,) = await world.write(answer(2), later=0.1)
-    assert said(patch, "web")["phase"] == "Expired"
-
-
-async def test_what_a_pod_claims_is_written() -> None:
-    world, _ = await written(web=spec())
-    world.state.is_complete = True
-    world.state.pod_seen(pod("a", node="worker-1", cpu="2"))
-    (patch,) = await world.write(answer(2))
-    assert said(patch, "web")["phase"] == "Claimed"
-
-
 async def test_after_a_restart_only_what_differs_is_written() -> None:
     world, data = await written(web=spec(), api=spec())
     world.restart()
@@ -280,13 +265,6 @@ async def test_the_companion_of_a_store_that_is_gone_is_forgotten() -> None:
     assert len(await world.write(MISSING)) == 1
     assert len(await world.write(MISSING)) == 1
     assert await world.write(later=REREAD_EVERY_S) == []
-
-
-async def test_a_store_that_came_and_went_is_not_missed() -> None:
-    world = World()
-    world.put(web=spec())
-    outcome(world.store.drop(("shop", "store")))
-    assert await world.write() == []
 
 
 # Faults.
