@@ -18,17 +18,21 @@ UNSEEN = -1
 
 
 class Recorded(NamedTuple):
-    """A claim that was written down before this process saw any.
+    """A claim from before this process saw any.
 
     Attributes:
         at: a resourceVersion at which the pod had its slot.
         known_at: one at which that was of what stood there; as late or later.
         node: where the slot was; empty where that is not known.
+        is_written: it was written down, and stays so while it is unsure. What the past tells of
+            besides is written down only once it is sure: of all that is, it is noted at which
+            version of the store it was of what stood there.
     """
 
     at: int
     known_at: int
     node: str
+    is_written: bool = True
 
 
 @dataclass(slots=True)

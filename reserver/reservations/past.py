@@ -52,12 +52,16 @@ class Past:
             return
         for uid, at in claims.items():
             entry.unsure[uid] = Recorded(at, max(at, seen), landed.get(uid, ""))
+        self._recall(entry)
+
+    def _recall(self, entry: Entry) -> None:
+        """Take what is sure of the unsure claims of an entry."""
         if entry.recall():
             self._settle(entry.reservation.identity)
         if self._is_over:
             entry.unsure.clear()
         elif entry.unsure:
-            self._unsure.add(ref)
+            self._unsure.add(entry.reservation.ref)
 
     def recall_binding(self, pod: Pod, *, exact: bool) -> bool:
         """Take a binding from before the watch of pods began; the pod may be gone by now.
@@ -74,8 +78,10 @@ class Past:
         for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
             reservation = entry.reservation
             if pod.uid not in entry.claimants and self._claims.takes_slot(pod, reservation):
-                at, where = {pod.uid: pod.revision}, {pod.uid: pod.node}
-                self.recall(reservation.ref, reservation.digest, at, where)
+                if not reservation.reusable:
+                    told = Recorded(pod.revision, pod.revision, pod.node, is_written=False)
+                    entry.unsure.setdefault(pod.uid, told)
+                    self._recall(entry)
                 is_sure &= not entry.written.first <= pod.revision < entry.written.last
         if exact:
             self._claims.bound(pod)

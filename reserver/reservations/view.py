@@ -190,7 +190,8 @@ class LedgerView:
         if entry is None or entry.reservation.reusable:
             return {}
         sure = {uid: at for uid, at in entry.claimants.items() if at != UNSEEN}
-        return {uid: claim.at for uid, claim in entry.unsure.items()} | sure
+        unsure = entry.unsure.items()
+        return {uid: claim.at for uid, claim in unsure if claim.is_written} | sure
 
     def landed(self, ref: Ref) -> Mapping[str, str]:
         """Return where claims of `recorded` were made, of what holds on several nodes."""

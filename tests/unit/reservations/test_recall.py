@@ -145,3 +145,27 @@ def test_an_entry_known_to_be_older_than_a_binding_is_ended_by_it(ledger: Ledger
     assert ledger.phase(NAMED.ref) is Phase.ACTIVE
     ledger.past.narrow(NAMED.ref, NAMED.identity, Written(10, 10))
     assert ledger.phase(NAMED.ref) is Phase.CLAIMED
+
+
+def test_a_predecessors_binding_is_not_written_down_as_a_claim_while_it_is_unsure(
+    ledger: Ledger,
+) -> None:
+    """Beside it stands a later version of the store, at which only what was sure is known."""
+    ledger.put(NAMED, Written(0, 20))
+    ledger.past.recall_binding(bound("web-0", 10), exact=True)
+    assert ledger.recorded(NAMED.ref) == {}
+    after = Ledger(ledger._snapshot)
+    after.put(NAMED, Written(0, 20))
+    after.past.recall(NAMED.ref, NAMED.digest, ledger.recorded(NAMED.ref), seen=20)
+    assert not after.is_over(NAMED.ref)
+    ledger.past.narrow(NAMED.ref, NAMED.identity, Written(9, 9))
+    assert ledger.recorded(NAMED.ref) == {"uid-web-0": 10}
+
+
+def test_what_was_written_down_stays_so_though_its_binding_is_told_of_as_well(
+    ledger: Ledger,
+) -> None:
+    ledger.put(NAMED, Written(0, 20))
+    ledger.past.recall(NAMED.ref, NAMED.digest, {"uid-web-0": 10})
+    ledger.past.recall_binding(bound("web-0", 10), exact=True)
+    assert ledger.recorded(NAMED.ref) == {"uid-web-0": 10}
