@@ -21,8 +21,9 @@ class GroupRemains:
 
     Attributes:
         active: how many hold something.
-        violations: one line for each that stands and is over, for each phase that reserver counts
-            otherwise, and for each pod that waits though a slot for it is free.
+        violations: one line for each that stands and is over, or does not record who claimed slots,
+            for each phase that reserver counts otherwise, and for each pod that waits though a slot
+            for it is free.
     """
 
     active: int
@@ -44,11 +45,16 @@ class GroupRemains:
             groups: what the manager of groups wrote.
             metric: tells a metric of reserver's.
         """
-        now, stands = time.time(), {str(each.place) for each in found if not each.owner}
+        now, stands = time.time(), {str(each.place): each for each in found if not each.owner}
         known = [group for group in groups if str(group.place) in stands]
         due = [group for group in known if group.is_due(now)]
-        phases = Counter(map(_phase, due))
         lines = [f"reservation of a group leaked: {g.place}" for g in known if g not in due]
+        for group in due:
+            # A slot that comes back is claimed by the pods that are there.
+            claims = set() if group.is_reusable else group.claimants.keys()
+            if forgotten := claims - stands[str(group.place)].claimants:
+                lines.append(f"claims of {group.place} forgotten: {', '.join(sorted(forgotten))}")
+        phases = Counter(map(_phase, due))
         for phase in _PHASES:
             counted = round(metric(f'reserver_reservations{{phase="{phase}"}}'))
             if counted != phases[phase]:

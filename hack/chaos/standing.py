@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 import yaml
@@ -28,15 +29,18 @@ class Standing:
         place: where.
         owner: namespace and name of the pod that it names first; None if it begins with others.
         placed: slots by node, if reserver has placed it.
+        claimants: UIDs of the pods of which it is written down that they took slots for good.
     """
 
     place: Place
     owner: tuple[str, str] | None
     placed: dict[str, int] = field(default_factory=dict)
+    claimants: frozenset[str] = frozenset()
 
 
 def standing(api: Api) -> Iterator[Standing]:
     """Yields all entries of the storm's stores; ApiFault if they cannot be read."""
+    said = _said(api)
     for store in (SPEC_STORE, LIST_STORE):
         for key, text in (api.get(path_of(store)).get("data") or {}).items():
             if text.startswith("["):
@@ -45,10 +49,24 @@ def standing(api: Api) -> Iterator[Standing]:
                     yield Standing(Place(store, key, owner_of(item)), (namespace, name))
             else:
                 spec = _spec(text)
-                yield _read(Place(store, key), spec, spec.get("placements"))
+                claims = json.loads(said.get(key, "{}")).get("claims") or ()
+                yield _read(Place(store, key), spec, spec.get("placements"), claims)
     for item in api.get(objects_path(OBJECT_STORE[0]))["items"]:
-        placements = (item.get("status") or {}).get("placements")
-        yield _read(Place(OBJECT_STORE, item["metadata"]["name"]), item["spec"], placements)
+        status = item.get("status") or {}
+        claims = (claim["uid"] for claim in status.get("claims") or ())
+        place = Place(OBJECT_STORE, item["metadata"]["name"])
+        yield _read(place, item["spec"], status.get("placements"), claims)
+
+
+def _said(api: Api) -> dict[str, str]:
+    """Returns what the companion of the store says, by key."""
+    try:
+        said: dict[str, str] = api.get(f"{path_of(SPEC_STORE)}-status").get("data") or {}
+    except ApiFault as fault:
+        if fault.status != HTTPStatus.NOT_FOUND:
+            raise
+        return {}
+    return said
 
 
 def follow(api: Api, groups: Groups, stop: threading.Event) -> None:
@@ -66,8 +84,14 @@ def _spec(text: str) -> dict[str, Any]:
     return spec
 
 
-def _read(place: Place, spec: dict[str, Any], placements: list[dict[str, Any]] | None) -> Standing:
+def _read(
+    place: Place,
+    spec: dict[str, Any],
+    placements: list[dict[str, Any]] | None,
+    claims: Iterable[str],
+) -> Standing:
     first = spec["owners"][0]
     is_named = first.keys() == {"pod"} and len(spec["owners"]) == 1
     owner = (first["pod"]["namespace"], first["pod"]["name"]) if is_named else None
-    return Standing(place, owner, {part["node"]: part["slots"] for part in placements or ()})
+    placed = {part["node"]: part["slots"] for part in placements or ()}
+    return Standing(place, owner, placed, frozenset(claims))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -53,8 +54,9 @@ class Scene:
         for name in names:
             self.book.pod_seen(pod(name, "n", PLACE))
 
-    def remains(self, *, stands: bool = True) -> GroupRemains:
-        found = [Standing(self.group.place, None)] if stands else []
+    def remains(self, *, stands: bool = True, recorded: Iterable[str] = ()) -> GroupRemains:
+        claimants = frozenset(recorded)
+        found = [Standing(self.group.place, None, claimants=claimants)] if stands else []
         return GroupRemains.of(found, self.book, self.groups, self._metric)
 
     def _metric(self, name: str) -> float:
@@ -85,7 +87,15 @@ def test_where_reserver_has_placed_it_it_is_held() -> None:
 def test_one_that_should_stand_is_no_complaint(more: dict[str, Any], claims: list[str]) -> None:
     scene = Scene(**more)
     scene.claim(*claims)
-    assert scene.remains() == GroupRemains(1, ())
+    recorded = () if scene.group.is_reusable else claims
+    assert scene.remains(recorded=recorded) == GroupRemains(1, ())
+
+
+def test_one_that_does_not_record_who_claimed_a_slot_and_is_gone_is_told() -> None:
+    scene = Scene()
+    scene.claim("web-1")
+    scene.book.pod_gone("web-1")
+    assert scene.remains(recorded=["other"]).violations == (f"claims of {PLACE} forgotten: web-1",)
 
 
 @pytest.mark.parametrize("more", [{"is_over": True}, {"expires": 1}])
