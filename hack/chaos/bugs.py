@@ -48,7 +48,8 @@ BUGS = {
     ),
     "forgotten-claims": Bug(
         "Killed every few seconds, Reserver never read to its end what had happened before: slots "
-        "whose pods were gone stood as if nobody had claimed them (ADR 11).",
+        "whose pods were gone stood as if nobody had claimed them. What it knew by half it wrote "
+        "down as certain, and a predecessor's binding ended its successor's hold (ADR 11).",
         {"kill-reserver:at-once": 25},
     ),
     "claims-and-restarts": Bug(
