@@ -276,7 +276,7 @@ def test_who_may_not_forward_is_told_so_at_once(
     shell.run(f"kubectl create rolebinding looks --role looks {given}")
     told = shell.run("time reserver get --kubeconfig user; echo status $?")
     assert "status 1" in told
-    assert "403 Forbidden: the API server opens no WebSocket; have somebody bind you to" in told
+    assert "403 Forbidden: the API server opens no WebSocket; ask for a RoleBinding to" in told
     documents = yaml.safe_load_all(USERS.read_text())
     (role,) = [each for each in documents if each["metadata"]["name"] == "reserver-cli"]
     create_from_dict(api.api_client, role)
