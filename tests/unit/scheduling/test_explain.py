@@ -166,3 +166,18 @@ def test_nodes_that_are_not_known_have_no_account() -> None:
     state = state_of(W1, reservation("r", cpu="1"))
     told = accounts(pod("a", cpu="1"), ["worker-1", "ghost"], state, NOW)
     assert [account.node for account in told] == ["worker-1"]
+
+
+def test_reservations_that_do_not_hold_for_a_pod_yet_are_named_with_the_reason() -> None:
+    later = reservation("later", starts=NOW + 60, cpu="1")
+    homeless = reservation("homeless", node="", cpu="64")
+    holds = reservation("holds", cpu="1")
+    state = state_of(W1, later, homeless, holds, reservation("other", owners=("x",), cpu="64"))
+    told = explain(pod("owner", cpu="1"), state, NOW)
+    assert [(each.reservation, each.reason) for each in told.pending] == [
+        ("shop/store/later", "NotStarted"),
+        ("shop/store/homeless", "NotPlaced"),
+    ]
+    assert all(each.message for each in told.pending)
+    assert [each.reservation for each in told.owns] == ["shop/store/holds"]
+    assert explain(pod("owner", node="worker-1", cpu="1"), state, NOW).pending == ()
