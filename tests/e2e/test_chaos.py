@@ -1,4 +1,7 @@
-"""A small storm: pods and managers at work while all restarts and bindings go wrong."""
+"""A small storm: pods and managers at work while all restarts and bindings go wrong.
+
+`make chaos` has the large ones.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ from hack.controlplane.cluster import ControlPlane
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
 
-STRIKES = {"kill-reserver": 4, "restart-scheduler": 2}
+STRIKES = {"kill-reserver": 2, "restart-scheduler": 1}
 SCALE = Scale(
-    nodes=30,
-    pods=300,
-    reservations=60,
-    groups=16,
-    seconds=35,
-    longest_seconds=50,
+    nodes=20,
+    pods=150,
+    reservations=40,
+    groups=10,
+    seconds=12,
+    longest_seconds=45,
     settle_seconds=45,
     strikes=STRIKES,
 )

@@ -209,8 +209,8 @@ def test_kubectl_shows_what_people_ask_for(corner: Corner) -> None:
     corner.write_object("web", spec)
     _kubectl(corner, "wait", "rsv/web", "--for=condition=Backed", "--timeout=20s")
     header, row = (line.split() for line in _kubectl(corner, "get", "rsv").splitlines())
-    assert header == ["NAME", "PHASE", "NODE", "SLOTS", "CLAIMED", "EXPIRES", "AGE"]
-    assert row[:-1] == ["web", "Active", node, "2", "0", expires]
+    assert header == ["NAME", "PHASE", "REASON", "NODE", "SLOTS", "CLAIMED", "EXPIRES", "AGE"]
+    assert row[:-1] == ["web", "Active", "RoomHeld", node, "2", "0", expires]
 
 
 @pytest.mark.controlplane

@@ -74,7 +74,8 @@ def test_a_reservation_from_create_to_release(
     request = {"name": name, "spec": wanted(corner, nodes[0]), "request_id": name}
     made = curl.call("ReservationService/Create", **request)["reservation"]
     placements = [{"node": nodes[0], "slots": 1}]
-    assert made["status"] == {"phase": "PHASE_ACTIVE", "backed": True, "placements": placements}
+    active = {"phase": "PHASE_ACTIVE", "backed": True, "reason": "RoomHeld"}
+    assert made["status"] == {**active, "placements": placements}
     assert curl.call("ReservationService/Create", **request)["reservation"]["id"] == made["id"]
     assert curl.call("ReservationService/Get", name=name)["reservation"] == made
     by_id = curl.call("ReservationService/Get", name=made["id"])["reservation"]

@@ -27,7 +27,7 @@ BROKEN = {
     "missing-field": (json.dumps([{"pod": "owner"}]), "[0].namespace: is missing"),
     "milliseconds": (json.dumps([_item(expire=1_800_000_000_000)]), "not milliseconds"),
     "past": (json.dumps([_item(expire=1_000_000_000)]), "lies in the past"),
-    "twice": (json.dumps([_item(), _item()]), "[1]: pod shop/owner stands"),
+    "twice": (json.dumps([_item(), _item()]), "[1]: pod shop/owner is in the list already"),
     "Not_A_Node": (json.dumps([_item()]), "Not_A_Node"),
     "spec-no-owner": ("node: n\nowners: []\nresources: {cpu: 1}", "owners: is empty"),
     "spec-typo": ("node: n\nownres: []\nresources: {cpu: 1}", "ownres"),

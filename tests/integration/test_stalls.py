@@ -18,6 +18,8 @@ from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from tests.integration.world import serving
 
+HOLDER = "kube.loops.placer.Placer.run"
+
 
 async def _metrics(url: str) -> str:
     async with aiohttp.ClientSession() as session, session.get(f"{url}/metrics") as answer:
@@ -39,14 +41,15 @@ async def test_what_holds_the_event_loop_is_told_by_name(
             nobody = Ref.of_object("shop", "nobody")
             world.running.assembly.placer.refused(nobody, ApiError(0, "", "so that it looks"))
             await has_held.wait()
-            while not (told := [line for line in logs if line["event"] == "event loop held"]):  # noqa: ASYNC110 - of a log
-                await asyncio.sleep(0.01)
+            while not (told := [line for line in logs if line.get("by") == HOLDER]):  # noqa: ASYNC110 - of a log
+                await asyncio.sleep(0)
             exposed = await _metrics(world.running.url)
-    line = next(line for line in told if line["by"] == "kube.loops.placer.Placer.run")
+    line = told[0]  # On a slow machine others hold it as well.
+    assert line["event"] == "event loop held"
     assert line["task"] == "Placer.run"
     assert line["seconds"] >= 0.3
     assert line["cpu_seconds"] < 0.2  # It slept.
-    series = r'reserver_event_loop_held_seconds_sum\{by="kube.loops.placer.Placer.run"\} (\S+)'
+    series = rf'reserver_event_loop_held_seconds_sum\{{by="{HOLDER}"\}} (\S+)'
     seconds = re.search(series, exposed)
     assert seconds is not None
     assert float(seconds[1]) >= 0.3
