@@ -229,9 +229,9 @@ class Corner:
                 self.patch_store(form.store, data, version)
                 return node
 
-    def wait_held(self, node: str) -> None:
-        """Return once reserver refuses a node to a pod that wants all of its CPU."""
-        cpu = self.api.read_node(node).status.allocatable["cpu"]
+    def wait_held(self, node: str, cpu: str = "") -> None:
+        """Return once reserver refuses a node to a pod that wants so much CPU, or all of it."""
+        cpu = cpu or self.api.read_node(node).status.allocatable["cpu"]
         wait_for(partial(self._is_held, node, cpu), f"a hold keeps a pod from {node}", 180)
 
     def _is_held(self, node: str, cpu: str) -> bool:
