@@ -13,12 +13,11 @@ from structlog.testing import capture_logs
 
 from reserver.errors import ApiError
 from reserver.kube.loops.placer import Placer
-from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from tests.integration.world import serving
 
-HOLDER = "kube.loops.placer.Placer.run"
+HOLDER = "kube.loops.placer.Placer.look"
 
 
 async def _metrics(url: str) -> str:
@@ -31,11 +30,11 @@ async def test_what_holds_the_event_loop_is_told_by_name(
 ) -> None:
     has_held = asyncio.Event()
 
-    async def hold(_placer: Placer, _state: State, _pacer: Pacer) -> None:
-        time.sleep(0.3)  # noqa: ASYNC251 - the fault that is to be found
+    def hold(_placer: Placer, _ref: Ref, _state: State) -> None:
+        time.sleep(0.3)  # The fault that is to be found.
         has_held.set()
 
-    monkeypatch.setattr(Placer, "look", hold)
+    monkeypatch.setattr(Placer, "_consider", hold)
     with capture_logs() as logs:
         async with serving(tmp_path) as world:
             nobody = Ref.of_object("shop", "nobody")
