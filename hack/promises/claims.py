@@ -11,10 +11,12 @@ from hack.promises.slots import Claim
 
 
 def claimed_twice(case: Case) -> Iterator[Violation]:
-    """Yield the entries that more pods claimed than they have slots."""
+    """Yield the entries of which a pod was given a slot, and all had been claimed before."""
     for life, claims in case.claims.items():
         sure = sorted((c for c in claims if c.sure), key=lambda c: c.moment)
         for index, claim in enumerate(sure):
+            if not case.decides(claim.pod):
+                continue  # What it says that it claims is nobody's decision.
             others = [c for c in sure[:index] if _keeps_its_slot(case, c, claim)]
             if len(others) >= life.entry.slots:
                 yield _about(

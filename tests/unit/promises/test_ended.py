@@ -52,6 +52,13 @@ def test_a_claim_on_the_slots_own_node_ends_it_whoever_bound_the_pod(tape: Tape)
     assert tape.kinds() == []
 
 
+def test_who_says_that_it_claims_what_has_been_claimed_was_given_nothing(tape: Tape) -> None:
+    reserve(tape)
+    tape.land("owner", "n", PLACE, labels=WEB)
+    forge(tape, "n", PLACE)
+    assert tape.kinds() == []
+
+
 def test_of_what_is_placed_a_claim_counts_where_it_is_placed(tape: Tape) -> None:
     reserve(tape, node="", slots=2)
     spec = json.loads(tape.history().lines[-1].item["data"]["web"])
