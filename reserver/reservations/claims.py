@@ -6,13 +6,13 @@ It is kept apart from the reservations, because either may become known first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.reservations.entry import UNSEEN, Entry
+from reserver.reservations.account import UNSEEN, Account, Entry
 from reserver.reservations.register import Register
-from reserver.reservations.reservation import Reservation
 
 _REMEMBERED = 20_000
 """So many bindings are remembered: those of the minutes that a watch may be behind another one."""
@@ -46,19 +46,30 @@ class Claims:
 
         What was written after the pod is known to have claimed something is another one.
         """
-        entry = next(iter(self._register.meant(identity)), None)
-        if entry is None or entry.written.first > self._since.get(pod.uid, pod.revision):
+        account = next(iter(self._register.meant(identity)), None)
+        if account is None:
             return identity
-        return entry.reservation.identity
+        entry = next(iter(account.entries.values()))
+        is_another = entry.written.first > self._since.get(pod.uid, pod.revision)
+        return identity if is_another else account.identity
 
-    def adopt(self, entry: Entry) -> None:
-        """Record claims as of an entry that were written before it was known, by another name."""
-        reservation = entry.reservation
-        for other in tuple(self._known.get(reservation.record, ()) if reservation.drift else ()):
+    def adopted(self, entry: Entry) -> dict[str, str]:
+        """Return whose claims are of an entry that were written before it was known.
+
+        By UID, with the identity by which they called it.
+        """
+        reservation, named = entry.reservation, {}
+        for other in self._known.get(reservation.record, ()) if reservation.drift else ():
             if other != reservation.identity and reservation.is_called(other.rpartition("@")[2]):
-                for uid in tuple(self._pods[other]):
+                for uid in self._pods[other]:
                     if self._since.get(uid, 0) >= entry.written.first:
-                        self._rename(uid, other, reservation.identity)
+                        named[uid] = other
+        return named
+
+    def adopt(self, named: Mapping[str, str], identity: str) -> None:
+        """Record claims under another identity from now on."""
+        for uid, other in named.items():
+            self._rename(uid, other, identity)
 
     def rename(self, before: str, after: str) -> None:
         """Record all claims of one identity as those of another one: it is the same reservation."""
@@ -69,8 +80,9 @@ class Claims:
         self._known.setdefault(after.rpartition("@")[0], set()).add(after)
         self._pods.setdefault(after, {})[uid] = self._pods[before][uid]
         self._identities[uid].add(after)
-        self._identities[uid].discard(before)
-        self._drop(uid, before)
+        if self._register.of(before) is None:  # Else it is still written elsewhere.
+            self._identities[uid].discard(before)
+            self._drop(uid, before)
 
     def _drop(self, uid: str, identity: str) -> None:
         pods = self._pods[identity]
@@ -86,38 +98,43 @@ class Claims:
         """Return the pods that took a slot of a reservation, by UID."""
         return self._pods.get(identity, {})
 
-    def give_slots(self, entry: Entry) -> None:
+    def give_slots(
+        self, account: Account, entry: Entry, adopted: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         """Give slots to the owners that are known to have taken some, or to have been bound since.
 
-        What is to be given may change with when it was written, and with where it is placed.
+        What is to be given may change with when an entry was written, and with where it is placed.
         """
-        reservation = entry.reservation
-        pods = self.of(reservation.identity)
+        pods = self.of(account.identity)
+        if adopted:
+            pods = {**pods, **{uid: self._pods[other][uid] for uid, other in adopted.items()}}
         for uid, pod in pods.items():
-            if self.takes_slot(pod, reservation):
+            if self.takes_slot(pod, account):
                 written = self.are_written({uid})
-                entry.take(pod, pod.revision if written else UNSEEN, written=written)
-        for name in reservation.owners:
+                account.take(pod, pod.revision if written else UNSEEN, written=written)
+        for name in account.reservation.owners:
             uid, at = self._bindings.get(name, ("", 0))
             if at > entry.written.last:
-                entry.claimants[uid] = at
+                account.claimants[uid] = at
                 if uid in pods:
-                    entry.landed[uid] = pods[uid].node
+                    account.landed[uid] = pods[uid].node
 
-    def takes_slot(self, pod: Pod, reservation: Reservation) -> bool:
+    def takes_slot(self, pod: Pod, account: Account) -> bool:
         """Return whether a pod that says it claimed a reservation has a slot of it.
 
         Whoever creates a pod can write on it what they like. So it has to be an owner; and unless
         it is named, which ends a reservation wherever it lands, it has one slot, where it is.
         """
-        if not reservation.is_owned_by(pod) or (reservation.reusable and pod.finished):
+        reservation = account.reservation
+        if (reservation.reusable and pod.finished) or not self._register.owns(pod, account):
             return False
         if pod.name in reservation.owners or not pod.node:
             return True
+        others = (pod.claims | self.by(pod.uid)) - {account.identity}
         return reservation.may_be_on(pod.node) and not any(
             pod.uid in other.claimants and pod.name not in other.reservation.owners
-            for identity in (pod.claims | self.by(pod.uid)) - {reservation.identity}
-            for other in self._register.same(identity)
+            for other in map(self._register.of, others)
+            if other is not None
         )
 
     def by(self, pod_uid: str) -> frozenset[str]:

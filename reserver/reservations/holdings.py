@@ -10,7 +10,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation, Written
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Hold:
     """What a reservation holds on one node."""
 
@@ -58,8 +58,8 @@ class Holdings:
         """Begin with nothing held; `freed` is told of each node on which less is held."""
         self._snapshot = snapshot
         self._freed = freed
-        self._by_node: dict[str, dict[Ref, Hold]] = {}
-        self._yielding: dict[str, dict[Ref, Hold]] = {}
+        self._by_node: dict[str, dict[Hold, None]] = {}
+        self._yielding: dict[str, dict[Hold, None]] = {}
         self._held: dict[str, dict[str, int]] = {}
 
     def on(self, node: str) -> Mapping[str, int]:
@@ -68,7 +68,7 @@ class Holdings:
 
     def reservations_on(self, node: str) -> Iterator[Reservation]:
         """Yield the reservations that hold capacity on a node now, oldest first."""
-        return (hold.reservation for hold in self._by_node.get(node, {}).values())
+        return (hold.reservation for hold in self._by_node.get(node, {}))
 
     def after(self, node: str, seats: Iterable[Hold]) -> dict[str, int]:
         """Return what is held on a node by reservations that stand behind all of these.
@@ -77,7 +77,7 @@ class Holdings:
         """
         behind = _Behind(seats)
         totals: dict[str, int] = {}
-        for hold in self._by_node.get(node, {}).values():
+        for hold in self._by_node.get(node, {}):
             if behind.has(hold):
                 for resource, amount in hold.amounts.items():
                     totals[resource] = totals.get(resource, 0) + amount
@@ -105,7 +105,7 @@ class Holdings:
             for resource in resources:
                 totals[resource] = sum(
                     hold.amounts.get(resource, 0)
-                    for hold in self._by_node.get(node, {}).values()
+                    for hold in self._by_node.get(node, {})
                     if behind.has(hold)
                 ) - sum(
                     seat.reservation.resources.get(resource, 0)
@@ -132,7 +132,7 @@ class Holdings:
         yielding: dict[str, dict[str, int]] = {}
         for node in self._yielding.keys() & nodes:
             totals: dict[str, int] = {}
-            for hold in self._yielding[node].values():
+            for hold in self._yielding[node]:
                 reservation = hold.reservation
                 if reservation.yields_to(priority) and reservation.ref not in own:
                     for resource, amount in hold.amounts.items():
@@ -165,11 +165,11 @@ class Holdings:
             self._freed(node)
 
 
-def _put(index: dict[str, dict[Ref, Hold]], node: str, hold: Hold) -> None:
+def _put(index: dict[str, dict[Hold, None]], node: str, hold: Hold) -> None:
     """Have a hold in an index by node while it is of something."""
     if hold.amounts:
-        index.setdefault(node, {})[hold.reservation.ref] = hold
+        index.setdefault(node, {})[hold] = None
     elif node in index:
-        index[node].pop(hold.reservation.ref, None)
+        index[node].pop(hold, None)
         if not index[node]:
             del index[node]

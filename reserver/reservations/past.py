@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from reserver.cluster.pod import Pod
+from reserver.reservations.account import Account, Entry, Recorded
 from reserver.reservations.claims import Claims
-from reserver.reservations.entry import Entry, Recorded
 from reserver.reservations.register import Register
 from reserver.reservations.reservation import Ref, Written
 
@@ -19,8 +19,10 @@ from reserver.reservations.reservation import Ref, Written
 class Past:
     """What is known of the time before this process saw anything."""
 
-    def __init__(self, register: Register, claims: Claims, settle: Callable[[str], None]) -> None:
-        """Begin with nothing known; `settle` is told the identity of what has changed."""
+    def __init__(
+        self, register: Register, claims: Claims, settle: Callable[[Account], None]
+    ) -> None:
+        """Begin with nothing known; `settle` is told what has changed."""
         self._register = register
         self._claims = claims
         self._settle = settle
@@ -47,17 +49,20 @@ class Past:
             landed: where they had it, as far as that is known.
             seen: a resourceVersion at which all of them were known to be of what stood there.
         """
-        entry = self._register.get(ref)
-        if entry is None or entry.reservation.reusable or not entry.reservation.is_called(digest):
+        account = self._register.get(ref)
+        if account is None or account.reservation.reusable:
+            return
+        entry = account.entries[ref]
+        if not entry.reservation.is_called(digest):
             return
         for uid, at in claims.items():
             entry.unsure[uid] = Recorded(at, max(at, seen), landed.get(uid, ""))
-        self._recall(entry)
+        self._recall(account, entry)
 
-    def _recall(self, entry: Entry) -> None:
+    def _recall(self, account: Account, entry: Entry) -> None:
         """Take what is sure of the unsure claims of an entry."""
-        if entry.recall():
-            self._settle(entry.reservation.identity)
+        if account.recall(entry):
+            self._settle(account)
         if self._is_over:
             entry.unsure.clear()
         elif entry.unsure:
@@ -73,44 +78,45 @@ class Past:
             exact: its resourceVersion is that of the binding, not that of a later change.
         """
         named = self._register.naming(pod.name) if exact else ()
-        claimed = (entry for identity in pod.claims for entry in self._register.meant(identity))
+        claimed = (each for identity in pod.claims for each in self._register.meant(identity))
         is_sure = True
-        for entry in {e.reservation.ref: e for e in (*claimed, *named)}.values():
-            reservation = entry.reservation
-            if pod.uid not in entry.claimants and self._claims.takes_slot(pod, reservation):
-                if not reservation.reusable:
-                    told = Recorded(pod.revision, pod.revision, pod.node, is_written=False)
-                    entry.unsure.setdefault(pod.uid, told)
-                    self._recall(entry)
-                is_sure &= not entry.written.first <= pod.revision < entry.written.last
+        for account in dict.fromkeys((*claimed, *named)):
+            told = Recorded(pod.revision, pod.revision, pod.node, is_written=False)
+            for entry in account.entries.values():
+                if pod.uid not in account.claimants and self._claims.takes_slot(pod, account):
+                    if not account.reservation.reusable:
+                        entry.unsure.setdefault(pod.uid, told)
+                        self._recall(account, entry)
+                    is_sure &= not entry.written.first <= pod.revision < entry.written.last
         if exact:
             self._claims.bound(pod)
         return is_sure
 
     def narrow(self, ref: Ref, identity: str, written: Written) -> None:
         """Take note that it is known better than before when a reservation was written."""
-        entry = self._register.get(ref)
-        if entry is None or entry.reservation.identity != identity:
+        account = self._register.get(ref)
+        if account is None or account.identity != identity:
             return
+        entry = account.entries[ref]
         before = entry.written
         after = Written(max(before.first, written.first), min(before.last, written.last))
         if before.first == before.last or after.first > after.last:
             return  # It has been written again since.
-        for node, hold in entry.holds.items():
-            # When it was placed somewhere is another matter.
-            if hold.since == before and node == entry.reservation.node:
-                hold.since = after
+        # When it was placed somewhere is another matter.
+        hold = account.holds.get(account.reservation.node)
+        if hold is not None and hold.since == before and account.reservation.ref == ref:
+            hold.since = after
         entry.written = after
-        self._claims.give_slots(entry)
-        entry.recall()
-        self._settle(identity)
+        self._claims.give_slots(account, entry)
+        account.recall(entry)
+        self._settle(account)
 
     def unsure_since(self) -> int | None:
         """Return the resourceVersion from which on it matters when reservations were written.
 
         None if all recorded claims are known to be of what stands there, or not to be.
         """
-        claims = (claim for entry in self._unsure_entries() for claim in entry.unsure.values())
+        claims = (claim for _, entry in self._unsure_entries() for claim in entry.unsure.values())
         return min((claim.known_at for claim in claims), default=None)
 
     def end(self) -> None:
@@ -119,11 +125,12 @@ class Past:
         From now on such claims are not taken any more: no more of the past will become known.
         """
         self._is_over = True
-        for entry in self._unsure_entries():
+        for account, entry in self._unsure_entries():
             entry.unsure.clear()
-            self._settle(entry.reservation.identity)
+            self._settle(account)
         self._unsure.clear()
 
-    def _unsure_entries(self) -> list[Entry]:
-        entries = filter(None, map(self._register.get, self._unsure))
-        return [entry for entry in entries if entry.unsure]
+    def _unsure_entries(self) -> list[tuple[Account, Entry]]:
+        accounts = ((ref, self._register.get(ref)) for ref in self._unsure)
+        found = [(account, account.entries[ref]) for ref, account in accounts if account]
+        return [(account, entry) for account, entry in found if entry.unsure]

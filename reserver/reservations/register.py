@@ -1,16 +1,15 @@
-"""The register: which reservations are written; by place, by identity, and by who may claim them.
-
-What has the same identity is one reservation that stands in several places (docs/adr/0009).
-"""
+"""The register: which reservations are written; by place, identity, and who may claim them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from reserver.cluster.pod import Pod, PodName
+from reserver.errors import sparing
 from reserver.reservations import owner
-from reserver.reservations.entry import Entry
+from reserver.reservations.account import Account, Entry
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Ref, Reservation
 
@@ -18,112 +17,143 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+def raising(_: Ref, exc: Exception) -> None:
+    """Let a fault go on: nobody else is to be told of it."""
+    raise exc
+
+
 class _Claimable(NamedTuple):
     """What a pod may claim if one of some rules matches it, or if it is named.
 
     Attributes:
-        entry: what is written.
+        account: of the reservation.
         rules: those of its rules that are found by one key.
     """
 
-    entry: Entry
+    account: Account
     rules: tuple[OwnerRule, ...]
 
     def by(self, pod: Pod) -> bool:
-        """Return whether a pod may claim it."""
-        is_named = pod.name in self.entry.reservation.owners
-        return is_named or any(rule.matches(pod) for rule in self.rules)
+        """Return whether a pod may claim it; a rule is not asked again once one has raised."""
+        if pod.name in self.account.reservation.owners:
+            return True
+        return not self.account.is_faulty and any(rule.matches(pod) for rule in self.rules)
 
 
 class Register:
-    """Which reservations are written."""
+    """Which reservations are written: the account of each, under all its places."""
 
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._entries: dict[Ref, Entry] = {}
-        self._by_owner: dict[owner.Key, dict[Ref, _Claimable]] = {}
-        self._same: dict[str, dict[Ref, Entry]] = {}
-        self._recorded: dict[str, dict[Ref, Entry]] = {}
+    def __init__(self, failed: Callable[[Ref, Exception], None] = raising) -> None:
+        """Begin with none; `failed` is told of each place of one whose owner rules raise."""
+        self._failed = failed
+        self._by_ref: dict[Ref, Account] = {}
+        self._by_identity: dict[str, Account] = {}
+        self._by_record: dict[str, dict[str, Account]] = {}
+        self._by_owner: dict[owner.Key, dict[str, _Claimable]] = {}
 
-    def __iter__(self) -> Iterator[Entry]:
-        """Yield all, in the order in which they became known."""
-        return iter(self._entries.values())
+    def __iter__(self) -> Iterator[tuple[Ref, Account]]:
+        """Yield all places, in the order in which they became known."""
+        return iter(self._by_ref.items())
 
     def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._entries)
+        """Return how many places there are."""
+        return len(self._by_ref)
 
-    def __getitem__(self, ref: Ref) -> Entry:
-        """Return what is written at a place; KeyError if that is nothing."""
-        return self._entries[ref]
+    def __getitem__(self, ref: Ref) -> Account:
+        """Return the account of what is written at a place; KeyError if that is nothing."""
+        return self._by_ref[ref]
 
-    def get(self, ref: Ref) -> Entry | None:
-        """Return what is written at a place."""
-        return self._entries.get(ref)
+    def get(self, ref: Ref) -> Account | None:
+        """Return the account of what is written at a place."""
+        return self._by_ref.get(ref)
 
-    def add(self, entry: Entry) -> None:
-        """Take an entry; nothing is written at its place."""
-        reservation = entry.reservation
-        self._entries[reservation.ref] = entry
-        self._same.setdefault(reservation.identity, {})[reservation.ref] = entry
-        self._recorded.setdefault(reservation.record, {})[reservation.ref] = entry
-        for key, rules in _rules_by_key(reservation).items():
-            self._by_owner.setdefault(key, {})[reservation.ref] = _Claimable(entry, tuple(rules))
+    def of(self, identity: str) -> Account | None:
+        """Return the account of a reservation."""
+        return self._by_identity.get(identity)
 
-    def remove(self, entry: Entry) -> None:
-        """Forget an entry."""
-        reservation = entry.reservation
-        del self._entries[reservation.ref]
-        _discard(self._same, reservation.identity, reservation.ref)
-        _discard(self._recorded, reservation.record, reservation.ref)
-        for key in _rules_by_key(reservation):
-            _discard(self._by_owner, key, reservation.ref)
+    def accounts(self) -> Iterable[Account]:
+        """Return the account of each reservation, once."""
+        return self._by_identity.values()
 
-    def same(self, identity: str) -> Iterable[Entry]:
-        """Return the entries of one identity, the one that holds for all of them first."""
-        return self._same.get(identity, {}).values()
+    def add(self, account: Account, entry: Entry) -> None:
+        """Take what is written at a place where nothing is; the account may be known."""
+        account.entries[entry.reservation.ref] = entry
+        self._by_ref[entry.reservation.ref] = account
+        identity, reservation = account.identity, account.reservation
+        if identity not in self._by_identity:
+            self._by_identity[identity] = account
+            self._by_record.setdefault(reservation.record, {})[identity] = account
+            for key, rules in _rules_by_key(reservation).items():
+                self._by_owner.setdefault(key, {})[identity] = _Claimable(account, tuple(rules))
 
-    def meant(self, identity: str) -> Iterable[Entry]:
-        """Return the entries that a claim is of: whoever wrote it may have worked out their ttl."""
-        same = self.same(identity)
-        if same:
-            return same
+    def remove(self, ref: Ref) -> Entry:
+        """Forget what is written at a place, and its account with the last one."""
+        account = self._by_ref.pop(ref)
+        entry = account.entries.pop(ref)
+        if not account.entries:
+            identity, reservation = account.identity, account.reservation
+            del self._by_identity[identity]
+            _discard(self._by_record, reservation.record, identity)
+            for key in _rules_by_key(reservation):
+                _discard(self._by_owner, key, identity)
+        return entry
+
+    def meant(self, identity: str) -> Iterable[Account]:
+        """Return the accounts a claim is of; who wrote it may have worked out their ttl."""
+        account = self.of(identity)
+        if account is not None:
+            return (account,)
         record, _, digest = identity.rpartition("@")
-        entries = self._recorded.get(record, {}).values()
-        return [entry for entry in entries if entry.reservation.is_called(digest)]
+        accounts = self._by_record.get(record, {}).values()
+        return [account for account in accounts if account.is_called(digest)]
 
-    def first(self, identity: str) -> Entry | None:
-        """Return the entry that holds for all of one identity."""
-        return next(iter(self.same(identity)), None)
-
-    def is_first(self, entry: Entry) -> bool:
-        """Return whether an entry holds for all that have the same identity."""
-        return self.first(entry.reservation.identity) is entry
-
-    def naming(self, pod: PodName) -> tuple[Entry, ...]:
-        """Return the entries that name a pod, in the order in which they became known."""
+    def naming(self, pod: PodName) -> tuple[Account, ...]:
+        """Return the accounts of what names a pod, in the order in which they became known."""
         found = self._by_owner.get(owner.named(pod), {}).values()
-        return tuple(each.entry for each in found if pod in each.entry.reservation.owners)
+        return tuple(each.account for each in found if pod in each.account.reservation.owners)
 
-    def matching(self, pod: Pod) -> Iterable[Entry]:
-        """Return the entries that a pod may claim, oldest first.
+    def matching(self, pod: Pod) -> Iterable[Account]:
+        """Return the accounts that a pod may claim, oldest first.
 
         No rule is asked but those that may match it, however many there are.
         """
-        found = {
-            each.entry.order: each.entry
-            for key in owner.keys(pod)
-            for each in self._by_owner.get(key, {}).values()
-            if each.by(pod)
-        }
-        return [found[order] for order in sorted(found)]
+        keys = owner.keys(pod)
+        asked = [each for key in keys for each in self._by_owner.get(key, {}).values()]
+        matching = None
+        with sparing(lambda _: self._find_faults(asked, pod)):
+            matching = _matching(asked, pod)
+        return _matching(asked, pod) if matching is None else matching
+
+    def owns(self, pod: Pod, account: Account) -> bool:
+        """Return whether a pod may claim a reservation; mirror pods may not."""
+        is_owner = not pod.is_mirror and pod.name in account.reservation.owners
+        if not account.is_faulty:
+            with sparing(partial(self._spoil, account)):
+                is_owner = account.reservation.is_owned_by(pod)
+        return is_owner
+
+    def _find_faults(self, asked: Iterable[_Claimable], pod: Pod) -> None:
+        for each in asked:
+            with sparing(partial(self._spoil, each.account)):
+                each.by(pod)
+
+    def _spoil(self, account: Account, exc: Exception) -> None:
+        """Take note that an owner rule has raised: only who is named may claim from now on."""
+        account.is_faulty = True
+        for ref in account.entries:
+            self._failed(ref, exc)
 
 
-def _discard(index: dict[K, dict[Ref, V]], key: K, ref: Ref) -> None:
-    """Remove an entry from an index, and its key with the last one."""
-    entries = index[key]
-    del entries[ref]
-    if not entries:
+def _matching(asked: Iterable[_Claimable], pod: Pod) -> list[Account]:
+    found = {each.account.order: each.account for each in asked if each.by(pod)}
+    return [found[order] for order in sorted(found)]
+
+
+def _discard(index: dict[K, dict[str, V]], key: K, identity: str) -> None:
+    """Remove a reservation from an index, and its key with the last one."""
+    found = index[key]
+    del found[identity]
+    if not found:
         del index[key]
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.account import UNSEEN, Account
 from reserver.reservations.claims import Claims
-from reserver.reservations.entry import UNSEEN, Entry
 from reserver.reservations.holdings import Hold, Holdings
 from reserver.reservations.placement import Parts
 from reserver.reservations.quotas import Quotas
-from reserver.reservations.register import Register
+from reserver.reservations.register import Register, raising
 from reserver.reservations.reservation import Phase, Policy, Ref, Reservation
 
 OVER = (Phase.CLAIMED, Phase.EXPIRED)
@@ -21,20 +21,24 @@ class LedgerView:
     """What is held where, for whom, at this instant, to look at (`ledger.Ledger` changes it)."""
 
     def __init__(
-        self, snapshot: Snapshot, freed: Callable[[str], None], quotas: Quotas | None = None
+        self,
+        snapshot: Snapshot,
+        freed: Callable[[str], None],
+        quotas: Quotas | None = None,
+        failed: Callable[[Ref, Exception], None] = raising,
     ) -> None:
-        """Begin with nothing held; `freed` is told of each node on which less is held."""
+        """Begin with nothing held; for the arguments see `ledger.Ledger`."""
         self.quotas = quotas or Quotas()
         self._snapshot = snapshot
         self._holdings = Holdings(snapshot, freed)
-        self._register = Register()
+        self._register = Register(failed)
         self._claims = Claims(self._register)
         self._now = 0.0
 
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
         """Yield every reservation with its phase, in the order in which they became known."""
-        for entry in self._register:
-            yield entry.reservation, self._phase(entry)
+        for ref, account in self._register:
+            yield account.entries[ref].reservation, self._phase(account)
 
     def __len__(self) -> int:
         """Return how many reservations are known, ended ones included."""
@@ -42,35 +46,35 @@ class LedgerView:
 
     def get(self, ref: Ref) -> Reservation | None:
         """Return what is written at a place."""
-        entry = self._register.get(ref)
-        return entry.reservation if entry else None
+        account = self._register.get(ref)
+        return account.entries[ref].reservation if account else None
 
     def phase(self, ref: Ref) -> Phase | None:
         """Return the phase of a reservation, None when there is none of that name."""
-        entry = self._register.get(ref)
-        return self._phase(entry) if entry else None
+        account = self._register.get(ref)
+        return self._phase(account) if account else None
 
     def unwritten(self, ref: Ref) -> str:
         """Return why what became of a reservation cannot be written into it; empty if it can."""
-        entry = self._register.get(ref)
-        return entry.unwritten if entry else ""
+        account = self._register.get(ref)
+        return account.entries[ref].unwritten if account else ""
 
     def obstacle(self, ref: Ref) -> str:
         """Return why a reservation has no place; empty while that is not known."""
-        entry = self._register.get(ref)
-        return entry.obstacle if entry else ""
+        account = self._register.get(ref)
+        return account.obstacle if account else ""
 
     def excess(self, ref: Ref) -> str:
         """Return why the quotas of its namespace keep a reservation from holding; empty if not."""
-        entry = self._register.get(ref)
-        if entry is None or self._phase(entry) is not Phase.PENDING:
+        account = self._register.get(ref)
+        if account is None or self._phase(account) is not Phase.PENDING:
             return ""
-        return self.quotas.why(entry.reservation)
+        return self.quotas.why(account.entries[ref].reservation)
 
     def recorded_place(self, ref: Ref) -> Parts:
         """Return what is written of where a reservation is placed."""
-        entry = self._register.get(ref)
-        return entry.recorded if entry else ()
+        account = self._register.get(ref)
+        return account.entries[ref].recorded if account else ()
 
     def placed(self, written: Reservation) -> Parts:
         """Return where what is written at a place is now, whatever is written of that."""
@@ -80,30 +84,33 @@ class LedgerView:
 
     def is_homeless(self, ref: Ref) -> bool:
         """Return whether some slots of a reservation that should hold now have no place."""
-        entry = self._register.get(ref)
-        if entry is None or entry.reservation.node or not self._is_active(entry):
+        account = self._register.get(ref)
+        return account is not None and self._is_homeless(account)
+
+    def _is_homeless(self, account: Account) -> bool:
+        if account.reservation.node or not self._is_active(account):
             return False
-        return entry.homeless(self._snapshot)[1] > 0
+        return account.homeless(self._snapshot)[1] > 0
 
     def wants_place(self, ref: Ref) -> tuple[Parts, int]:
         """Return which parts of a reservation stay, and how many of its slots want a place now.
 
-        None do where another entry with the same identity holds for it.
+        Of one that is written in several places it is asked at the first of them.
         """
-        entry = self._register.get(ref)
-        if entry is None or not self._register.is_first(entry) or not self.is_homeless(ref):
+        account = self._register.get(ref)
+        if account is None or account.reservation.ref != ref or not self._is_homeless(account):
             return (), 0
-        return entry.homeless(self._snapshot)
+        return account.homeless(self._snapshot)
 
     def is_edited(self, ref: Ref) -> bool:
         """Return whether a reservation's place was decided for what stood there before it."""
-        entry = self._register.get(ref)
-        return entry is not None and entry.is_edited
+        account = self._register.get(ref)
+        return account is not None and account.is_edited
 
     def naming(self, pod: PodName) -> tuple[Reservation, ...]:
         """Return the reservations that name a pod and are not over, oldest first; each once."""
-        entries = filter(self._register.is_first, self._register.naming(pod))
-        return tuple(e.reservation for e in entries if self._phase(e) not in OVER)
+        accounts = self._register.naming(pod)
+        return tuple(each.reservation for each in accounts if self._phase(each) not in OVER)
 
     def seats(self, pod: Pod, among: Collection[str] | None = None) -> tuple[Reservation, ...]:
         """Return the reservations that hold capacity for a pod now, oldest first.
@@ -116,7 +123,7 @@ class LedgerView:
             pod: the pod.
             among: the nodes that matter; None for all.
         """
-        naming = [entry for entry in self._register.naming(pod.name) if entry.is_holding]
+        naming = [each for each in self._register.naming(pod.name) if each.is_holding]
         if naming:
             return tuple(_seats(naming, among))
         on_node: dict[str, Reservation] = {}
@@ -131,21 +138,19 @@ class LedgerView:
 
         That is one that it may claim, of which it has no seat, and it may land nowhere else.
         """
-        for entry in (*self._register.naming(pod.name), *self._register.matching(pod)):
-            if entry.reservation.policy is Policy.REQUIRE and self.is_homeless(
-                entry.reservation.ref
-            ):
-                return entry.reservation
+        for account in (*self._register.naming(pod.name), *self._register.matching(pod)):
+            if account.reservation.policy is Policy.REQUIRE and self._is_homeless(account):
+                return account.reservation
         return None
 
     def claimable_by(self, pod: Pod) -> Iterator[Reservation]:
         """Yield the reservations that a pod may claim, whether they hold or not, oldest first."""
-        for entry in self._register.matching(pod):
-            yield entry.reservation
+        for account in self._register.matching(pod):
+            yield account.reservation
 
     def owned_by(self, pod: Pod) -> frozenset[Ref]:
         """Return the places of the reservations that a pod may claim, whether they hold or not."""
-        return frozenset(reservation.ref for reservation in self.claimable_by(pod))
+        return frozenset(ref for each in self._register.matching(pod) for ref in each.entries)
 
     def held_on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""
@@ -180,80 +185,82 @@ class LedgerView:
         return self._holdings.yielding(pod.priority, self.owned_by(pod), nodes)
 
     def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:
-        """Return what one reservation holds now, by node."""
-        entry = self._register.get(ref)
-        return {node: hold.amounts for node, hold in entry.holds.items()} if entry else {}
+        """Return what is held for a place, by node; nothing where another one stands for it."""
+        account = self._register.get(ref)
+        if account is None or account.reservation.ref != ref:
+            return {}
+        return {node: hold.amounts for node, hold in account.holds.items()}
 
     def recorded(self, ref: Ref) -> Mapping[str, int]:
         """Return the claims of a reservation that a restart must not forget, for `past.recall`."""
-        entry = self._register.get(ref)
-        if entry is None or entry.reservation.reusable:
+        account = self._register.get(ref)
+        if account is None or account.reservation.reusable:
             return {}
-        sure = {uid: at for uid, at in entry.claimants.items() if at != UNSEEN}
-        unsure = entry.unsure.items()
+        unsure = account.entries[ref].unsure.items()
+        sure = {uid: at for uid, at in account.claimants.items() if at != UNSEEN}
         return {uid: claim.at for uid, claim in unsure if claim.is_written} | sure
 
     def landed(self, ref: Ref) -> Mapping[str, str]:
         """Return where claims of `recorded` were made, of what holds on several nodes."""
-        entry = self._register.get(ref)
-        if entry is None or not entry.reservation.parts[1:]:
+        account = self._register.get(ref)
+        if account is None or not account.reservation.parts[1:]:
             return {}
-        unsure = {uid: claim.node for uid, claim in entry.unsure.items()}
-        nodes = unsure | {uid: entry.landed.get(uid, "") for uid in entry.claimants}
+        unsure = {uid: claim.node for uid, claim in account.entries[ref].unsure.items()}
+        nodes = unsure | {uid: account.landed.get(uid, "") for uid in account.claimants}
         return {uid: nodes[uid] for uid in self.recorded(ref) if nodes[uid]}
 
     def claimed(self, ref: Ref) -> int:
         """Return how many slots of a reservation are claimed."""
-        entry = self._register.get(ref)
-        return len(entry.claimants) if entry else 0
+        account = self._register.get(ref)
+        return len(account.claimants) if account else 0
 
     def claims(self, ref: Ref) -> dict[str, PodName]:
         """Return UID and name of the pods that took a slot of a reservation and are known."""
-        entry = self._register.get(ref)
-        if entry is None:
+        account = self._register.get(ref)
+        if account is None:
             return {}
-        known = self._claims.of(entry.reservation.identity)
-        return {uid: known[uid].name for uid in entry.claimants.keys() & known.keys()}
-
-    def _phase(self, entry: Entry) -> Phase:
-        phase = entry.reservation.phase(len(entry.claimants), self._now)
-        if phase is not Phase.ACTIVE:
-            return phase
-        if not self.quotas.admits(entry.reservation.identity):
-            return Phase.PENDING
-        if entry.reservation.node:
-            is_there = self._snapshot.has_node(entry.reservation.node)
-            return Phase.ACTIVE if is_there else Phase.FAILED
-        return Phase.PENDING if self.is_homeless(entry.reservation.ref) else Phase.ACTIVE
-
-    def _is_active(self, entry: Entry) -> bool:
-        """Return whether it holds wherever it has a place."""
-        is_active = entry.reservation.phase(len(entry.claimants), self._now) is Phase.ACTIVE
-        return is_active and self.quotas.admits(entry.reservation.identity)
-
-    def is_over(self, ref: Ref) -> bool:
-        """Return whether a reservation has expired, or was claimed for good."""
-        entry = self._register[ref]
-        phase = self._phase(entry)
-        return phase is Phase.EXPIRED or (
-            phase is Phase.CLAIMED
-            and not entry.reservation.reusable
-            and self._claims.are_written(entry.claimants)
-        )
+        known = self._claims.of(account.identity)
+        return {uid: known[uid].name for uid in account.claimants.keys() & known.keys()}
 
     def claimants(self, ref: Ref) -> Mapping[str, Pod | None]:
         """Return the pods that were seen to have a slot, by UID; None for one that is gone."""
-        entry = self._register.get(ref)
-        if entry is None:
+        account = self._register.get(ref)
+        if account is None:
             return {}
-        pods = self._claims.of(entry.reservation.identity)
-        return {uid: pods.get(uid) for uid, at in entry.claimants.items() if at != UNSEEN}
+        pods = self._claims.of(account.identity)
+        return {uid: pods.get(uid) for uid, at in account.claimants.items() if at != UNSEEN}
+
+    def is_over(self, ref: Ref) -> bool:
+        """Return whether a reservation has expired, or was claimed for good."""
+        account = self._register[ref]
+        phase = self._phase(account)
+        return phase is Phase.EXPIRED or (
+            phase is Phase.CLAIMED
+            and not account.reservation.reusable
+            and self._claims.are_written(account.claimants)
+        )
+
+    def _phase(self, account: Account) -> Phase:
+        phase = account.reservation.phase(len(account.claimants), self._now)
+        if phase is not Phase.ACTIVE:
+            return phase
+        if not self.quotas.admits(account.identity):
+            return Phase.PENDING
+        if account.reservation.node:
+            is_there = self._snapshot.has_node(account.reservation.node)
+            return Phase.ACTIVE if is_there else Phase.FAILED
+        return Phase.PENDING if self._is_homeless(account) else Phase.ACTIVE
+
+    def _is_active(self, account: Account) -> bool:
+        """Return whether it holds wherever it has a place."""
+        phase = account.reservation.phase(len(account.claimants), self._now)
+        return phase is Phase.ACTIVE and self.quotas.admits(account.identity)
 
 
-def _seats(entries: Iterable[Entry], among: Collection[str] | None) -> Iterator[Reservation]:
-    for entry in entries:
-        nodes = entry.holds if among is None or len(among) > len(entry.holds) else among
+def _seats(accounts: Iterable[Account], among: Collection[str] | None) -> Iterator[Reservation]:
+    for account in accounts:
+        nodes = account.holds if among is None or len(among) > len(account.holds) else among
         for node in nodes:
-            hold = entry.holds.get(node)
+            hold = account.holds.get(node)
             if hold is not None and hold.amounts and (among is None or node in among):
                 yield hold.reservation

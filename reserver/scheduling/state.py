@@ -16,8 +16,9 @@ from types import MappingProxyType
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.ledger import Ledger, raising
+from reserver.reservations.ledger import Ledger
 from reserver.reservations.quotas import Quotas
+from reserver.reservations.register import raising
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.doubts import Doubts
 from reserver.scheduling.nominations import Nominations

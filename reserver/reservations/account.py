@@ -1,4 +1,8 @@
-"""One reservation in the ledger, and what became of it so far."""
+"""The account of one reservation: what became of it so far, wherever it is written.
+
+A reservation may be written in several places while it is moved (docs/adr/0009). Claims, holds and
+the place that Reserver chose are the reservation's, so they are kept once (docs/adr/0025).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.holdings import Hold
 from reserver.reservations.placement import Parts, clipped
-from reserver.reservations.reservation import NOT_YET, Reservation, Written
+from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
 
 UNSEEN = -1
 """In place of a resourceVersion: of a claim whose binding no watch has shown."""
@@ -35,41 +39,77 @@ class Recorded(NamedTuple):
     is_written: bool = True
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
-    """A reservation, and what became of it so far.
+    """One place where a reservation is written.
 
     Attributes:
         reservation: what is written; `placed` says where it is, whether or not that is written.
         written: when.
-        order: later ones are greater.
-        claimants: the pods that took a slot, by UID, each with a resourceVersion at which it had it
-            (`UNSEEN` while its binding is); one mapping for all that have the same identity.
-        landed: where they did, as far as that is known; one mapping as well.
-        unsure: recorded claims of it, or of what stood there before and said the same, by UID.
-        holds: what it holds, by node.
         recorded: what is written of where it is placed.
-        is_edited: where it is placed was decided for what stood there before.
+        unsure: recorded claims of it, or of what stood there before and said the same, by UID.
         unwritten: why what became of it cannot be written into it; empty where it can, or need not.
-        obstacle: why it has no place, or why that cannot be written; empty while nothing is known.
     """
 
     reservation: Reservation
     written: Written
+    recorded: Parts
+    unsure: dict[str, Recorded] = field(default_factory=dict)
+    unwritten: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Account:
+    """One reservation, and what became of it so far.
+
+    Attributes:
+        reservation: what its first entry says, which stands for all of them.
+        identity: its identity.
+        order: later ones are greater.
+        entries: where it is written, the longest known place first.
+        claimants: the pods that took a slot, by UID, each with a resourceVersion at which it had it
+            (`UNSEEN` while its binding is).
+        landed: where they did, as far as that is known.
+        holds: what it holds, by node.
+        is_edited: where it is placed was decided for what stood there before.
+        obstacle: why it has no place, or why that cannot be written; empty while nothing is known.
+        is_faulty: one of its owner rules has raised; none is asked any more.
+    """
+
+    reservation: Reservation
+    identity: str
     order: int
+    entries: dict[Ref, Entry] = field(default_factory=dict)
     claimants: dict[str, int] = field(default_factory=dict)
     landed: dict[str, str] = field(default_factory=dict)
-    unsure: dict[str, Recorded] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
-    recorded: Parts = ()
     is_edited: bool = False
     obstacle: str = ""
-    unwritten: str = ""
+    is_faulty: bool = False
 
     @property
     def is_holding(self) -> bool:
         """Whether it holds anything anywhere."""
         return any(hold.amounts for hold in self.holds.values())
+
+    @property
+    def turns(self) -> dict[str, Written]:
+        """The turn of what holds on each node."""
+        return {node: hold.since for node, hold in self.holds.items()}
+
+    def is_called(self, digest: str) -> bool:
+        """Return whether this is its digest, or that which another Reserver has worked out."""
+        return any(entry.reservation.is_called(digest) for entry in self.entries.values())
+
+    def copy(self) -> Account:
+        """Return an account that says the same, to be changed while this one stands."""
+        return replace(
+            self,
+            entries=dict(self.entries),
+            claimants=dict(self.claimants),
+            landed=dict(self.landed),
+            holds=dict(self.holds),
+        )
 
     def stand(self, since: Written, earlier: Mapping[str, Written]) -> None:
         """Take a turn on each node where it is placed, in the row of those that hold there.
@@ -82,11 +122,19 @@ class Entry:
             here = self.reservation.on(part)
             self.holds[part.node] = Hold(here, earlier.get(part.node, since))
 
+    def succeed(self) -> None:
+        """Let the entry that is first now stand for all, in the turns of the one that was."""
+        self.reservation = next(iter(self.entries.values())).reservation
+        for part in self.reservation.parts:
+            self.holds[part.node].reservation = self.reservation.on(part)
+
     def move(self, parts: Parts) -> Iterable[Hold]:
         """Place it elsewhere, behind all that holds there; return what it does not hold any more.
 
         Its turn on nodes where it stays is the same.
         """
+        for entry in self.entries.values():
+            entry.reservation = replace(entry.reservation, placed=parts)
         self.reservation = replace(self.reservation, placed=parts)
         before, self.holds = self.holds, {}
         for part in parts:
@@ -95,19 +143,19 @@ class Entry:
             self.holds[part.node] = hold
         return before.values()
 
-    def recall(self) -> bool:
-        """Take the recorded claims that are certainly its own, as far as that is known by now.
+    def recall(self, entry: Entry) -> bool:
+        """Take the recorded claims of an entry that are certainly its own, as is known by now.
 
         Drops those that certainly are not; returns whether it took any.
         """
         before = len(self.claimants)
-        for uid, claim in tuple(self.unsure.items()):
-            if self.written.last <= claim.known_at:
+        for uid, claim in tuple(entry.unsure.items()):
+            if entry.written.last <= claim.known_at:
                 self.claimants.setdefault(uid, claim.at)
                 if claim.node:
                     self.landed.setdefault(uid, claim.node)
-            if not self.written.first <= claim.known_at < self.written.last:
-                del self.unsure[uid]
+            if not entry.written.first <= claim.known_at < entry.written.last:
+                del entry.unsure[uid]
         return len(self.claimants) > before
 
     def take(self, pod: Pod, at: int, *, written: bool) -> bool:
@@ -168,35 +216,38 @@ class Entry:
         return clipped(staying, self.reservation.slots), homeless
 
 
-def inherited(entry: Entry, before: Entry) -> None:
+def inherit(entry: Entry, before: Account) -> bool:
     """Let what is written in a reservation's place begin where that one was placed.
 
-    It holds there until it is known whether that still suits it.
+    It holds there until it is known whether that still suits it. Return whether both are the same,
+    but for when another Reserver has worked out their ``ttl``.
     """
-    after, old = entry.reservation, before.reservation
-    if after.node or old.node:
-        return
-    if not after.placed:
-        entry.reservation = replace(after, placed=clipped(old.placed, after.slots))
-    entry.is_edited = bool(entry.reservation.placed)
+    after, old = entry.reservation, before.entries[entry.reservation.ref]
+    if not (after.node or after.placed or old.reservation.node):
+        after = replace(after, placed=clipped(old.reservation.placed, after.slots))
+    is_same = after.continues(old.reservation)
+    if is_same:
+        after = replace(after, drift=old.reservation.drift)
+        entry.written = entry.written if old.written is NOT_YET else old.written
+    entry.reservation = after
+    return is_same
 
 
-def turns(entry: Entry) -> dict[str, Written]:
-    """Return the turn of what holds on each node."""
-    return {node: hold.since for node, hold in entry.holds.items()}
-
-
-def kept_turns(entry: Entry, before: Entry) -> dict[str, Written]:
-    """Return the turns that a reservation takes over from what stood in its place.
+def kept_turns(
+    after: Reservation, before: Account | None, *, is_same: bool
+) -> Mapping[str, Written]:
+    """Return the turns that a reservation takes over from what stood in its place, if anything did.
 
     It does where it holds no more than that still did at this moment, claimed slots aside: what
     was written meanwhile may have been told that it has the rest. One that yielded stood behind all
-    that did not, and does not come to stand before them by an edit.
+    that did not, and does not come to stand before them by an edit. What is the same keeps them.
     """
+    if before is None or is_same:
+        return before.turns if before else {}
     kept = {}
-    for part in entry.reservation.parts:
+    for part in after.parts:
         hold = before.holds.get(part.node)
-        here = entry.reservation.on(part)
+        here = after.on(part)
         if hold is None or (hold.yields and here.yields_above is None):
             continue
         if all(n * here.slots <= hold.amounts.get(name, 0) for name, n in here.resources.items()):

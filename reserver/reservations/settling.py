@@ -1,0 +1,155 @@
+"""What is held follows from the time, the quotas, and what is left of each account."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+
+from reserver.cluster.snapshot import Snapshot
+from reserver.errors import sparing
+from reserver.reservations.account import Account
+from reserver.reservations.quotas import Quotas
+from reserver.reservations.reservation import Ref, Written
+from reserver.reservations.view import LedgerView
+
+_SPARE_TURNS = 1_000
+_TURNS_PER_ENTRY = 4
+"""So many moments to come are kept at most, twice as many as there can be."""
+
+_Turn = tuple[float, int, str]
+"""A moment in unix seconds, the order of accounts, and whose it is."""
+
+
+class Settling(LedgerView):
+    """A ledger in which reservations hold what their phase, claims and quotas leave of them."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        freed: Callable[[str], None],
+        settled: Callable[[Ref], None],
+        quotas: Quotas | None,
+        failed: Callable[[Ref, Exception], None],
+    ) -> None:
+        """Begin with nothing held; for the arguments see `ledger.Ledger`."""
+        super().__init__(snapshot, freed, quotas, failed)
+        self._settled = settled
+        self._failed = failed
+        self._latest = 0.0
+        self._turns: list[_Turn] = []
+
+    def advance(self, now: float) -> None:
+        """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
+
+        Every decision calls this first; it costs nothing while nothing is due. If time has gone
+        back, the clock was wrong before and is right now (`reserver.clock`): all is judged anew.
+        """
+        if now < self._now:
+            self._now = now
+            self._expect_all_turns()
+            for account in self._register.accounts():
+                self._settle(account)
+        self._now = now
+        while self._turns and self._turns[0][0] <= now:
+            _, order, identity = heapq.heappop(self._turns)
+            due = self._register.of(identity)
+            if due is not None and due.order == order:
+                if not due.is_holding:  # Starts now.
+                    self._stand_last(due)
+                self._settle(due)
+
+    def was_admitted(self, ref: Ref, digest: str) -> None:
+        """Take note that it is written of a reservation that its quotas let it hold, before."""
+        reservation = self.get(ref)
+        if reservation is not None and reservation.digest == digest:
+            self.quotas.recall(reservation)
+
+    def admit(self, namespace: str) -> Generator[None]:
+        """Do all that is left to do about the quotas of a namespace, step by step.
+
+        Between the steps all is consistent, and other work may have its turn.
+        """
+        for identity in self.quotas.steps(namespace, None):
+            self._let_in(identity)
+            yield
+
+    def open(self) -> Generator[None]:
+        """Let reservations hold: all of them are known, and who was there before; step by step."""
+        for namespace in self.quotas.open():
+            for identity in self.quotas.steps(namespace, None):
+                account = self._register.of(identity)
+                if account is not None:
+                    self._hold(account)
+                yield
+
+    def _admit(self, namespace: str) -> None:
+        for identity in self.quotas.steps(namespace):
+            self._let_in(identity)
+
+    def _let_in(self, identity: str) -> None:
+        """Let a reservation hold that waited for its quotas, or does again.
+
+        It stands behind all that hold by now: they were there while it was not.
+        """
+        account = self._register.of(identity)
+        if account is not None:
+            if self._is_active(account) and not account.is_holding:
+                self._stand_last(account)
+            self._hold(account)
+
+    def _stand_last(self, account: Account) -> None:
+        """Let a reservation stand behind all that was written or has started before."""
+        self._latest = math.nextafter(self._latest, math.inf)
+        for hold in account.holds.values():
+            hold.since = Written(self._latest, self._latest)
+
+    def _expect_turns(self, account: Account) -> None:
+        for turn in self._turns_of(account):
+            heapq.heappush(self._turns, turn)
+        # Those of what was edited or removed stay until their moment, or there are too many.
+        if len(self._turns) > _SPARE_TURNS + _TURNS_PER_ENTRY * len(self._register):
+            self._expect_all_turns()
+
+    def _expect_all_turns(self) -> None:
+        accounts = self._register.accounts()
+        self._turns = [turn for account in accounts for turn in self._turns_of(account)]
+        heapq.heapify(self._turns)
+
+    def _turns_of(self, account: Account) -> Iterator[_Turn]:
+        """Yield the moments to come at which a reservation starts and ends."""
+        for at in (account.reservation.starts_at, account.reservation.expires_at):
+            if at is not None and at > self._now:
+                yield (at, account.order, account.identity)
+
+    def _settle(self, account: Account) -> None:
+        """Make a reservation hold what its phase, its claims and the quotas leave of it."""
+        with sparing(partial(self._failed, account.reservation.ref)):
+            unclaimed = self._unclaimed(account)
+            for entry in account.entries.values():
+                self.quotas.charge(entry.reservation, unclaimed, self._now)
+            self._hold(account)
+            for namespace in {ref.namespace for ref in account.entries}:
+                self._admit(namespace)
+
+    def _hold(self, account: Account) -> None:
+        """Make a reservation hold what it may."""
+        for ref in account.entries:
+            self._settled(ref)
+        left, _ = account.left() if self._is_active(account) else ({}, 0)
+        for node, hold in account.holds.items():
+            slots = left.get(node, 0)
+            if slots != hold.slots:
+                hold.slots = slots
+                resources = account.reservation.resources if slots else {}
+                self._holdings.hold(hold, {name: n * slots for name, n in resources.items()})
+
+    def _unclaimed(self, account: Account) -> int:
+        """Return how many slots count in the quotas: what may come back is not free yet."""
+        reservation = account.reservation
+        if reservation.expires_at is not None and self._now >= reservation.expires_at:
+            return 0
+        if reservation.reusable:
+            return reservation.slots
+        return max(0, reservation.slots - self._claims.count_written(account.claimants))
