@@ -101,16 +101,6 @@ class Account:
         """Return whether this is its digest, or that which another Reserver has worked out."""
         return any(entry.reservation.is_called(digest) for entry in self.entries.values())
 
-    def copy(self) -> Account:
-        """Return an account that says the same, to be changed while this one stands."""
-        return replace(
-            self,
-            entries=dict(self.entries),
-            claimants=dict(self.claimants),
-            landed=dict(self.landed),
-            holds=dict(self.holds),
-        )
-
     def stand(self, since: Written, earlier: Mapping[str, Written]) -> None:
         """Take a turn on each node where it is placed, in the row of those that hold there.
 
@@ -240,10 +230,13 @@ def kept_turns(
 
     It does where it holds no more than that still did at this moment, claimed slots aside: what
     was written meanwhile may have been told that it has the rest. One that yielded stood behind all
-    that did not, and does not come to stand before them by an edit. What is the same keeps them.
+    that did not, and does not come to stand before them by an edit. What is the same keeps them,
+    and so does what was written elsewhere as well, which stands on.
     """
     if before is None or is_same:
         return before.turns if before else {}
+    if len(before.entries) > 1:
+        return {}
     kept = {}
     for part in after.parts:
         hold = before.holds.get(part.node)

@@ -69,18 +69,19 @@ class Claims:
     def adopt(self, named: Mapping[str, str], identity: str) -> None:
         """Record claims under another identity from now on."""
         for uid, other in named.items():
-            self._rename(uid, other, identity)
+            self._rename(uid, other, identity, keeps=False)
 
     def rename(self, before: str, after: str) -> None:
         """Record all claims of one identity as those of another one: it is the same reservation."""
+        keeps = self._register.of(before) is not None  # It is still written elsewhere.
         for uid in tuple(self._pods.get(before, ())):
-            self._rename(uid, before, after)
+            self._rename(uid, before, after, keeps=keeps)
 
-    def _rename(self, uid: str, before: str, after: str) -> None:
+    def _rename(self, uid: str, before: str, after: str, *, keeps: bool) -> None:
         self._known.setdefault(after.rpartition("@")[0], set()).add(after)
         self._pods.setdefault(after, {})[uid] = self._pods[before][uid]
         self._identities[uid].add(after)
-        if self._register.of(before) is None:  # Else it is still written elsewhere.
+        if not keeps:
             self._identities[uid].discard(before)
             self._drop(uid, before)
 

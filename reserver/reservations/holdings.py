@@ -146,21 +146,22 @@ class Holdings:
         if amounts == hold.amounts:
             return
         node = hold.reservation.node
-        totals = self._held.setdefault(node, {})
+        totals = dict(self._held.get(node, {}))
         is_less = any(amount > amounts.get(name, 0) for name, amount in hold.amounts.items())
         for name, amount in hold.amounts.items():
             totals[name] -= amount
         for name, amount in amounts.items():
             totals[name] = totals.get(name, 0) + amount
+        totals = {name: amount for name, amount in totals.items() if amount}
+        self._snapshot.set_held(node, totals)
         hold.amounts = amounts
-        for name in [name for name, amount in totals.items() if not amount]:
-            del totals[name]
+        if totals:
+            self._held[node] = totals
+        else:
+            self._held.pop(node, None)
         _put(self._by_node, node, hold)
         if hold.yields:
             _put(self._yielding, node, hold)
-        self._snapshot.set_held(node, dict(totals))
-        if not totals:
-            del self._held[node]
         if is_less:
             self._freed(node)
 

@@ -54,7 +54,7 @@ class Ledger(Settling):
     def put(self, reservation: Reservation, written: Written = ANY_TIME) -> None:
         """Take a reservation as written; what stood at its place before is gone.
 
-        All is judged before anything changes: if that raises, what stood there stands.
+        If anything raises meanwhile, what stood there stands.
 
         Args:
             reservation: what is written.
@@ -71,19 +71,33 @@ class Ledger(Settling):
         entry = Entry(reservation, written, reservation.placed)
         is_same = before is not None and inherit(entry, before)
         adopted = self._claims.adopted(entry)
-        after = self._judged(entry, before, adopted, is_same=is_same)
-        if before is not None:
-            self.quotas.replace(before.entries[reservation.ref].reservation, reservation, self._now)
-            self.drop(reservation.ref)
-            if is_same:
-                self._claims.rename(before.identity, after.identity)
-        self._claims.adopt(adopted, after.identity)
-        self._enter(entry, after)
+        judged = self._judged(entry, before, adopted, is_same=is_same)
+        old = before.entries[reservation.ref] if before is not None else None
+        try:
+            if old is not None:
+                self.quotas.replace(old.reservation, reservation, self._now)
+                self.drop(reservation.ref)
+            self._enter(entry, judged)
+        except Exception:
+            self._undo(reservation, before, old)
+            raise
+        self._claims.adopt(adopted, judged.identity)
+        if before is not None and is_same:
+            self._claims.rename(before.identity, judged.identity)
+
+    def _undo(self, written: Reservation, before: Account | None, old: Entry | None) -> None:
+        """Let what stood at a place stand there again, however far its successor has come."""
+        if self._register.get(written.ref) is not before:
+            self._withdraw(written.ref)
+        self.quotas.leave(written)
+        if before is not None and old is not None:
+            self._register.add(before, old)
+            self._settle(before)
 
     def _judged(
         self, entry: Entry, before: Account | None, adopted: Mapping[str, str], *, is_same: bool
     ) -> Account:
-        """Return what the account of an entry will be; nothing has changed yet.
+        """Return the account of an entry by itself; nothing has changed yet.
 
         Args:
             entry: what is written.
@@ -92,14 +106,8 @@ class Ledger(Settling):
             is_same: what stood there is the same, but for when its ttl was worked out.
         """
         reservation = entry.reservation
-        known = self._register.of(reservation.identity)
-        if known is None:
-            after = Account(reservation, reservation.identity, next(self._sequence))
-            after.stand(entry.written, kept_turns(reservation, before, is_same=is_same))
-        else:
-            after = known.copy()
-            placed = known.reservation.placed or reservation.placed
-            after.reservation = replace(known.reservation, placed=placed)
+        after = Account(reservation, reservation.identity, next(self._sequence))
+        after.stand(entry.written, kept_turns(reservation, before, is_same=is_same))
         if before is not None:
             after.is_edited = bool(reservation.placed and not before.reservation.node)
             if is_same:
@@ -109,20 +117,22 @@ class Ledger(Settling):
         self._claims.give_slots(after, entry, adopted)
         return after
 
-    def _enter(self, entry: Entry, after: Account) -> None:
+    def _enter(self, entry: Entry, judged: Account) -> None:
         """Take what is written at a place where nothing is, with what was judged of it."""
-        known = self._register.of(after.identity)
-        if known is None:
-            self._register.add(after, entry)
-            self._expect_turns(after)
+        account = self._register.of(judged.identity)
+        if account is None:
+            account = judged
+            self._register.add(account, entry)
+            self._expect_turns(account)
         else:
-            known.claimants, known.landed = after.claimants, after.landed
-            if known.reservation.placed != after.reservation.placed:
-                self._move(known, after.reservation.placed)
-                known.is_edited = after.is_edited
-            entry.reservation = replace(entry.reservation, placed=known.reservation.placed)
-            self._register.add(known, entry)
-        self._settle(known or after)
+            account.claimants |= judged.claimants
+            account.landed |= judged.landed
+            if judged.reservation.placed and not account.reservation.placed:
+                self._move(account, judged.reservation.placed)
+                account.is_edited = judged.is_edited
+            entry.reservation = replace(entry.reservation, placed=account.reservation.placed)
+            self._register.add(account, entry)
+        self._follow(account)
 
     def _put_again(self, account: Account, again: Reservation, written: Written) -> None:
         """Take what is written as it was before, but perhaps as placed elsewhere."""
@@ -182,18 +192,26 @@ class Ledger(Settling):
 
     def drop(self, ref: Ref) -> None:
         """Forget a reservation that is no longer written; one that is not known is passed over."""
+        account = self._withdraw(ref)
+        if account is not None:
+            if account.entries:
+                self._settle(account)
+            self._admit(ref.namespace)
+
+    def _withdraw(self, ref: Ref) -> Account | None:
+        """Take what is written at a place out of its account; return that, None for nothing."""
         account = self._register.get(ref)
         if account is None:
-            return
+            return None
+        if len(account.entries) == 1:
+            for hold in account.holds.values():
+                hold.slots = 0
+                self._holdings.hold(hold, {})
         entry = self._register.remove(ref)
         self.quotas.leave(entry.reservation)
         if account.entries:
             account.succeed()
-            self._settle(account)
-        else:
-            for hold in account.holds.values():
-                self._holdings.hold(hold, {})
-        self._admit(ref.namespace)
+        return account
 
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
         """Record that a pod took a slot, also of a reservation that is not known (yet).

@@ -76,27 +76,29 @@ class Register:
         return self._by_identity.values()
 
     def add(self, account: Account, entry: Entry) -> None:
-        """Take what is written at a place where nothing is; the account may be known."""
-        account.entries[entry.reservation.ref] = entry
-        self._by_ref[entry.reservation.ref] = account
-        identity, reservation = account.identity, account.reservation
+        """Take what is written at a place where nothing else is; the account may be known."""
+        reservation, identity = entry.reservation, account.identity
         if identity not in self._by_identity:
+            found_by, record = _rules_by_key(reservation), reservation.record
             self._by_identity[identity] = account
-            self._by_record.setdefault(reservation.record, {})[identity] = account
-            for key, rules in _rules_by_key(reservation).items():
+            self._by_record.setdefault(record, {})[identity] = account
+            for key, rules in found_by.items():
                 self._by_owner.setdefault(key, {})[identity] = _Claimable(account, tuple(rules))
+        account.entries[reservation.ref] = entry
+        self._by_ref[reservation.ref] = account
 
     def remove(self, ref: Ref) -> Entry:
         """Forget what is written at a place, and its account with the last one."""
-        account = self._by_ref.pop(ref)
-        entry = account.entries.pop(ref)
-        if not account.entries:
+        account = self._by_ref[ref]
+        if len(account.entries) == 1:
             identity, reservation = account.identity, account.reservation
+            found_by, record = _rules_by_key(reservation), reservation.record
             del self._by_identity[identity]
-            _discard(self._by_record, reservation.record, identity)
-            for key in _rules_by_key(reservation):
+            _discard(self._by_record, record, identity)
+            for key in found_by:
                 _discard(self._by_owner, key, identity)
-        return entry
+        del self._by_ref[ref]
+        return account.entries.pop(ref)
 
     def meant(self, identity: str) -> Iterable[Account]:
         """Return the accounts a claim is of; who wrote it may have worked out their ttl."""
@@ -119,10 +121,14 @@ class Register:
         """
         keys = owner.keys(pod)
         asked = [each for key in keys for each in self._by_owner.get(key, {}).values()]
-        matching = None
-        with sparing(lambda _: self._find_faults(asked, pod)):
-            matching = _matching(asked, pod)
-        return _matching(asked, pod) if matching is None else matching
+        found: list[Account] = []
+        faults: list[Exception] = []
+        with sparing(faults.append):
+            found = _matching(asked, pod)
+        for each in asked if faults else ():
+            with sparing(partial(self._spoil, each.account)):
+                each.by(pod)
+        return _matching(asked, pod) if faults else found
 
     def owns(self, pod: Pod, account: Account) -> bool:
         """Return whether a pod may claim a reservation; mirror pods may not."""
@@ -132,15 +138,10 @@ class Register:
                 is_owner = account.reservation.is_owned_by(pod)
         return is_owner
 
-    def _find_faults(self, asked: Iterable[_Claimable], pod: Pod) -> None:
-        for each in asked:
-            with sparing(partial(self._spoil, each.account)):
-                each.by(pod)
-
     def _spoil(self, account: Account, exc: Exception) -> None:
         """Take note that an owner rule has raised: only who is named may claim from now on."""
         account.is_faulty = True
-        for ref in account.entries:
+        for ref in account.entries or (account.reservation.ref,):
             self._failed(ref, exc)
 
 

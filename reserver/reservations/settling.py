@@ -94,7 +94,9 @@ class Settling(LedgerView):
         It stands behind all that hold by now: they were there while it was not.
         """
         account = self._register.of(identity)
-        if account is not None:
+        if account is None:
+            return
+        with sparing(partial(self._failed, account.reservation.ref)):
             if self._is_active(account) and not account.is_holding:
                 self._stand_last(account)
             self._hold(account)
@@ -126,12 +128,15 @@ class Settling(LedgerView):
     def _settle(self, account: Account) -> None:
         """Make a reservation hold what its phase, its claims and the quotas leave of it."""
         with sparing(partial(self._failed, account.reservation.ref)):
-            unclaimed = self._unclaimed(account)
-            for entry in account.entries.values():
-                self.quotas.charge(entry.reservation, unclaimed, self._now)
-            self._hold(account)
-            for namespace in {ref.namespace for ref in account.entries}:
-                self._admit(namespace)
+            self._follow(account)
+
+    def _follow(self, account: Account) -> None:
+        unclaimed = self._unclaimed(account)
+        for entry in account.entries.values():
+            self.quotas.charge(entry.reservation, unclaimed, self._now)
+        self._hold(account)
+        for namespace in {ref.namespace for ref in account.entries}:
+            self._admit(namespace)
 
     def _hold(self, account: Account) -> None:
         """Make a reservation hold what it may."""
@@ -141,9 +146,9 @@ class Settling(LedgerView):
         for node, hold in account.holds.items():
             slots = left.get(node, 0)
             if slots != hold.slots:
-                hold.slots = slots
                 resources = account.reservation.resources if slots else {}
                 self._holdings.hold(hold, {name: n * slots for name, n in resources.items()})
+                hold.slots = slots
 
     def _unclaimed(self, account: Account) -> int:
         """Return how many slots count in the quotas: what may come back is not free yet."""
