@@ -6,6 +6,7 @@ import heapq
 import math
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
+from itertools import islice
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
@@ -17,6 +18,12 @@ from reserver.reservations.view import LedgerView
 _SPARE_TURNS = 1_000
 _TURNS_PER_ENTRY = 4
 """So many moments to come are kept at most, twice as many as there can be."""
+
+AT_ONCE = 500
+"""So many reservations start or end in one go, unless a decision needs all of them."""
+
+_ANEW = -math.inf
+"""The moment of what is judged anew, because time has gone back."""
 
 _Turn = tuple[float, int, str]
 """A moment in unix seconds, the order of accounts, and whose it is."""
@@ -40,25 +47,45 @@ class Settling(LedgerView):
         self._latest = 0.0
         self._turns: list[_Turn] = []
 
-    def advance(self, now: float) -> None:
+    def advance(self, now: float, most: int | None = AT_ONCE) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
 
-        Every decision calls this first; it costs nothing while nothing is due. If time has gone
-        back, the clock was wrong before and is right now (`reserver.clock`): all is judged anew.
+        It costs nothing while nothing is due.
+
+        Args:
+            now: unix seconds.
+            most: so many reservations start or end, the others on the next occasion; None for all.
+                Whoever decides lets all of them, and runs `advancing` before, which gives way.
+        """
+        for _ in islice(self.advancing(now), most):
+            pass
+
+    def is_due(self, now: float) -> bool:
+        """Return whether `advance` has something to do."""
+        return now < self._now or (bool(self._turns) and self._turns[0][0] <= now)
+
+    def advancing(self, now: float) -> Generator[None]:
+        """Let time pass until `now` (unix seconds), one reservation after the other.
+
+        Other work may come between. If time has gone back, the clock was wrong before and is right
+        now (`reserver.clock`): all is judged anew.
         """
         if now < self._now:
-            self._now = now
-            self._expect_all_turns()
-            for account in self._register.accounts():
-                self._settle(account)
+            self._turns = [
+                (at, account.order, account.identity)
+                for account in self._register.accounts()
+                for at in (_ANEW, *_moments(account, now))
+            ]
+            heapq.heapify(self._turns)
         self._now = now
         while self._turns and self._turns[0][0] <= now:
-            _, order, identity = heapq.heappop(self._turns)
-            due = self._register.of(identity)
-            if due is not None and due.order == order:
-                if not due.is_holding:  # Starts now.
-                    self._stand_last(due)
-                self._settle(due)
+            turn = heapq.heappop(self._turns)
+            account = self._whose(turn)
+            if account is not None:
+                if turn[0] != _ANEW and not account.is_holding:  # Starts now.
+                    self._stand_last(account)
+                self._settle(account)
+                yield
 
     def was_admitted(self, ref: Ref, digest: str) -> None:
         """Take note that it is written of a reservation that its quotas let it hold, before."""
@@ -108,22 +135,17 @@ class Settling(LedgerView):
             hold.since = Written(self._latest, self._latest)
 
     def _expect_turns(self, account: Account) -> None:
-        for turn in self._turns_of(account):
-            heapq.heappush(self._turns, turn)
+        for at in _moments(account, self._now):
+            heapq.heappush(self._turns, (at, account.order, account.identity))
         # Those of what was edited or removed stay until their moment, or there are too many.
         if len(self._turns) > _SPARE_TURNS + _TURNS_PER_ENTRY * len(self._register):
-            self._expect_all_turns()
+            self._turns = list(filter(self._whose, self._turns))
+            heapq.heapify(self._turns)
 
-    def _expect_all_turns(self) -> None:
-        accounts = self._register.accounts()
-        self._turns = [turn for account in accounts for turn in self._turns_of(account)]
-        heapq.heapify(self._turns)
-
-    def _turns_of(self, account: Account) -> Iterator[_Turn]:
-        """Yield the moments to come at which a reservation starts and ends."""
-        for at in (account.reservation.starts_at, account.reservation.expires_at):
-            if at is not None and at > self._now:
-                yield (at, account.order, account.identity)
+    def _whose(self, turn: _Turn) -> Account | None:
+        """Return the account whose moment it is; None if it has been edited or removed since."""
+        account = self._register.of(turn[2])
+        return account if account is not None and account.order == turn[1] else None
 
     def _settle(self, account: Account) -> None:
         """Make a reservation hold what its phase, its claims and the quotas leave of it."""
@@ -158,3 +180,10 @@ class Settling(LedgerView):
         if reservation.reusable:
             return reservation.slots
         return max(0, reservation.slots - self._claims.count_written(account.claimants))
+
+
+def _moments(account: Account, now: float) -> Iterator[float]:
+    """Yield the moments to come at which a reservation starts and ends."""
+    for at in (account.reservation.starts_at, account.reservation.expires_at):
+        if at is not None and at > now:
+            yield at

@@ -65,7 +65,7 @@ def judge_set(
         now: unix seconds.
         instead: the reservation that goes when these come.
     """
-    state.ledger.advance(now)
+    yield from state.ledger.advancing(now)
     with _without(instead, state):
         tried = state.fork()
     by_index: dict[int, tuple[Reservation, Lack | None]] = {}
@@ -114,7 +114,7 @@ def place_now(reservation: Reservation, state: State, now: float) -> tuple[Reser
 
     One that names its node, or is to start later, is what it was.
     """
-    state.ledger.advance(now)
+    state.ledger.advance(now, most=None)
     if reservation.node or reservation.phase(0, now) is not Phase.ACTIVE:
         return reservation, ""
     outcome = place(reservation, reservation.slots, state)

@@ -34,7 +34,7 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     A pod that reservations name claims every one of them, wherever it lands; one that others only
     match claims one slot of one of these, where it lands.
     """
-    state.ledger.advance(now)
+    state.ledger.advance(now, most=None)
     seats = state.ledger.seats(pod)
     required = [seat for seat in seats if seat.policy is Policy.REQUIRE]
     if required and node not in {seat.node for seat in seats}:

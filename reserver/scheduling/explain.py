@@ -106,7 +106,7 @@ class Explanation:
 
 def explain(pod: Pod, state: State, now: float) -> Explanation:
     """Return why a pod may or may not have each node, at `now` (unix seconds)."""
-    state.ledger.advance(now)
+    state.ledger.advance(now, most=None)
     snapshot = state.snapshot
     seats = state.ledger.seats(pod)
     found = {} if pod.node else reasons_against(pod, state, seats)

@@ -71,7 +71,7 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
         state: the cluster.
         now: unix seconds.
     """
-    state.ledger.advance(now)
+    state.ledger.advance(now, most=None)
     if pod.node:
         return _for_bound(pod, names)
     seats = state.ledger.seats(pod)

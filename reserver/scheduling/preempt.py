@@ -57,7 +57,7 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
         state: the cluster.
         now: unix seconds.
     """
-    state.ledger.advance(now)
+    state.ledger.advance(now, most=None)
     seats = state.ledger.seats(pod)
     own = seats_by_node(pod, seats, state.ledger)
     if pod.node:

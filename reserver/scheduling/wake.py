@@ -34,7 +34,7 @@ class Wake:
             state: the cluster.
             now: unix seconds.
         """
-        state.ledger.advance(now)
+        state.ledger.advance(now, most=None)
         snapshot = state.snapshot
         self._state = state
         self._nodes = [name for name in freed if snapshot.has_node(name)]

@@ -14,7 +14,7 @@ from reserver.errors import ApiError, InvalidInput
 from reserver.quarantine import quarantined
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
-from reserver.server.readiness import Readiness, require_ready
+from reserver.server.readiness import Readiness, require_ready, up_to_date
 from reserver.wire.extender import ExtenderBindingArgs
 
 log = structlog.get_logger(__name__)
@@ -179,8 +179,7 @@ class Bindings:
         except (ApiError, InvalidInput) as exc:
             return f"pod cannot be read: {exc}"
         # Reading it may have taken long, or this process may have stood still.
-        await self._readiness.caught_up()
-        require_ready(self._readiness)
+        await up_to_date(self._readiness, self._state.ledger, self._clock)
         known = self._state.pods.get(pod.name)
         pod = known if known is not None and known.uid == pod.uid else pod
         # From here to the assumption there is no await: no other decision comes between.

@@ -13,6 +13,7 @@ import structlog
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, InvalidInput, NotReady
+from reserver.pacer import Pacer
 from reserver.scheduling.accounts import accounts
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.explain import Explanation, explain
@@ -21,7 +22,7 @@ from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemptio
 from reserver.scheduling.state import State
 from reserver.scheduling.telling import Telling, tell
 from reserver.server.bindings import Bindings, Pods
-from reserver.server.readiness import Readiness, require_ready
+from reserver.server.readiness import Readiness, require_ready, up_to_date
 
 log = structlog.get_logger(__name__)
 
@@ -74,6 +75,13 @@ class Extender:
         self._told = told
         self.bindings = Bindings(state, pods, clock, readiness, tasks)
 
+    async def advanced(self) -> None:
+        """Let what starts or ends by now do so, giving way to other calls.
+
+        What is decided next sees to that anyway, and finds next to nothing left to do.
+        """
+        await Pacer().run(self._state.ledger.advancing(self._clock()))
+
     def filter(self, pod: Pod, names: list[str]) -> FilterVerdict:
         """Return which nodes a pod may have.
 
@@ -117,6 +125,7 @@ class Extender:
             if exc.status == HTTPStatus.NOT_FOUND:
                 return PreemptVerdict((), {})
             raise NotReady(f"pod cannot be read: {exc}") from exc
+        await up_to_date(self._readiness, self._state.ledger, self._clock)
         verdict = judge_preemption(pod, victims, self._state, self._clock())
         self._state.judged_preemption(pod, verdict.nodes, verdict.spared)
         if verdict.spared:

@@ -91,6 +91,7 @@ class Routes:
         body = await request.read()
         began = time.perf_counter()
         pod, names = decode_filter(body)
+        await self._extender.advanced()
         try:
             verdict = self._extender.filter(pod.value(), names)
         except NotReady as exc:
@@ -153,6 +154,7 @@ class Routes:
     async def explain(self, request: web.Request) -> web.Response:
         """Say in numbers what the holds mean for a pod."""
         name = PodName(request.match_info["namespace"], request.match_info["pod"])
+        await self._extender.advanced()
         try:
             explanation = self._extender.explain(name)
         except NotReady as exc:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from reserver.errors import NotReady
+from reserver.pacer import Pacer
+from reserver.reservations.ledger import Ledger
 
 
 class Readiness(Protocol):
@@ -25,3 +28,16 @@ def require_ready(readiness: Readiness) -> None:
     """
     if obstacles := readiness.obstacles():
         raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
+
+
+async def up_to_date(readiness: Readiness, ledger: Ledger, clock: Callable[[], float]) -> None:
+    """Return once no watch is known to have missed anything, and what is due by now is done.
+
+    Raises:
+        NotReady: the state is not good enough to decide on.
+    """
+    await readiness.caught_up()
+    while ledger.is_due(clock()):
+        await Pacer().run(ledger.advancing(clock()))
+        await readiness.caught_up()
+    require_ready(readiness)

@@ -113,7 +113,7 @@ class _Pass:
     async def give_way(self, state: State, clock: Callable[[], float]) -> None:
         """Let other work have its turn, if this goes on for long."""
         if await self.pacer.give_way():
-            state.ledger.advance(clock())
+            await self.pacer.run(state.ledger.advancing(clock()))
             self.sight = Sight()
 
 
@@ -173,7 +173,7 @@ class Placer:
 
     async def look(self, state: State, pacer: Pacer) -> None:
         """Place what can be placed now, the oldest first."""
-        state.ledger.advance(self._clock())
+        await pacer.run(state.ledger.advancing(self._clock()))
         keys = self.queue.take_all()
         this = _Pass([key for key in keys if isinstance(key, str)], pacer)
         for ref in keys:

@@ -49,6 +49,7 @@ class Waker:
 
     async def look(self, state: State, pacer: Pacer) -> None:
         """Wake those who fit into what was freed; what is freed meanwhile is for the next time."""
+        await pacer.run(state.ledger.advancing(self._clock()))
         wake = Wake(self.queue.take_all(), state, self._clock())
         for uid in await pacer.run(wake.order()):
             # Who is on its way will be judged with all that is free by then.
@@ -67,5 +68,5 @@ class Waker:
     async def _expire(self, state: State) -> None:
         """Notice what expires: the ledger tells of it."""
         while True:
-            state.ledger.advance(self._clock())
+            await Pacer().run(state.ledger.advancing(self._clock()))
             await asyncio.sleep(LOOK_EVERY_S)

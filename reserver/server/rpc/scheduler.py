@@ -26,6 +26,7 @@ class Scheduler(SchedulerServiceServicer):
 
     async def Filter(self, request: pb.FilterRequest, context: Aio) -> pb.FilterResponse:  # noqa: ARG002, N802
         """Return which nodes a pod may have."""
+        await self._extender.advanced()
         verdict = self._extender.filter(_pod(request.pod).value(), list(request.node_names))
         return pb.FilterResponse(node_names=verdict.nodes, refused=verdict.refused)
 

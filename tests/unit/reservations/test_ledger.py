@@ -5,6 +5,7 @@ import pytest
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Phase, Reservation, Written
+from reserver.reservations.settling import AT_ONCE
 from tests.builders import name, node, pod, ref, reservation
 
 
@@ -349,6 +350,47 @@ def test_advancing_costs_nothing_while_nothing_is_due(
     for now in range(1000, 1000 + count):
         ledger.advance(now)
     assert len(settled) == count
+    assert held(ledger) == 0
+
+
+def test_of_many_that_end_at_once_a_step_takes_one_and_an_occasion_so_many() -> None:
+    snapshot, settled = Snapshot(), list[object]()
+    ledger = Ledger(snapshot, settled=settled.append)
+    count = 3 * AT_ONCE
+    for number in range(count):
+        ledger.put(reservation(f"r{number}", node=f"n{number}", expires=100.0, cpu="1"))
+    settled.clear()
+    ledger.advance(100.0)
+    assert len(settled) == AT_ONCE
+    steps = ledger.advancing(100.0)
+    next(steps)
+    assert len(settled) == AT_ONCE + 1
+    ledger.advance(100.0, most=None)
+    assert len(settled) == count
+    assert not ledger.is_due(100.0)
+    assert not snapshot.has_holds.any()
+    assert list(steps) == []
+
+
+def test_what_is_due_is_not_forgotten_between_two_steps(ledger: Ledger) -> None:
+    for key in "abc":
+        ledger.put(reservation(key, starts=50.0, expires=100.0, cpu="1"))
+    ledger.put(reservation("late", expires=200.0, cpu="1"))
+    steps = ledger.advancing(60.0)
+    next(steps)
+    for number in range(5_000):  # Moments are sifted meanwhile.
+        ledger.put(reservation("edited", node="worker-2", expires=900.0 + number, cpu="1"))
+    assert len(list(steps)) == 2
+    assert held(ledger) == 4000
+    back = ledger.advancing(10.0)  # The clock was wrong.
+    next(back)
+    for number in range(5_000):
+        ledger.put(reservation("edited", node="worker-2", expires=900.0 + number, cpu="1"))
+    ledger.advance(10.0, most=None)
+    assert held(ledger) == 1000
+    ledger.advance(150.0)
+    assert held(ledger) == 1000
+    ledger.advance(200.0)
     assert held(ledger) == 0
 
 
