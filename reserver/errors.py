@@ -5,6 +5,7 @@ ReserverError
 │   └── Fault          a bug of Reserver keeps it from judging a value
 ├── ConfigurationError Reserver cannot work with its settings
 ├── NotReady           Reserver does not see the cluster well enough to decide
+├── Gone               the object no longer exists
 ├── Taken              somebody else has just created a reservation of that name
 ├── TooMany            a caller exceeds its share
 ├── LeadershipLost     another Reserver may answer from now on
@@ -65,6 +66,10 @@ class ConfigurationError(ReserverError):
 
 class NotReady(ReserverError):
     """Reserver does not see the cluster well enough to decide."""
+
+
+class Gone(ReserverError):
+    """The object no longer exists; another one may have its name."""
 
 
 class Taken(ReserverError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from itertools import compress
 from zlib import crc32
 
@@ -39,6 +40,16 @@ HELD = "capacity held by reservations"
 BOUND = "bound to another node already"
 
 
+class WaitsFor(Enum):
+    """What a pod waits for that may have none of some nodes."""
+
+    ROOM = auto()
+    """Only what is held for others keeps it from them."""
+
+    SEAT = auto()
+    """A reservation that it owns has no place yet, or none that it can have now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterVerdict:
     """The answer to a Filter call.
@@ -47,8 +58,7 @@ class FilterVerdict:
         nodes: the nodes that the pod may have.
         refused: when there are none, the reason for each node of the call.
         effects: what to do after the answer is on its way.
-        awaits: a reservation that it owns has no place yet, or none that it can have now.
-        waits: only what is held for others keeps the pod from these nodes.
+        waits_for: what keeps the pod from these nodes; None where that are not reservations.
         in_the_way: the reservations that do, when the nodes are refused for few of them.
         lost_seat: the last seat that kube-scheduler was steered to and has refused by itself.
     """
@@ -56,8 +66,7 @@ class FilterVerdict:
     nodes: Sequence[str] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
-    waits: bool = False
-    awaits: bool = False
+    waits_for: WaitsFor | None = None
     in_the_way: tuple[Ref, ...] = ()
     lost_seat: Reservation | None = None
 
@@ -79,7 +88,7 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
         awaited = state.ledger.awaited_by(pod)
         if awaited is not None:
             refused = dict.fromkeys(names, f"waiting for a place of reservation {awaited.ref}")
-            return FilterVerdict(refused=refused, awaits=True)
+            return FilterVerdict(refused=refused, waits_for=WaitsFor.SEAT)
         return _for_anybody(pod, names, state, seats)
     verdict, lost = _for_owner(pod, names, state, seats, now)
     return replace(verdict or _for_anybody(pod, names, state, seats), lost_seat=lost)
@@ -104,7 +113,8 @@ def _for_anybody(
         return FilterVerdict(nodes=nodes)
     refused, refs = _name_holds(pod, names, state)
     effects = _retry(pod, names, state)
-    return FilterVerdict(refused=refused, effects=effects, waits=bool(names), in_the_way=refs)
+    waits_for = WaitsFor.ROOM if names else None
+    return FilterVerdict(refused=refused, effects=effects, waits_for=waits_for, in_the_way=refs)
 
 
 def _for_owner(
@@ -131,13 +141,14 @@ def _for_owner(
         # As a rule kube-scheduler tries again before that, when it has heard of the failure
         # (handleBindingCycleError in pkg/scheduler/schedule_one.go).
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)
-        return FilterVerdict(refused=refused, effects=(later,), awaits=True), None
+        return FilterVerdict(refused=refused, effects=(later,), waits_for=WaitsFor.SEAT), None
     chunks = (_usable(pod, chunk, on_node, state) for chunk in _chunks(nodes[tried:]))
     untried = next(filter(None, chunks), ())
     if not untried and all(seat.policy is not Policy.REQUIRE for seat in seats):
         return None, lost
     steer = (Steer(pod, untried[0]),) if untried else ()
-    return FilterVerdict(refused=refused, effects=steer, awaits=not steer), lost
+    waits_for = None if steer else WaitsFor.SEAT
+    return FilterVerdict(refused=refused, effects=steer, waits_for=waits_for), lost
 
 
 def _usable(

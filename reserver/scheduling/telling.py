@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Policy, Ref, Reservation
 from reserver.scheduling.explain import reasons_against
-from reserver.scheduling.filter import FilterVerdict
+from reserver.scheduling.filter import FilterVerdict, WaitsFor
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
 
@@ -41,7 +41,7 @@ def tell(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Telling 
     """
     if verdict.lost_seat is not None:
         return _lost(pod, verdict.lost_seat, state)
-    if verdict.waits and not verdict.effects:
+    if verdict.waits_for is WaitsFor.ROOM and not verdict.effects:
         cause = _held_by(pod, verdict.in_the_way, state) or "many reservations"
         nodes = "1 node has" if names == 1 else f"{names} nodes have"
         message = f"{nodes} room for it that is held for others by {cause}"

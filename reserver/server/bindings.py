@@ -10,9 +10,9 @@ from typing import Protocol
 import structlog
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.errors import ApiError, InvalidInput
+from reserver.errors import ApiError, Gone, InvalidInput
 from reserver.quarantine import quarantined
-from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.bind import BindVerdict, judge_bind
 from reserver.scheduling.state import State
 from reserver.server.readiness import Readiness, require_ready, up_to_date
 from reserver.wire.extender import ExtenderBindingArgs
@@ -51,7 +51,7 @@ class _Taken:
     Attributes:
         pod: the pod as it was when that was decided.
         node: the node.
-        claims: identities of the reservations that it claims.
+        verdict: what it claims.
         expiry: takes it back when no binding comes.
         task: writes the binding; None before that is asked for.
         callers: how many Bind calls wait for it.
@@ -60,9 +60,9 @@ class _Taken:
 
     pod: Pod
     node: str
-    claims: tuple[str, ...]
+    verdict: BindVerdict
     expiry: asyncio.TimerHandle
-    task: asyncio.Task[str] | None = None
+    task: asyncio.Task[BindVerdict] | None = None
     callers: int = 0
     left_at: float = 0.0
 
@@ -94,31 +94,28 @@ class Bindings:
         """Return how many are under way."""
         return len(self._under_way)
 
-    async def bind(self, args: ExtenderBindingArgs) -> str:
-        """Bind a pod; return why not, or an empty string once it is bound.
+    async def bind(self, args: ExtenderBindingArgs) -> BindVerdict:
+        """Bind a pod; return why not, or what it claims once it is bound.
 
         Raises:
             NotReady: the state is not good enough to decide on.
         """
         decided = await self._decide(args)
-        if isinstance(decided, str):
+        if isinstance(decided, BindVerdict):
             return decided
         if decided.task is None:
             decided.expiry.cancel()
             decided.task = self._tasks.create_task(self._write(decided))
         return await self._wait(decided, decided.task)
 
-    async def reserve(self, args: ExtenderBindingArgs) -> tuple[str, tuple[str, ...]]:
+    async def reserve(self, args: ExtenderBindingArgs) -> BindVerdict:
         """Take a node for a pod until it is bound or `unreserve` is called, a minute at most.
-
-        Returns:
-            Why not, or an empty string; and the identities of the reservations that it claims.
 
         Raises:
             NotReady: the state is not good enough to decide on.
         """
         decided = await self._decide(args)
-        return (decided, ()) if isinstance(decided, str) else ("", decided.claims)
+        return decided if isinstance(decided, BindVerdict) else decided.verdict
 
     def unreserve(self, pod_uid: str) -> None:
         """Take back what `reserve` took; a binding under way goes on."""
@@ -145,64 +142,64 @@ class Bindings:
 
         Raises:
             ApiError: it cannot be read.
-            InvalidInput: another pod has its name.
+            InvalidInput: it is not written as a pod is.
+            Gone: there is none any more; another pod may have its name.
         """
         known = self._state.pods.get(name)
         if known is not None and known.uid == uid:
             return known
         pod = await self._pods.read_pod(name)
         if pod.uid != uid:
-            raise InvalidInput("PodUID", f"{uid!r} is not this pod's", "it was replaced; try again")
+            raise Gone(f"{name} with UID {uid!r} was replaced")
         known = self._state.pods.get(name)
         if known is not None and known.uid == uid:
             return known  # The watch was faster.
         if not pod.node and not self._state.pod_read(pod):
-            raise InvalidInput(
-                "PodUID", f"{uid!r} is of a pod that is gone", "there is none to bind"
-            )
+            raise Gone(f"{name} with UID {uid!r} is gone")
         return pod
 
-    async def _decide(self, args: ExtenderBindingArgs) -> _Taken | str:
+    async def _decide(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
         """Take the node for the pod, unless it is taken already; or return what to answer."""
         with self._state.undecided.asked(args.node):
             decided = await self._take(args)
-        if decided and isinstance(decided, str):
+        if isinstance(decided, BindVerdict) and decided.refusal is not None:
             self._state.undecided.failed(args.node, self._clock())
         return decided
 
-    async def _take(self, args: ExtenderBindingArgs) -> _Taken | str:
+    async def _take(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
         # A watch that broke a moment ago may be about to show a hold, or an entry of this owner.
         await self._readiness.caught_up()
         require_ready(self._readiness)
         try:
             pod = await self.find_pod(PodName(args.pod_namespace, args.pod_name), args.pod_uid)
-        except (ApiError, InvalidInput) as exc:
-            return f"pod cannot be read: {exc}"
+        except (ApiError, InvalidInput, Gone) as exc:
+            return BindVerdict(refusal=f"pod cannot be read: {exc}")
         # Reading it may have taken long, or this process may have stood still.
         await up_to_date(self._readiness, self._state.ledger, self._clock)
         known = self._state.pods.get(pod.name)
         pod = known if known is not None and known.uid == pod.uid else pod
         # From here to the assumption there is no await: no other decision comes between.
         if pod.node:
-            return "" if pod.node == args.node else f"already bound to {pod.node}"
+            is_there = pod.node == args.node
+            return BindVerdict(refusal=None if is_there else f"already bound to {pod.node}")
         assumption = self._state.assumption(pod.uid)
         if assumption is not None:
             if assumption.node != args.node:
-                return f"being bound to {assumption.node}"
+                return BindVerdict(refusal=f"being bound to {assumption.node}")
             # Else it is written, and the watch has not shown it yet.
-            return self._under_way.get(pod.uid, "")
+            return self._under_way.get(pod.uid, BindVerdict())
         verdict = judge_bind(pod, args.node, self._state, self._clock())
         if verdict.refusal is not None:
             log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
-            return verdict.refusal
+            return verdict
         self._state.assume(pod, args.node, verdict.claims)
         expiry = asyncio.get_running_loop().call_later(RESERVED_S, self.unreserve, pod.uid)
-        taken = _Taken(pod, args.node, verdict.claims, expiry)
+        taken = _Taken(pod, args.node, verdict, expiry)
         self._under_way[pod.uid] = taken
         return taken
 
-    async def _write(self, taken: _Taken) -> str:
-        pod, node, claims = taken.pod, taken.node, taken.claims
+    async def _write(self, taken: _Taken) -> BindVerdict:
+        pod, node, claims = taken.pod, taken.node, taken.verdict.claims
         why: list[object] = []
         try:
             with quarantined("bind", pod.name) as told:
@@ -214,19 +211,21 @@ class Bindings:
             if why := [*why, *told]:
                 self._state.forget(pod.uid)
                 self._state.undecided.failed(node, self._clock())
-                return f"binding failed: {why[0]}"
+                return BindVerdict(refusal=f"binding failed: {why[0]}")
             self._state.confirm(pod.uid)
             log.info("bound", pod=str(pod.name), node=node, claims=len(claims))
-            return ""
+            return taken.verdict
         finally:
             del self._under_way[pod.uid]
 
     @staticmethod
-    async def _wait(taken: _Taken, task: asyncio.Task[str]) -> str:
+    async def _wait(taken: _Taken, task: asyncio.Task[BindVerdict]) -> BindVerdict:
         taken.callers += 1
         try:
             done, _ = await asyncio.wait([task], timeout=BIND_PATIENCE_S)
         finally:
             taken.callers -= 1
             taken.left_at = asyncio.get_running_loop().time()
-        return task.result() if done else "binding not confirmed by the API server yet"
+        if not done:
+            return BindVerdict(refusal="binding not confirmed by the API server yet")
+        return task.result()

@@ -12,7 +12,7 @@ from typing import Protocol
 import structlog
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.errors import ApiError, InvalidInput, NotReady
+from reserver.errors import ApiError, Gone, InvalidInput, NotReady
 from reserver.pacer import Pacer
 from reserver.scheduling.accounts import accounts
 from reserver.scheduling.effects import Effect
@@ -92,7 +92,7 @@ class Extender:
         now = self._clock()
         verdict = filter_nodes(pod, names, self._state, now)
         # Whoever is steered waits as well: a seat that is freed meanwhile may serve it sooner.
-        waits = verdict.waits or verdict.awaits or bool(verdict.effects)
+        waits = verdict.waits_for is not None or bool(verdict.effects)
         self._state.judged(pod, names, waits=waits)
         self._requeue.judged(pod.uid)
         if telling := tell(pod, len(names), verdict, self._state):
@@ -119,10 +119,10 @@ class Extender:
         try:
             # This may be the only call for it: it has to be known, to be remembered.
             await self.bindings.find_pod(pod.name, pod.uid)
-        except InvalidInput:
-            return PreemptVerdict((), {})  # It was replaced.
-        except ApiError as exc:
-            if exc.status == HTTPStatus.NOT_FOUND:
+        except Gone:
+            return PreemptVerdict((), {})
+        except (ApiError, InvalidInput) as exc:
+            if isinstance(exc, ApiError) and exc.status == HTTPStatus.NOT_FOUND:
                 return PreemptVerdict((), {})
             raise NotReady(f"pod cannot be read: {exc}") from exc
         await up_to_date(self._readiness, self._state.ledger, self._clock)

@@ -128,11 +128,12 @@ class Routes:
         args = decode_bind(await request.read())
         began = time.perf_counter()
         try:
-            error = await self._extender.bindings.bind(args)
+            verdict = await self._extender.bindings.bind(args)
         except NotReady as exc:
             return self._answered("bind", "error", began, ExtenderBindingResult(error=str(exc)))
-        outcome = "refused" if error else "bound"
-        return self._answered("bind", outcome, began, ExtenderBindingResult(error=error))
+        outcome = "bound" if verdict.refusal is None else "refused"
+        result = ExtenderBindingResult(error=verdict.refusal or "")
+        return self._answered("bind", outcome, began, result)
 
     async def healthz(self, _: web.Request) -> web.Response:
         """Say that the process answers."""

@@ -231,7 +231,7 @@ async def pods_are_bound_and_go(whole: Whole, number: int) -> None:
     name = f"owner-{number}"
     whole.show(PODS, name, "team", **pod_of(number))
     args = ExtenderBindingArgs(name, "team", f"uid-team-{name}", NODES[number % 4])
-    assert await whole.extender.bindings.bind(args) == ""
+    assert (await whole.extender.bindings.bind(args)).refusal is None
     claimed = {"annotations": {"reserver.io/claims": json.dumps([f"x{number}", "y"])}}
     raw = whole.show(PODS, name, "team", **pod_of(number, NODES[number % 4], **claimed))
     await whole.work()
@@ -244,7 +244,7 @@ async def bindings_fail(whole: Whole, number: int) -> None:
     raw = whole.show(PODS, f"p{number}", "shop", **pod_of(number))
     args = ExtenderBindingArgs(f"p{number}", "shop", f"uid-shop-p{number}", f"no-node-{number}")
     whole.client.failure = refused(404)
-    assert await whole.extender.bindings.bind(args) != ""
+    assert (await whole.extender.bindings.bind(args)).refusal is not None
     whole.client.failure = None
     whole.end(PODS, raw)
     whole.now += 10.0

@@ -32,10 +32,10 @@ class Scheduler(SchedulerServiceServicer):
 
     async def Reserve(self, request: pb.ReserveRequest, context: Aio) -> pb.ReserveResponse:  # noqa: ARG002, N802
         """Take a node for a pod."""
-        refusal, claims = await self._extender.bindings.reserve(_args(request))
-        if refusal:
-            raise _refused(refusal)
-        return pb.ReserveResponse(claims=claims)
+        verdict = await self._extender.bindings.reserve(_args(request))
+        if verdict.refusal is not None:
+            raise _refused(verdict.refusal)
+        return pb.ReserveResponse(claims=verdict.claims)
 
     async def Unreserve(self, request: pb.UnreserveRequest, context: Aio) -> pb.UnreserveResponse:  # noqa: ARG002, N802
         """Take a Reserve back."""
@@ -50,8 +50,9 @@ class Scheduler(SchedulerServiceServicer):
 
     async def Bind(self, request: pb.BindRequest, context: Aio) -> pb.BindResponse:  # noqa: ARG002, N802
         """Bind a pod."""
-        if refusal := await self._extender.bindings.bind(_args(request)):
-            raise _refused(refusal)
+        verdict = await self._extender.bindings.bind(_args(request))
+        if verdict.refusal is not None:
+            raise _refused(verdict.refusal)
         return pb.BindResponse()
 
 

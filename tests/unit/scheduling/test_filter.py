@@ -8,7 +8,7 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.effects import Effect, Retry, Steer
-from reserver.scheduling.filter import ANSWER_LIMIT, HELD, FilterVerdict, filter_nodes
+from reserver.scheduling.filter import ANSWER_LIMIT, HELD, FilterVerdict, WaitsFor, filter_nodes
 from tests.builders import NOW, node, pod, reservation, state_of
 
 W1, W2, W3 = (node(f"worker-{number}", cpu="4") for number in (1, 2, 3))
@@ -119,7 +119,7 @@ def test_a_pod_that_waits_to_be_resized_is_given_its_own_node_and_no_other() -> 
     seat = reservation("own", node="worker-2", owners=["a"], cpu="3", require=True)
     for names in (["worker-1"], ["worker-1", "worker-2", "worker-3"]):
         verdict = ask(bound, hold, seat, bound, names=names)
-        assert (answer(verdict), verdict.waits, verdict.awaits) == (["worker-1"], False, False)
+        assert (answer(verdict), verdict.waits_for) == (["worker-1"], None)
     elsewhere = ask(bound, hold, seat, bound, names=["worker-2", "worker-3"])
     assert answer(elsewhere) == []
     assert elsewhere.effects == ()
@@ -370,7 +370,8 @@ def test_an_owner_waits_for_a_seat_that_kube_scheduler_is_just_clearing(
     state.undecided.failed("worker-2", NOW)
     asking = dataclasses.replace(OWNER, nominated_node="worker-2")
     verdict = filter_nodes(asking, ["worker-1"], state, NOW + later)
-    assert (answer(verdict), verdict.awaits) == (answered, not answered)
+    assert answer(verdict) == answered
+    assert verdict.waits_for is (None if answered else WaitsFor.SEAT)
 
 
 def test_an_owner_waits_for_a_seat_until_it_is_decided_who_is_bound_there() -> None:
@@ -378,7 +379,7 @@ def test_an_owner_waits_for_a_seat_until_it_is_decided_who_is_bound_there() -> N
     asking = dataclasses.replace(OWNER, nominated_node="worker-2")
     with state.undecided.asked("worker-2"), state.undecided.asked("worker-2"):
         verdict = filter_nodes(asking, ["worker-1"], state, NOW)
-    assert (answer(verdict), verdict.awaits) == ([], True)
+    assert (answer(verdict), verdict.waits_for) == ([], WaitsFor.SEAT)
     assert answer(filter_nodes(asking, ["worker-1"], state, NOW)) == ["worker-1"]
 
 

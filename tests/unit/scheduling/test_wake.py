@@ -6,7 +6,7 @@ from reserver.cluster.constraints import Constraints
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Pod
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
-from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.filter import WaitsFor, filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, ref, reservation, state_of, wake
@@ -27,7 +27,7 @@ def waiting(*pods: Pod, names: list[str] | None = None) -> State:
 def ask(state: State, asking: Pod, names: list[str] | None = None) -> None:
     offered = NAMES if names is None else names
     verdict = filter_nodes(asking, offered, state, NOW)
-    state.judged(asking, offered, waits=verdict.waits)
+    state.judged(asking, offered, waits=verdict.waits_for is WaitsFor.ROOM)
 
 
 def release(state: State, *numbers: int) -> tuple[Effect, ...]:

@@ -9,12 +9,18 @@ from reserver.errors import ApiError, InvalidInput
 from reserver.scheduling.effects import Retry
 from reserver.scheduling.undecided import FORGETTING_S
 from reserver.server import bindings as bindings_module
+from reserver.wire.extender import ExtenderBindingArgs
 from tests.builders import held, pod, requested, reservation
 from tests.unit.server.conftest import Served
 from tests.unit.server.fakes import call
 
 SEAT = reservation("r", cpu="2")
 OWNER = pod("owner", cpu="2")
+
+
+async def bind(served: Served, asked: ExtenderBindingArgs) -> str:
+    """Bind a pod; return why not, empty once it is bound."""
+    return (await served.bindings.bind(asked)).refusal or ""
 
 
 async def until_asked(served: Served, count: int = 1) -> None:
@@ -28,14 +34,14 @@ async def until_asked(served: Served, count: int = 1) -> None:
 
 async def test_a_pod_is_bound_with_what_it_claims(served: Served) -> None:
     served.show(SEAT, OWNER)
-    assert await served.bindings.bind(call("owner")) == ""
+    assert await bind(served, call("owner")) == ""
     assert served.cluster.bound == [("owner", "worker-1", (SEAT.identity,))]
     assert (requested(served.state, "worker-1"), held(served.state, "worker-1")) == (2000, 0)
 
 
 async def test_what_holds_refuse_is_not_asked_for(served: Served) -> None:
     served.show(SEAT, pod("a", cpu="3"))
-    assert await served.bindings.bind(call("a")) == "held by reservation shop/store/r"
+    assert await bind(served, call("a")) == "held by reservation shop/store/r"
     assert served.cluster.bound == []
     assert requested(served.state, "worker-1") == 0
 
@@ -47,7 +53,7 @@ async def test_an_owner_waits_while_kube_scheduler_forgets_whose_binding_to_its_
     owner = pod("owner", nominated="worker-1", cpu="2")
     served.show(SEAT, owner, pod("a", cpu="2" if fails else "3"))
     served.cluster.failure = ApiError(409, "Conflict", "") if fails else None
-    assert await served.bindings.bind(call("a")) != ""
+    assert await bind(served, call("a")) != ""
     verdict = served.extender.filter(owner, ["worker-2"])
     assert verdict.nodes == ()
     assert verdict.effects == (Retry(owner, attempts=1, after_s=FORGETTING_S),)
@@ -59,20 +65,20 @@ async def test_an_owner_waits_for_its_seat_while_bind_waits_for_a_broken_watch(
     owner = pod("owner", nominated="worker-1", cpu="2")
     served.show(SEAT, owner, pod("a", cpu="2"))
     served.readiness.current.clear()
-    bind = asyncio.create_task(served.bindings.bind(call("a")))
+    binding = asyncio.create_task(bind(served, call("a")))
     await asyncio.sleep(0)
     assert served.extender.filter(owner, ["worker-2"]).nodes == ()
     served.readiness.current.set()
-    assert await bind == ""
+    assert await binding == ""
     assert served.extender.filter(owner, ["worker-2"]).nodes == ["worker-2"]
 
 
 async def test_room_is_taken_from_the_decision_on_not_from_the_answer(served: Served) -> None:
     served.show(SEAT, pod("a", cpu="2"), pod("b", cpu="2"))
     served.cluster.gate.clear()
-    first = asyncio.create_task(served.bindings.bind(call("a")))
+    first = asyncio.create_task(bind(served, call("a")))
     await until_asked(served)
-    assert await served.bindings.bind(call("b")) == "held by reservation shop/store/r"
+    assert await bind(served, call("b")) == "held by reservation shop/store/r"
     served.cluster.gate.set()
     assert await first == ""
 
@@ -80,7 +86,7 @@ async def test_room_is_taken_from_the_decision_on_not_from_the_answer(served: Se
 async def test_many_calls_at_once_share_what_is_left_and_no_more(served: Served) -> None:
     served.show(SEAT, *(pod(f"p{number}", cpu="1") for number in range(8)))
     served.cluster.gate.clear()
-    calls = [asyncio.create_task(served.bindings.bind(call(f"p{number}"))) for number in range(8)]
+    calls = [asyncio.create_task(bind(served, call(f"p{number}"))) for number in range(8)]
     await until_asked(served, 2)
     served.cluster.gate.set()
     answers = await asyncio.gather(*calls)
@@ -91,7 +97,7 @@ async def test_many_calls_at_once_share_what_is_left_and_no_more(served: Served)
 async def test_a_second_call_for_the_same_node_joins_the_first(served: Served) -> None:
     served.show(OWNER)
     served.cluster.gate.clear()
-    calls = [asyncio.create_task(served.bindings.bind(call("owner"))) for _ in range(3)]
+    calls = [asyncio.create_task(bind(served, call("owner"))) for _ in range(3)]
     await until_asked(served)
     assert len(served.bindings) == 1
     served.cluster.gate.set()
@@ -104,7 +110,7 @@ async def test_those_who_joined_learn_of_the_failure_too(served: Served) -> None
     served.show(OWNER)
     served.cluster.gate.clear()
     served.cluster.failure = ApiError(422, "Invalid", "nonsense")
-    calls = [asyncio.create_task(served.bindings.bind(call("owner"))) for _ in range(2)]
+    calls = [asyncio.create_task(bind(served, call("owner"))) for _ in range(2)]
     await until_asked(served)
     served.cluster.gate.set()
     assert await asyncio.gather(*calls) == ["binding failed: Invalid"] * 2
@@ -113,9 +119,9 @@ async def test_those_who_joined_learn_of_the_failure_too(served: Served) -> None
 async def test_another_node_is_refused_while_a_binding_is_under_way(served: Served) -> None:
     served.show(OWNER)
     served.cluster.gate.clear()
-    first = asyncio.create_task(served.bindings.bind(call("owner")))
+    first = asyncio.create_task(bind(served, call("owner")))
     await until_asked(served)
-    assert await served.bindings.bind(call("owner", "worker-2")) == "being bound to worker-1"
+    assert await bind(served, call("owner", "worker-2")) == "being bound to worker-1"
     served.cluster.gate.set()
     assert await first == ""
     assert len(served.cluster.bound) == 1
@@ -128,10 +134,10 @@ async def test_once_bound_a_pod_is_not_bound_again_to_whatever_node(
 ) -> None:
     others = reservation("others", owners=("b",), cpu="2")
     served.show(others, OWNER)
-    assert await served.bindings.bind(call("owner")) == ""
+    assert await bind(served, call("owner")) == ""
     if shown:
         served.show(pod("owner", node="worker-1", cpu="2"))
-    answer = await served.bindings.bind(call("owner", to))
+    answer = await bind(served, call("owner", to))
     assert (answer == "") == bound
     assert len(served.cluster.bound) == 1
     assert requested(served.state, "worker-1") == 2000
@@ -144,10 +150,10 @@ async def test_a_binding_that_fails_gives_back_what_it_took(
 ) -> None:
     served.show(SEAT, OWNER)
     served.cluster.failure = failure
-    assert (await served.bindings.bind(call("owner"))).startswith("binding failed: ")
+    assert (await bind(served, call("owner"))).startswith("binding failed: ")
     assert (requested(served.state, "worker-1"), held(served.state, "worker-1")) == (0, 2000)
     served.cluster.failure = None
-    assert await served.bindings.bind(call("owner")) == ""
+    assert await bind(served, call("owner")) == ""
     assert served.cluster.bound == [("owner", "worker-1", (SEAT.identity,))] * 2
 
 
@@ -156,7 +162,7 @@ async def test_a_failure_is_told_in_constant_words(served: Served) -> None:
     answers = set()
     for number in range(3):
         served.cluster.failure = ApiError(422, "Invalid", f"at {number} o'clock")
-        answers.add(await served.bindings.bind(call("owner")))
+        answers.add(await bind(served, call("owner")))
     assert answers == {"binding failed: Invalid"}
 
 
@@ -165,7 +171,7 @@ async def test_the_watch_may_show_a_binding_before_the_answer_comes(served: Serv
     served.cluster.on_bind = lambda: served.show(
         pod("owner", node="worker-1", claims=[SEAT], cpu="2")
     )
-    assert await served.bindings.bind(call("owner")) == ""
+    assert await bind(served, call("owner")) == ""
     assert (requested(served.state, "worker-1"), held(served.state, "worker-1")) == (2000, 0)
 
 
@@ -175,10 +181,10 @@ async def test_a_call_that_waits_too_long_is_answered_and_the_binding_goes_on(
     monkeypatch.setattr(bindings_module, "BIND_PATIENCE_S", 0.01)
     served.show(OWNER)
     served.cluster.gate.clear()
-    answer = await served.bindings.bind(call("owner"))
+    answer = await bind(served, call("owner"))
     assert answer == "binding not confirmed by the API server yet"
     assert requested(served.state, "worker-1") == 2000
-    again = asyncio.create_task(served.bindings.bind(call("owner")))
+    again = asyncio.create_task(bind(served, call("owner")))
     served.cluster.gate.set()
     assert await again == ""
     assert len(served.cluster.bound) == 1
@@ -187,13 +193,13 @@ async def test_a_call_that_waits_too_long_is_answered_and_the_binding_goes_on(
 async def test_a_call_that_is_given_up_does_not_end_the_binding(served: Served) -> None:
     served.show(OWNER)
     served.cluster.gate.clear()
-    first = asyncio.create_task(served.bindings.bind(call("owner")))
+    first = asyncio.create_task(bind(served, call("owner")))
     await until_asked(served)
     first.cancel()
     served.cluster.gate.set()
     await served.bindings.drain()
     assert requested(served.state, "worker-1") == 2000
-    assert await served.bindings.bind(call("owner")) == ""
+    assert await bind(served, call("owner")) == ""
     assert len(served.cluster.bound) == 1
 
 
@@ -202,7 +208,7 @@ async def test_a_binding_is_wanted_while_a_call_waits_for_it_and_a_moment_longer
 ) -> None:
     served.show(OWNER)
     served.cluster.gate.clear()
-    calls = [asyncio.create_task(served.bindings.bind(call("owner"))) for _ in range(2)]
+    calls = [asyncio.create_task(bind(served, call("owner"))) for _ in range(2)]
     await until_asked(served)
     for waiting in calls:
         assert served.cluster.is_wanted()
@@ -211,7 +217,7 @@ async def test_a_binding_is_wanted_while_a_call_waits_for_it_and_a_moment_longer
     assert served.cluster.is_wanted()  # Its kube-scheduler may be asking again just now.
     monkeypatch.setattr(bindings_module, "LEFT_S", 0)
     assert not served.cluster.is_wanted()
-    again = asyncio.create_task(served.bindings.bind(call("owner")))
+    again = asyncio.create_task(bind(served, call("owner")))
     await asyncio.sleep(0)
     assert served.cluster.is_wanted()
     served.cluster.gate.set()
@@ -220,12 +226,12 @@ async def test_a_binding_is_wanted_while_a_call_waits_for_it_and_a_moment_longer
 
 async def test_a_pod_that_the_watch_has_not_shown_is_read(served: Served) -> None:
     served.cluster.pods[OWNER.name] = OWNER
-    assert await served.bindings.bind(call("owner")) == ""
+    assert await bind(served, call("owner")) == ""
     assert served.cluster.reads == 1
 
 
 async def test_a_pod_that_is_no_more_is_refused(served: Served) -> None:
-    assert "pod cannot be read" in await served.bindings.bind(call("ghost"))
+    assert "pod cannot be read" in await bind(served, call("ghost"))
 
 
 @pytest.mark.parametrize("watched", [True, False])
@@ -233,14 +239,14 @@ async def test_a_pod_that_was_replaced_is_refused(served: Served, *, watched: bo
     served.cluster.pods[OWNER.name] = OWNER
     if watched:
         served.show(OWNER)
-    assert "replaced" in await served.bindings.bind(call("owner", uid="uid-old"))
+    assert "replaced" in await bind(served, call("owner", uid="uid-old"))
     assert served.cluster.bound == []
 
 
 async def test_draining_waits_for_the_bindings_under_way(served: Served) -> None:
     served.show(OWNER)
     served.cluster.gate.clear()
-    first = asyncio.create_task(served.bindings.bind(call("owner")))
+    first = asyncio.create_task(bind(served, call("owner")))
     await until_asked(served)
     draining = asyncio.create_task(served.bindings.drain())
     for _ in range(10):
@@ -257,7 +263,7 @@ async def test_draining_does_not_wait_for_ever(
     monkeypatch.setattr("reserver.server.bindings.BIND_PATIENCE_S", 0)
     served.show(OWNER)
     served.cluster.gate.clear()
-    first = asyncio.create_task(served.bindings.bind(call("owner")))
+    first = asyncio.create_task(bind(served, call("owner")))
     await until_asked(served)
     await served.bindings.drain()
     assert "not confirmed" in await first
@@ -304,7 +310,7 @@ async def test_a_pod_that_is_gone_before_it_was_read_does_not_come_back(
         verdict = await served.extender.preempt(GHOST, {"worker-1": ("uid-v",)})
         assert (verdict.nodes, verdict.spared) == ((), {})
     else:
-        assert "pod cannot be read" in await served.bindings.bind(call("ghost"))
+        assert "pod cannot be read" in await bind(served, call("ghost"))
     known = served.state.pods.get(GHOST.name)
     assert known is None or known.uid != GHOST.uid
     assert not list(served.state.nominations.nodes())

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from reserver.errors import ApiError, NotReady
+from reserver.errors import ApiError, InvalidInput, NotReady
 from reserver.scheduling.effects import Retry, Steer
 from reserver.scheduling.filter import FilterVerdict
 from tests.builders import name, node, pod, reservation
@@ -147,14 +147,19 @@ async def test_nobody_is_evicted_for_a_pod_that_is_no_more(served: Served, askin
     assert (verdict.nodes, verdict.spared) == ((), {})
 
 
-async def test_while_the_api_server_is_away_nobody_is_evicted_and_the_pod_is_tried_again(
-    served: Served, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "failure",
+    [ApiError(0, "", "connection refused"), InvalidInput("spec", "says nonsense", "write it anew")],
+    ids=["away", "unreadable"],
+)
+async def test_while_a_pod_cannot_be_read_nobody_is_evicted_and_the_pod_is_tried_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
-    async def away(_: object) -> None:
-        raise ApiError(0, "", "connection refused")
+    async def read_pod(_: object) -> None:
+        raise failure
 
-    monkeypatch.setattr(served.cluster, "read_pod", away)
-    with pytest.raises(NotReady, match="connection refused"):
+    monkeypatch.setattr(served.cluster, "read_pod", read_pod)
+    with pytest.raises(NotReady, match=r"connection refused|says nonsense"):
         await served.extender.preempt(pod("a", cpu="4"), {"worker-1": ["uid-v"]})
 
 
