@@ -41,7 +41,7 @@ async def test_bind_decides_only_once_no_watch_is_broken(served: Served) -> None
     await asyncio.sleep(0)
     served.show(SEAT)  # Written before, and shown only now.
     served.readiness.current.set()
-    assert await asked == ""
+    assert (await asked).refusal is None
     assert served.cluster.bound == [("owner", "worker-1", (SEAT.identity,))]
 
 
