@@ -10,7 +10,8 @@ from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.pacer import outcome
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
-from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Policy
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake

@@ -16,8 +16,9 @@ from hack.bench.world import NOW, Size, state
 from reserver.cluster.pod import PodName
 from reserver.kube.loops.placer import Placer
 from reserver.pacer import Pacer
-from reserver.reservations.placement import ANYWHERE, Placement, Strategy
-from reserver.reservations.reservation import Phase, Ref, Reservation
+from reserver.reservations.placement import ANYWHERE, Placement
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Phase, Strategy
 from reserver.scheduling.placement import place
 from reserver.scheduling.state import State
 from reserver.wire.k8s.nodes import NodeObject

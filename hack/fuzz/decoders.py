@@ -30,8 +30,9 @@ from reserver.kube.watch.views import (
 )
 from reserver.pacer import outcome
 from reserver.quarantine import counts
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Status as HoldStatus
+from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.extender import decode_bind, decode_filter, decode_preempt
 from reserver.wire.k8s import lease

@@ -9,8 +9,9 @@ from google.protobuf.message import DecodeError
 
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal
 from reserver.errors import InvalidInput
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Status
+from reserver.reservations.terms import Phase
 from reserver.v1 import capacity_pb2
 from reserver.wire import grpcform
 from reserver.wire.k8s.objects import decode, encode

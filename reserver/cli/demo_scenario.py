@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reserver.assembly import Assembly
-from reserver.reservations.reservation import Phase
+from reserver.reservations.terms import Phase
 from reserver.sim.cluster import EmbeddedCluster
 from reserver.wire.times import show_moment
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from google.protobuf import json_format
 
+from reserver.cli.words import UNKNOWN
 from reserver.client import OwnerRule, PodOwner, Reservation, Spec, spec_message
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
@@ -64,7 +65,7 @@ def show(reservation: Reservation) -> dict[str, Any]:
         "etag": reservation.etag,
         "spec": show_spec(reservation.spec),
         "status": {
-            "phase": reservation.phase.capitalize(),
+            "phase": str(reservation.phase or UNKNOWN),
             "backed": reservation.is_backed,
             "reason": reservation.reason,
             "message": reservation.message,

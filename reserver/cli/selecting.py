@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reserver.cli import completion
 from reserver.errors import InvalidInput
+from reserver.reservations.terms import Phase
 
 if TYPE_CHECKING:
     from reserver.client import Selection
 
 _PANEL = "Which ones"
-
-
-class PhaseName(StrEnum):
-    """How far a reservation has come."""
-
-    PENDING = "Pending"
-    ACTIVE = "Active"
-    CLAIMED = "Claimed"
-    EXPIRED = "Expired"
-    FAILED = "Failed"
 
 
 FILES = typer.Option(
@@ -72,7 +62,7 @@ NamespaceOption = Annotated[
     ),
 ]
 PhaseOption = Annotated[
-    list[PhaseName] | None,
+    list[Phase] | None,
     typer.Option(
         help="Those of a phase. May be given more than once.",
         case_sensitive=False,
@@ -95,7 +85,7 @@ class Chosen:
     node: str = ""
     owner: str = ""
     namespace: str = ""
-    phases: Sequence[PhaseName] = ()
+    phases: Sequence[Phase] = ()
 
     @property
     def is_narrow(self) -> bool:
@@ -112,12 +102,12 @@ class Chosen:
             Failed: the owner is malformed.
         """
         from reserver.cli import manifest, spec_flags
-        from reserver.client import Phase, PodOwner, Selection
+        from reserver.client import PodOwner, Selection
 
         chosen = Selection(
             node=self.node,
             owner_namespace=self.namespace,
-            phases=[Phase[phase.name] for phase in self.phases],
+            phases=self.phases,
         )
         if not self.owner:
             return chosen

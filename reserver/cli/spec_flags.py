@@ -13,6 +13,7 @@ from reserver.cli.failure import Failed, Status
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.flags import Flag, declared
+from reserver.reservations.terms import Policy, Strategy
 
 _KINDS = {
     "daemonset": "DaemonSet",
@@ -26,20 +27,6 @@ _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
 
 
 _flag = partial(Flag, panel="Reservation")
-
-
-class PolicyName(StrEnum):
-    """Where owners may land when their seat cannot be had."""
-
-    PREFER = "Prefer"
-    REQUIRE = "Require"
-
-
-class StrategyName(StrEnum):
-    """Which nodes to take."""
-
-    PACK = "pack"
-    SPREAD = "spread"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +46,7 @@ class SpecFlags:
         ),
     ] = ()
     strategy: Annotated[
-        StrategyName | None,
+        Strategy | None,
         _flag(
             "Without --node: the fullest nodes, or the emptiest. Default: pack.",
             path="placement.strategy",
@@ -96,7 +83,7 @@ class SpecFlags:
         str | None, _flag("From when, RFC 3339.", metavar="TIME", path="startsAt")
     ] = None
     policy: Annotated[
-        PolicyName | None, _flag("Require: owners may land nowhere else. Default: Prefer.")
+        Policy | None, _flag("Require: owners may land nowhere else. Default: Prefer.")
     ] = None
     reusable: Annotated[bool, _flag("A slot comes back when its pod goes.")] = False
     preemptible: Annotated[bool, _flag("Pods of higher priority than --priority may take it.")] = (

@@ -13,6 +13,9 @@ NOTHING = "-"
 
 _QUOTA_EXCEEDED = "QuotaExceeded"
 
+UNKNOWN = "Unspecified"
+"""Of a phase that only a newer client knows."""
+
 _STYLES = {
     Phase.ACTIVE: "green",
     Phase.CLAIMED: "cyan",
@@ -43,7 +46,9 @@ def short_name(reservation: Reservation) -> str:
 
 def phase(reservation: Reservation) -> Cell:
     """Return how far it has come, and whether there is room for it."""
-    word, style = reservation.phase.capitalize(), _STYLES.get(reservation.phase, "")
+    if reservation.phase is None:
+        return Cell(UNKNOWN, "")
+    word, style = str(reservation.phase), _STYLES.get(reservation.phase, "")
     if reservation.phase is Phase.ACTIVE and not reservation.is_backed:
         return Cell(f"{word}, no room", "yellow")
     if reservation.reason == _QUOTA_EXCEEDED:

@@ -31,15 +31,14 @@ from reserver.client.values import (
     Claim,
     Controller,
     OwnerRule,
-    Phase,
     PlacedSlots,
     PodOwner,
-    Policy,
     Requirement,
     Reservation,
     Selection,
     Spec,
 )
+from reserver.reservations.terms import Phase, Policy
 
 __all__ = [
     "DEADLINE_S",

@@ -13,11 +13,11 @@ from reserver.client.values import (
     Change,
     ChangeKind,
     Claim,
-    Phase,
     PlacedSlots,
     Reservation,
     Selection,
 )
+from reserver.reservations.terms import Phase
 from reserver.v1 import reservation_pb2 as pb
 
 _DETAILS_KEY = "grpc-status-details-bin"
@@ -51,11 +51,11 @@ def read(found: pb.Reservation) -> Reservation:
     )
 
 
-def _phase(number: int) -> Phase:
-    """Return a phase; one that this client does not know yet is UNSPECIFIED."""
-    with suppress(ValueError):
-        return Phase(pb.Phase.Name(number).removeprefix("PHASE_"))
-    return Phase.UNSPECIFIED
+def _phase(number: int) -> Phase | None:
+    """Return a phase, None for one that this client does not know yet."""
+    with suppress(ValueError, KeyError):
+        return Phase[pb.Phase.Name(number).removeprefix("PHASE_")]
+    return None
 
 
 def select(selection: Selection) -> pb.ReservationFilter:
@@ -67,7 +67,7 @@ def select(selection: Selection) -> pb.ReservationFilter:
         owner_namespace=selection.owner_namespace,
         owner_controller=pb.ControllerOwner(**made_by._asdict()) if made_by else None,
         owner_labels=selection.owner_labels,
-        phases=[f"PHASE_{phase}" for phase in selection.phases],
+        phases=[f"PHASE_{phase.name}" for phase in selection.phases],
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from reserver.client.values import Controller, OwnerRule, PodOwner, Policy, Requirement, Spec
+from reserver.client.values import Controller, OwnerRule, PodOwner, Requirement, Spec
+from reserver.reservations.terms import Policy
 from reserver.v1 import reservation_pb2 as pb
 
 _STRATEGY = "STRATEGY_"
@@ -20,7 +21,7 @@ def write_spec(spec: Spec) -> pb.ReservationSpec:
         node=spec.node,
         resources=dict(spec.resources),
         slots=spec.slots,
-        policy=f"POLICY_{spec.policy}",
+        policy=f"POLICY_{spec.policy.name}",
         reusable=spec.reusable,
         preemptible=spec.preemptible,
         priority=spec.priority,

@@ -9,24 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from reserver.errors import ReserverError
-
-
-class Policy(StrEnum):
-    """Where owners may land when their seat cannot be had."""
-
-    PREFER = "PREFER"
-    REQUIRE = "REQUIRE"
-
-
-class Phase(StrEnum):
-    """How far a reservation has come."""
-
-    PENDING = "PENDING"
-    ACTIVE = "ACTIVE"
-    CLAIMED = "CLAIMED"
-    EXPIRED = "EXPIRED"
-    FAILED = "FAILED"
-    UNSPECIFIED = "UNSPECIFIED"
+from reserver.reservations.terms import Phase, Policy
 
 
 class PodOwner(NamedTuple):
@@ -138,7 +121,7 @@ class Reservation:
     id: str
     spec: Spec
     etag: str
-    phase: Phase
+    phase: Phase | None
     is_backed: bool
     message: str
     claims: tuple[Claim, ...]

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
 from reserver.cluster.constraints import UNCONSTRAINED, Constraints
+from reserver.reservations.terms import Strategy
 
 _MOST_NAMED = 5
-
-
-class Strategy(StrEnum):
-    """Which of several nodes to take."""
-
-    PACK = "pack"
-    """The fullest one that has room for all slots."""
-
-    SPREAD = "spread"
-    """The emptiest one, slot by slot."""
 
 
 class Part(NamedTuple):

@@ -11,29 +11,7 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.identity import near_digests
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
-
-
-class Policy(StrEnum):
-    """Where owners may land when their seat cannot be had."""
-
-    PREFER = "Prefer"
-    """Owners land on their seat first, and elsewhere if kube-scheduler refuses it."""
-
-    REQUIRE = "Require"
-    """Owners may land nowhere else."""
-
-
-class Phase(StrEnum):
-    """The phase of a reservation."""
-
-    PENDING = "Pending"
-    """It has not started, or some of its slots have no place yet."""
-
-    ACTIVE = "Active"
-    CLAIMED = "Claimed"
-    EXPIRED = "Expired"
-    FAILED = "Failed"
-    """The node that it names does not exist; it holds as soon as there is such a node."""
+from reserver.reservations.terms import Phase, Policy
 
 
 class Written(NamedTuple):

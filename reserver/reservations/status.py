@@ -12,7 +12,8 @@ import numpy as np
 from reserver.cluster.snapshot import CELL_MAX, Account, Snapshot
 from reserver.printable import printable
 from reserver.reservations.placement import nodes_of
-from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.reservation import Reservation
+from reserver.reservations.terms import Phase
 from reserver.reservations.view import LedgerView
 
 _NOT_HOLDING = {

@@ -12,7 +12,8 @@ from reserver.reservations.holdings import Hold, Holdings
 from reserver.reservations.placement import Parts
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.register import Register, raising
-from reserver.reservations.reservation import Phase, Policy, Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Phase, Policy
 
 OVER = (Phase.CLAIMED, Phase.EXPIRED)
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.placement import Part
-from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.reservation import Reservation
+from reserver.reservations.terms import Phase
 from reserver.scheduling.placement import is_about_neighbours, place, slot_pod
 from reserver.scheduling.state import State
 from reserver.scheduling.trial import Seat, trial, without

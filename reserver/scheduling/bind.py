@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.reservation import Policy
+from reserver.reservations.terms import Policy
 from reserver.scheduling.fit import fits_beside_holds, in_the_way, seats_by_node, with_yields
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State

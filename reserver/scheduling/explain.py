@@ -11,8 +11,9 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows, Snapshot
-from reserver.reservations.reservation import Phase, Policy, Reservation
+from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import Shortages
+from reserver.reservations.terms import Phase, Policy
 from reserver.scheduling.accounts import Hold, NodeExplanation, accounts, hold_of
 from reserver.scheduling.fit import (
     fits_beside_holds,

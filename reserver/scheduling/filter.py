@@ -17,7 +17,8 @@ from zlib import crc32
 import numpy as np
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Policy
 from reserver.scheduling.effects import Effect, Retry, Steer
 from reserver.scheduling.fit import (
     fits,

@@ -16,8 +16,9 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot
 from reserver.reservations import owner
-from reserver.reservations.placement import Part, Parts, Strategy
+from reserver.reservations.placement import Part, Parts
 from reserver.reservations.reservation import Reservation
+from reserver.reservations.terms import Strategy
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
 from reserver.scheduling.fit import allowed, cells, wanted
 from reserver.scheduling.node_rules import allowed_by_affinity

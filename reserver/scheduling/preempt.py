@@ -15,7 +15,8 @@ import numpy as np
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.reservation import Policy, Reservation
+from reserver.reservations.reservation import Reservation
+from reserver.reservations.terms import Policy
 from reserver.scheduling.fit import (
     ByNode,
     fits,

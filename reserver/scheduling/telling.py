@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Policy
 from reserver.scheduling.explain import reasons_against
 from reserver.scheduling.filter import FilterVerdict, WaitsFor
 from reserver.scheduling.naming import words_for

@@ -5,7 +5,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Phase
 from tests.builders import name, node, pod, reservation
 
 WORKERS = ("worker-1", "worker-2", "worker-3")

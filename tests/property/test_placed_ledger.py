@@ -7,7 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.placement import Part, Parts, clipped
-from reserver.reservations.reservation import NOT_YET, Phase, Ref, Reservation, Written
+from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
+from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from tests.builders import node, pod, reservation
 

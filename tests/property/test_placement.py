@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reserver.cluster.node import Node
-from reserver.reservations.placement import Placement, Strategy
+from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
+from reserver.reservations.terms import Strategy
 from reserver.scheduling.placement import place
 from reserver.scheduling.state import State
 from tests.builders import node, pod, reservation, state_of

@@ -9,8 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
-from reserver.reservations.reservation import Phase, Ref, Reservation, Written
+from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.status import Shortages
+from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from reserver.wire.spec.identity import identified

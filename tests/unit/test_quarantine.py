@@ -32,8 +32,9 @@ from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.views import node_view, pod_view
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.quarantine import Place, quarantined
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Shortages
+from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.effects import Effect, Steer
 from reserver.scheduling.placement import place

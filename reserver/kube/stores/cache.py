@@ -12,7 +12,8 @@ from reserver.errors import Fault, InvalidInput
 from reserver.kube.watch.awaited import Awaited
 from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import ANY_TIME, NOT_YET, Phase, Ref, Reservation, Written
+from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
+from reserver.reservations.terms import Phase
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.entries import MOST_PROBLEMS, Entries, Problem

@@ -9,7 +9,8 @@ from reserver.cluster.pod import PodName
 from reserver.reservations import identity
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Parts, Placement
-from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Policy
 
 
 def identified(  # noqa: PLR0913 - the fields of a reservation

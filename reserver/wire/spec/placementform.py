@@ -17,7 +17,8 @@ from msgspec import inspect
 from reserver.cluster.constraints import Constraints
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.reservations.placement import Part, Parts, Placement, Strategy
+from reserver.reservations.placement import Part, Parts, Placement
+from reserver.reservations.terms import Strategy
 from reserver.wire.k8s import constraints, names
 from reserver.wire.k8s.constraints import (
     Affinity,

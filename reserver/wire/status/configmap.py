@@ -9,8 +9,9 @@ import msgspec
 
 from reserver.errors import InvalidInput
 from reserver.printable import printable
-from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import QUOTA_EXCEEDED, Status
+from reserver.reservations.terms import Phase
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.spec.entries import Entries
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from reserver.printable import printable
-from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import QUOTA_EXCEEDED, Status
+from reserver.reservations.terms import Phase
 from reserver.wire.spec.entries import Problem
 from reserver.wire.spec.object import Claim, Condition, ReservationStatus
 from reserver.wire.spec.placementform import PartObject

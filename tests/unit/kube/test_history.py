@@ -9,7 +9,8 @@ from structlog.testing import capture_logs
 from reserver.cluster.snapshot import Snapshot
 from reserver.kube.watch.history import History
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Reservation, Written
+from reserver.reservations.reservation import Reservation, Written
+from reserver.reservations.terms import Phase
 from tests.builders import node, reservation
 from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
 

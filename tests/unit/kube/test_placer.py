@@ -15,7 +15,8 @@ from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.pacer import Pacer, outcome
-from reserver.reservations.reservation import Phase, Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Phase
 from reserver.scheduling.placement import Placed, place
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata

@@ -17,7 +17,8 @@ from reserver.kube.watch.views import (
     volume_view,
 )
 from reserver.pacer import outcome
-from reserver.reservations.reservation import Phase, Written
+from reserver.reservations.reservation import Written
+from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject

@@ -6,8 +6,9 @@ import pytest
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Ref, Reservation, Written
+from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.status import Shortages, Status
+from reserver.reservations.terms import Phase
 from tests.builders import name, node, pod, reservation
 
 OLD = reservation("web", owners=("a", "b"), slots=2, cpu="2")

@@ -4,8 +4,9 @@ import pytest
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Reservation, Written
+from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.settling import AT_ONCE
+from reserver.reservations.terms import Phase
 from tests.builders import name, node, pod, ref, reservation
 
 

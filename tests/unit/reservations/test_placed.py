@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.reservation import NOT_YET, Phase, Ref, Reservation, Written
+from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
 from reserver.reservations.status import Shortages, Status
+from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from tests.builders import held, node, parts, pod, ref, reservation, state_of
 

@@ -12,8 +12,9 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.placement import Placement
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import AT_ONCE, Quotas
-from reserver.reservations.reservation import Phase, Reservation, Written
+from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.status import Shortages
+from reserver.reservations.terms import Phase
 from tests.builders import NAMESPACE, amounts, node, parts, pod, ref, reservation
 
 WEEK = 168 * 3600.0

@@ -1,6 +1,6 @@
 import pytest
 
-from reserver.reservations.reservation import Phase
+from reserver.reservations.terms import Phase
 from tests.builders import ref, reservation
 
 

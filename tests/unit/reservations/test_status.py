@@ -4,8 +4,9 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.reservations.reservation import Phase, Reservation, Written
+from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.status import Shortages, Status, count_unbacked
+from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, ref, reservation, state_of
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Controller, Pod
-from reserver.reservations.reservation import Phase, Reservation, Written
+from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.status import Shortages
+from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State

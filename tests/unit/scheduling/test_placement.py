@@ -8,8 +8,9 @@ from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread,
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.reservations.placement import Placement, Strategy
+from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
+from reserver.reservations.terms import Strategy
 from reserver.scheduling.placement import NO_NODES, Placed, place
 from reserver.scheduling.state import State
 from tests.builders import NAMESPACE, held, node, pod, reservation, rule, state_of

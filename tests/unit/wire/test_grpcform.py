@@ -5,8 +5,9 @@ from google.protobuf import json_format
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Status
+from reserver.reservations.terms import Phase
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import grpcform
 from reserver.wire.spec import specform

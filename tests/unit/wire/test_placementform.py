@@ -9,7 +9,8 @@ from reserver.cluster import quantity
 from reserver.cluster.constraints import PodTerm, Spread, Toleration
 from reserver.cluster.labels import equals
 from reserver.errors import InvalidInput
-from reserver.reservations.placement import ANYWHERE, Placement, Strategy
+from reserver.reservations.placement import ANYWHERE, Placement
+from reserver.reservations.terms import Strategy
 from reserver.wire.k8s.objects import encode
 from reserver.wire.spec import placementform
 from reserver.wire.spec.entries import read_key

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from reserver.errors import InvalidInput
-from reserver.reservations.reservation import Phase, Reservation
+from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import Status
+from reserver.reservations.terms import Phase
 from reserver.wire.spec.entries import Entries, Problem, read_key
 from reserver.wire.status.configmap import newly_unbacked, show, without_messages
 from tests.builders import NOW, ref

@@ -7,7 +7,8 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.reservations.reservation import Policy, Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Policy
 from reserver.wire.spec.entries import Entries, Problem, read_key
 
 SEEN = 1_900_000_000.0

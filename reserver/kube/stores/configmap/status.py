@@ -17,8 +17,9 @@ from reserver.kube.stores.status import Statuses
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Phase, Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Shortages, Status
+from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.status.companion import Changes

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from reserver.kube.stores.cache import Cache, Name, when_written
 from reserver.kube.stores.object.reading import KnownObject, Reading
 from reserver.kube.stores.object.sets import Sets
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import Phase
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion
 from reserver.wire.spec.object import KIND, ReservationObject, with_placements

@@ -24,8 +24,9 @@ from reserver.kube.stores.status import Statuses
 from reserver.kube.watch.reflector import advice
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Shortages
+from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
 from reserver.wire.spec.object import Claim, ReservationObject, ReservationStatus

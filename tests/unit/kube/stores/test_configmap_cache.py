@@ -8,7 +8,8 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.pacer import outcome
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata

@@ -10,7 +10,8 @@ import pytest
 from reserver.cluster.pod import Pod
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.reservations.identity import near_digests
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec.edits import Edit

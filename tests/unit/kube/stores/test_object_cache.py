@@ -7,7 +7,8 @@ import pytest
 
 from reserver.kube.stores.object import reading
 from reserver.kube.stores.object.cache import ObjectCache
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata, decode
 from reserver.wire.spec.edits import Deletion

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from reserver.errors import ApiError, NotReady, Taken
-from reserver.reservations.reservation import Phase, Ref
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import Phase
 from reserver.wire.spec.edits import Edit
 from tests.builders import NOW, pod
 from tests.unit.kube.fakes import NO_ANSWER, OVERTAKEN, refused

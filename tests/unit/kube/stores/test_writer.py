@@ -7,7 +7,7 @@ import pytest
 
 from reserver.errors import ApiError, Taken
 from reserver.kube.stores.writer import Patience
-from reserver.reservations.reservation import Phase
+from reserver.reservations.terms import Phase
 from tests.builders import pod
 from tests.unit.kube.fakes import refused
 from tests.unit.kube.stores.desks import Desk, ItemDesk, KeyDesk, text, until

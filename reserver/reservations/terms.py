@@ -1,0 +1,38 @@
+"""The words that reservations are described with; the client and the command line read them too."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Policy(StrEnum):
+    """Where owners may land when their seat cannot be had."""
+
+    PREFER = "Prefer"
+    """Owners land on their seat first, and elsewhere if kube-scheduler refuses it."""
+
+    REQUIRE = "Require"
+    """Owners may land nowhere else."""
+
+
+class Phase(StrEnum):
+    """The phase of a reservation."""
+
+    PENDING = "Pending"
+    """It has not started, or some of its slots have no place yet."""
+
+    ACTIVE = "Active"
+    CLAIMED = "Claimed"
+    EXPIRED = "Expired"
+    FAILED = "Failed"
+    """The node that it names does not exist; it holds as soon as there is such a node."""
+
+
+class Strategy(StrEnum):
+    """Which of several nodes to take."""
+
+    PACK = "pack"
+    """The fullest one that has room for all slots."""
+
+    SPREAD = "spread"
+    """The emptiest one, slot by slot."""
