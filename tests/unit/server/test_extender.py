@@ -1,11 +1,12 @@
 import asyncio
+from unittest.mock import Mock
 
 import pytest
 
 from reserver.errors import ApiError, InvalidInput, NotReady
 from reserver.scheduling.effects import Retry, Steer
 from reserver.scheduling.filter import FilterVerdict
-from tests.builders import name, node, pod, reservation
+from tests.builders import NOW, name, node, pod, reservation
 from tests.unit.server.conftest import Served
 from tests.unit.server.fakes import call
 
@@ -169,3 +170,24 @@ async def test_a_pod_is_explained_if_it_is_known(served: Served) -> None:
     assert explanation is not None
     assert explanation.nodes_without_holds == 3
     assert served.extender.explain(name("ghost")) is None
+
+
+async def test_thousands_that_end_in_one_second_hold_no_call_up(served: Served) -> None:
+    """All of them have ended before it is decided, and other calls came between."""
+    ends = NOW + 100.0
+    hour = [
+        reservation(f"r{number}", node=f"n{number % 500}", expires=ends, cpu="1m")
+        for number in range(5_000)
+    ]
+    served.show(*hour, reservation("last", expires=ends, cpu="4"))
+    asking = pod("a", cpu="4")
+    assert served.extender.filter(asking, ["worker-1"]).nodes == ()
+    served.now, turns, advanced = ends, 0, asyncio.create_task(served.extender.advanced())
+    while not advanced.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 5
+    settled = Mock(wraps=served.state.ledger._settle)
+    served.state.ledger._settle = settled  # type: ignore[method-assign]
+    assert served.extender.filter(asking, ["worker-1"]).nodes == ["worker-1"]
+    assert not settled.called
