@@ -59,7 +59,7 @@ class State:
         self,
         freed: Callable[[str], None] = lambda _: None,
         settled: Callable[[Ref], None] = lambda _: None,
-        eased: Callable[[str], None] = lambda _: None,
+        node_changed: Callable[[str], None] = lambda _: None,
         quotas: Quotas | None = None,
         failed: Callable[[Ref, Exception], None] = raising,
     ) -> None:
@@ -68,14 +68,14 @@ class State:
         Args:
             freed: is told of each node on which less is held than before.
             settled: is told of each reservation whose phase may have changed.
-            eased: is told of each node that has changed otherwise than that something was held
-                there: what did not fit may fit now.
+            node_changed: is told when a node changes other than by a new hold: what did not fit may
+                fit now.
             quotas: what reservations of a namespace may hold together; None for anything.
             failed: is told of each reservation that could not be settled.
         """
         self._freed = freed
         self._settled = settled
-        self._eased = eased
+        self._node_changed = node_changed
         self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
         self.ledger = Ledger(self.snapshot, freed, settled, quotas, failed)
@@ -112,7 +112,7 @@ class State:
         if before is None:
             self._settle_on(node.name)
         if node != before:
-            self._eased(node.name)
+            self._node_changed(node.name)
 
     def node_gone(self, name: str) -> None:
         """Take note that a node was deleted."""
@@ -152,7 +152,7 @@ class State:
         self._pods[pod.name] = pod
         self.nominations.seen(pod, before)
         if before is not None and before.nominated_node != pod.nominated_node:
-            self._eased(before.nominated_node)
+            self._node_changed(before.nominated_node)
         if not pod.node:
             waiting = self.waiting.get(pod.uid)
             if waiting is not None and waiting.pod.revision < pod.revision:
@@ -168,7 +168,7 @@ class State:
             self.snapshot.displace(pod.uid)
         else:
             self._place_written(pod, pod.node)
-        self._eased(pod.node)
+        self._node_changed(pod.node)
         self._claim(pod.claims, pod)
         was_bound = before.node != "" if before else listed and not self.is_complete
         if not was_bound:
@@ -285,7 +285,7 @@ class State:
         placement = self.snapshot.placement(pod_uid)
         self.snapshot.displace(pod_uid)
         if placement is not None:
-            self._eased(placement.node)
+            self._node_changed(placement.node)
 
     def _settle_on(self, node: str) -> None:
         """Tell of the reservations on a node that has come or gone."""
