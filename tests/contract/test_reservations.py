@@ -133,11 +133,13 @@ async def _next_here(watching: Watching, api: Api) -> tuple[str, Json]:
 async def test_kubectl_gets_the_columns(api: Api, path: str) -> None:
     await create(api, path)
     status = {"phase": "Active", "claimed": 1, "expiresAt": "2030-01-01T00:00:00Z"}
-    placements = [{"node": "worker-1", "slots": 1}]
-    await api.patch(f"{path}/one/status", {"status": status | {"placements": placements}})
+    since = {"lastTransitionTime": "2029-01-01T00:00:00Z", "message": "it has its room"}
+    backed = {"type": "Backed", "status": "True", "reason": "RoomHeld", **since}
+    told = {"placements": [{"node": "worker-1", "slots": 1}], "conditions": [backed]}
+    await api.patch(f"{path}/one/status", {"status": status | told})
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     table = (await api.send("GET", path, accept=accept)).body
     shown = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
-    assert shown == ["Name", "Phase", "Node", "Slots", "Claimed", "Expires", "Age"]
-    row = table["rows"][0]["cells"][:6]
-    assert row == ["one", "Active", "worker-1", 1, 1, "2030-01-01T00:00:00Z"]
+    assert shown == ["Name", "Phase", "Reason", "Node", "Slots", "Claimed", "Expires", "Age"]
+    row = table["rows"][0]["cells"][:7]
+    assert row == ["one", "Active", "RoomHeld", "worker-1", 1, 1, "2030-01-01T00:00:00Z"]

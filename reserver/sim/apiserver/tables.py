@@ -148,6 +148,11 @@ def _involved(content: Json, _: datetime) -> str:
     return f"{involved.get('kind', '').lower()}/{involved.get('name', '')}"
 
 
+def _backed_reason(content: Json, _: datetime) -> str:
+    conditions: list[Json] = content.get("status", {}).get("conditions") or []
+    return next((str(each["reason"]) for each in conditions if each["type"] == "Backed"), "")
+
+
 def _placed(content: Json, _: datetime) -> str:
     placements: list[Json] = content.get("status", {}).get("placements") or [{}]
     return str(placements[0].get("node", ""))
@@ -186,6 +191,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "reservations": (
         _NAME,
         Column("Phase", _field("status", "phase", default="")),
+        Column("Reason", _backed_reason),
         Column("Node", _placed),
         Column("Slots", _field("spec", "slots"), "integer"),
         Column("Claimed", _field("status", "claimed", default=""), "integer"),
