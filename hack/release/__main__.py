@@ -42,7 +42,7 @@ class Step:
 STEPS = (
     Step("check", "make check", 1),
     Step("test", "make test", 5),
-    Step("fuzz", "make fuzz INPUTS=1000000", 15),
+    Step("fuzz", "make fuzz INPUTS=1000000", 5),
     Step(
         "state",
         "python -m pytest -q tests/property/test_state.py --timeout 7200",
@@ -50,7 +50,7 @@ STEPS = (
         {"RESERVER_HYPOTHESIS": "fuzz"},
     ),
     Step("differential", "make differential ARGS=--pairs=3000", 10),
-    Step("hostile", "make hostile", 8),
+    Step("hostile", "make hostile", 5),
     Step("chaos", "make chaos", 30),
     Step("bugs", "python -m hack.chaos --bug all", 45),
     *(Step(f"e2e-{turn}", "make e2e ARGS=--runs=20", 15) for turn in (1, 2, 3)),
