@@ -18,6 +18,10 @@ Its last step may take as long again; together they must end within five millise
 _REST = 3
 """A pass rests this many times as long as it worked, so it takes at most a quarter of the time."""
 
+_ROUNDS = 5
+"""So often the loop goes round between two turns: to read a call, to decide and to answer it are
+steps of their own, and each would wait for another turn."""
+
 T = TypeVar("T")
 
 Steps = Generator[None, None, None]
@@ -38,15 +42,18 @@ class _Row:
         turn = loop.create_future()
         self._waiting.append(turn)
         if len(self._waiting) == 1:
-            loop.call_soon(self._next, loop)
+            loop.call_soon(self._next, loop, _ROUNDS)
         await turn
 
-    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _next(self, loop: asyncio.AbstractEventLoop, rounds: int) -> None:
+        if rounds:
+            loop.call_soon(self._next, loop, rounds - 1)
+            return
         turn = self._waiting.popleft()
         if not turn.done():  # Otherwise the pass was cancelled.
             turn.set_result(None)
         if self._waiting:
-            loop.call_soon(self._next, loop)
+            loop.call_soon(self._next, loop, _ROUNDS)
 
 
 _rows: WeakKeyDictionary[asyncio.AbstractEventLoop, _Row] = WeakKeyDictionary()

@@ -121,3 +121,26 @@ async def test_a_pass_takes_a_quarter_of_the_time_at_most(monkeypatch: pytest.Mo
 
 def test_what_nobody_waits_for_is_decided_in_one_go() -> None:
     assert outcome(_counting(10)) == 10
+
+
+async def test_a_call_of_several_steps_waits_for_one_turn_at_most() -> None:
+    turns = 0
+
+    async def long_pass() -> None:
+        nonlocal turns
+        pacer = Pacer(turn_s=0.0)
+        while True:
+            await pacer.give_way()
+            turns += 1
+
+    passes = [asyncio.create_task(long_pass()) for _ in range(3)]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    before = turns
+    for _ in range(4):  # It is read, decided, answered and sent.
+        await asyncio.sleep(0)
+    assert before > 3
+    assert turns - before <= 1
+    for each in passes:
+        each.cancel()
+    await asyncio.gather(*passes, return_exceptions=True)
