@@ -29,9 +29,9 @@ Steps = Generator[None, None, None]
 
 
 class _Row:
-    """The passes that have given way on one event loop; each iteration resumes one of them.
+    """The passes that have given way on one event loop; every few iterations one of them resumes.
 
-    If it resumed all, a call would wait for a turn of each.
+    If all did, a call would wait for a turn of each.
     """
 
     def __init__(self) -> None:
