@@ -1,0 +1,81 @@
+"""What a policy file says, as values: `descheduler/v1alpha2`.
+
+`wire/rebalance/policyform.py` reads it; defaults are set and names are resolved by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reserver.cluster.labels import EVERYTHING, Selector
+from reserver.rebalance.arguments import UNCONFIGURED, Arguments, DefaultEvictor, UsageSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Strategies that share one evictor.
+
+    Attributes:
+        name: appears in events and metrics.
+        evictor: which pods may be evicted.
+        deschedule: strategies that judge a pod by itself, in order; they run before all `balance`.
+        balance: strategies that compare nodes, in order.
+    """
+
+    name: str
+    evictor: DefaultEvictor = UNCONFIGURED
+    deschedule: tuple[Arguments, ...] = ()
+    balance: tuple[Arguments, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionLimits:
+    """How many pods one cycle may evict, over all profiles; None: as many as it likes; 0: none."""
+
+    per_node: int | None = None
+    per_namespace: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretRef:
+    """A Secret, whose key ``prometheusAuthToken`` has a token."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsProvider:
+    """Where load is read.
+
+    Attributes:
+        source: metrics.k8s.io or Prometheus.
+        url: of Prometheus.
+        token: for Prometheus; None for the token of Reserver's own service account.
+    """
+
+    source: UsageSource
+    url: str = ""
+    token: SecretRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """A whole policy file.
+
+    Attributes:
+        profiles: all ``deschedule`` of all of them run first, then all ``balance``.
+        node_selector: nodes that strategies are shown.
+        limits: how many pods a cycle may evict.
+        grace_period_seconds: of each eviction; None for the pod's own.
+        eviction_failure_event_notification: an eviction that fails is an event as well.
+        metrics_providers: by source, each once.
+    """
+
+    profiles: tuple[Profile, ...] = ()
+    node_selector: Selector = EVERYTHING
+    limits: EvictionLimits = EvictionLimits()
+    grace_period_seconds: int | None = None
+    eviction_failure_event_notification: bool = False
+    metrics_providers: tuple[MetricsProvider, ...] = ()
