@@ -12,8 +12,8 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-FEW = 10_000
-"""So many containers a full collection looks at without delay: they take some five milliseconds."""
+FEW = 4_000
+"""So many containers a full collection looks at without delay: they take some two milliseconds."""
 
 _EVERY_S = 0.05
 _NEVER = 2**31 - 1
@@ -32,7 +32,7 @@ def brief_collections() -> Iterator[None]:
         settle()
         timer = loop.call_later(_EVERY_S, look)
 
-    gc.set_threshold(young, middle, _NEVER)
+    gc.set_threshold(young, middle // 2, _NEVER)
     timer = loop.call_later(_EVERY_S, look)
     try:
         yield

@@ -122,15 +122,15 @@ class ApiClient:
             async with self._request("GET", path, query, timeout) as response:
                 await _raise_for_status(response)
                 yield b""
-                buffer = bytearray()
+                begun = bytearray()
                 async for chunk in response.content.iter_any():
-                    buffer += chunk
-                    if len(buffer) > _MAX_EVENT_BYTES and b"\n" not in chunk:
+                    *ends, rest = chunk.split(b"\n")
+                    for end in ends:
+                        line, begun = bytes(begun + end), bytearray()
+                        yield line
+                    begun += rest
+                    if len(begun) > _MAX_EVENT_BYTES:
                         raise ApiError(0, "TooLarge", "a watch event exceeds 16 MiB")
-                    *lines, rest = buffer.split(b"\n")
-                    buffer = bytearray(rest)
-                    for line in lines:
-                        yield bytes(line)
 
     async def web_socket(
         self, path: str, params: Mapping[str, str], protocol: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Protocol
 
 import msgspec
@@ -20,7 +20,7 @@ from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.lag import Lag, catch_up
 from reserver.pacer import Pacer, Steps
-from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.objects import Metadata, decode
 from reserver.wire.k8s.watch import ObjectList, PartialObject, read_event
 
 log = structlog.get_logger(__name__)
@@ -65,11 +65,11 @@ class View(Protocol):
     def list_ended(self, revision: int) -> Steps:
         """Drop what no page has shown; the list had this resourceVersion, 0 for none."""
 
-    def changed(self, item: msgspec.Raw) -> Steps:
-        """Take an object that was added or modified."""
+    def changed(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+        """Take an object that was added or modified; return its metadata."""
 
-    def deleted(self, item: msgspec.Raw) -> Steps:
-        """Drop an object; `item` is its last state."""
+    def deleted(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+        """Drop an object, whose last state is `item`; return its metadata."""
 
 
 class Reflector:
@@ -240,11 +240,13 @@ class Reflector:
 
     async def _take(self, line: bytes) -> None:
         event = read_event(line)
-        if event.type == "DELETED":
-            await self._pacer.run(self.view.deleted(event.object))
-        elif event.type != "BOOKMARK":
-            await self._pacer.run(self.view.changed(event.object))
-        metadata = decode(PartialObject, event.object).metadata
+        await self._pacer.give_way()
+        if event.type == "BOOKMARK":
+            metadata = decode(PartialObject, event.object).metadata
+        elif event.type == "DELETED":
+            metadata = await self._pacer.run(self.view.deleted(event.object))
+        else:
+            metadata = await self._pacer.run(self.view.changed(event.object))
         self._version = metadata.resource_version
         self._recovered()
         self._lag.reached(metadata.revision)

@@ -21,7 +21,7 @@ from reserver.pacer import Steps
 from reserver.quarantine import quarantined
 from reserver.scheduling.state import State
 from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
-from reserver.wire.k8s.objects import ConfigMapObject, decode
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata, decode
 from reserver.wire.k8s.pods import BoundPod, PodObject
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.k8s.watch import PartialObject
@@ -86,7 +86,9 @@ class ObjectView(Generic[T]):
 
     def listed(self, item: msgspec.Raw) -> Steps:
         """Take an object that a page of a list shows."""
-        self._unlisted.discard((yield from self._take(item, listed=True)))
+        metadata = decode(PartialObject, item).metadata
+        yield from self._take(metadata, item, listed=True)
+        self._unlisted.discard(_key(metadata))
 
     def list_ended(self, revision: int) -> Steps:
         """Drop the objects that no page has shown; the list was of this resourceVersion."""
@@ -96,20 +98,24 @@ class ObjectView(Generic[T]):
             yield
         self._ended(revision)
 
-    def changed(self, item: msgspec.Raw) -> Steps:
-        """Take an object that was added or modified."""
-        yield from self._take(item, listed=False)
-
-    def deleted(self, item: msgspec.Raw) -> Steps:
-        """Drop an object, after taking its last state: a pod may have been bound in between."""
-        self.revision = decode(PartialObject, item).metadata.revision
-        key = yield from self._take(item, listed=False)
-        if not self._has_successor(key, decode(PartialObject, item).metadata.uid):
-            yield from self._drop(key)
-
-    def _take(self, item: msgspec.Raw, *, listed: bool) -> Generator[None, None, Key]:
+    def changed(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+        """Take an object that was added or modified; return its metadata."""
         metadata = decode(PartialObject, item).metadata
-        key = metadata.namespace, metadata.name
+        yield from self._take(metadata, item, listed=False)
+        return metadata
+
+    def deleted(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+        """Drop an object, after taking its last state: a pod may have been bound in between."""
+        metadata = decode(PartialObject, item).metadata
+        self.revision = metadata.revision
+        yield from self._take(metadata, item, listed=False)
+        if not self._has_successor(_key(metadata), metadata.uid):
+            yield from self._drop(_key(metadata))
+        return metadata
+
+    def _take(self, metadata: Metadata, item: msgspec.Raw, *, listed: bool) -> Steps:
+        key = _key(metadata)
+        yield  # A megabyte takes milliseconds to decode, each time.
 
         def failed(_: InvalidInput) -> None:
             self.unreadable += 1
@@ -121,11 +127,14 @@ class ObjectView(Generic[T]):
             except InvalidInput as exc:
                 log.error("object cannot be read and is passed over", name=key, why=str(exc))
                 failed(exc)
-        return key
 
     def _drop(self, key: Key) -> Steps:
         with quarantined("watch", "/".join(key)):
             yield from self._gone(key) or ()
+
+
+def _key(metadata: Metadata) -> Key:
+    return metadata.namespace, metadata.name
 
 
 def pod_view(state: State) -> ObjectView[PodObject]:

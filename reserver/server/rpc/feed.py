@@ -129,6 +129,8 @@ class Feed:
                 del self._touched[ref]
                 with quarantined("feed", ref):
                     await self._look(ref, pacer)
+                if await pacer.give_way():
+                    self._shortages = None
             self._something_touched.clear()
             self._shortages = None  # Good for as long as nothing else has its turn.
 

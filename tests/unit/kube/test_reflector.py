@@ -1,7 +1,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import count
@@ -15,6 +15,8 @@ from reserver.kube.watch.reflector import PAGE, Reflector
 from reserver.kube.watch.views import pod_view
 from reserver.pacer import Pacer, Steps
 from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.k8s.watch import PartialObject
 from tests.unit.kube.fakes import NO_ANSWER, PatientClient, refused
 
 PATH = "/api/v1/pods"
@@ -38,13 +40,15 @@ class Recorded:
         yield
         self.told.append("end")
 
-    def changed(self, item: msgspec.Raw) -> Steps:
+    def changed(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
         yield
         self.told.append(f"changed {_name(item)}")
+        return decode(PartialObject, item).metadata
 
-    def deleted(self, item: msgspec.Raw) -> Steps:
+    def deleted(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
         yield
         self.told.append(f"deleted {_name(item)}")
+        return decode(PartialObject, item).metadata
 
 
 def _name(item: msgspec.Raw) -> str:

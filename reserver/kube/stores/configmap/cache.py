@@ -72,6 +72,7 @@ class ConfigMapCache(Cache[Key, Edit]):
             yield
         for key in tuple(document.keys.keys() - data.keys()):
             yield from self._exchange(document, key, None, when)
+            yield
         document.metadata = metadata
         self._taking.discard(name)
         for ref, expected in self._expected_in(name):
@@ -100,6 +101,7 @@ class ConfigMapCache(Cache[Key, Edit]):
         if document is not None:
             for key in tuple(document.keys):
                 yield from self._exchange(document, key, None, ANY_TIME)
+                yield
         self._is_gone(name, revision)
         self._awaited.check()
 
