@@ -1,0 +1,300 @@
+"""What nodes and pods really use, made steady enough to act on.
+
+Two things make a rebalancer swing. A load that comes and goes is read at its peak: so readings are
+averaged, and old ones fade. And metrics show a move late: so what has moved is taken from its old
+node, and added to its new one, until a reading covers only the time since.
+
+What was seen before is a value: each function returns the next one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from reserver.cluster.pod import PodName
+
+Usage = Mapping[str, float]
+"""By resource: millicores of cpu, base units of all else."""
+
+FADES_S = 300.0
+"""A reading counts for 1/e after so many seconds: a load that swings each minute is flat then."""
+
+FORGOTTEN_S = 900.0
+"""After so many seconds a move is no longer accounted for, whatever the metrics show."""
+
+
+class Reading(NamedTuple):
+    """What a node or a pod used around a moment.
+
+    Attributes:
+        usage: the average over the window.
+        at: the end of the window, in unix seconds.
+        window_s: its length, in seconds.
+    """
+
+    usage: Usage
+    at: float
+    window_s: float = 0.0
+
+    @property
+    def since(self) -> float:
+        """The beginning of the window, in unix seconds."""
+        return self.at - self.window_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """What a source of metrics says at one time.
+
+    Attributes:
+        nodes: by name.
+        pods: by name; empty where the source does not say.
+        shares: by name, of 1: what Prometheus answers where only it knows of what they are shares.
+        problems: what was passed over, for people.
+    """
+
+    nodes: Mapping[str, Reading] = field(default_factory=dict)
+    pods: Mapping[PodName, Reading] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+class Average(NamedTuple):
+    """An average of readings in which old ones fade.
+
+    Attributes:
+        usage: the average.
+        at: the end of the latest window, in unix seconds.
+        since: the beginning of that window.
+        weight_s: how much time it stands for; at most `FADES_S`.
+    """
+
+    usage: Usage
+    at: float
+    since: float
+    weight_s: float
+
+
+class Departure(NamedTuple):
+    """A pod that was evicted.
+
+    Attributes:
+        uid: of the pod.
+        owner: UID of its controller; empty if it has none, and nobody replaces it.
+        source: the node that it leaves.
+        usage: what it used there.
+        at: when it was evicted, in unix seconds.
+        grace_s: how long it may take to end.
+    """
+
+    uid: str
+    owner: str
+    source: str
+    usage: Usage
+    at: float
+    grace_s: float = 30.0
+
+
+class Standing(NamedTuple):
+    """A pod that is there.
+
+    Attributes:
+        uid: of the pod.
+        owner: UID of its controller, or empty.
+        node: where it is bound to; empty while it is pending.
+        created_at: unix seconds.
+    """
+
+    uid: str
+    owner: str
+    node: str
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """Load that has left, or will any moment, and that metrics may not show yet.
+
+    Attributes:
+        departure: what was evicted.
+        gone_at: when it has ended, or will have.
+        successor: UID of the pod that took its place; empty until it is seen on a node.
+        target: that node.
+        landed_at: when it was seen there.
+    """
+
+    departure: Departure
+    gone_at: float
+    successor: str = ""
+    target: str = ""
+    landed_at: float = math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What was seen in earlier rounds.
+
+    Attributes:
+        nodes: averages by name of the node, what has moved already accounted for.
+        pods: averages by name of the pod, with the pod's UID.
+        moving: what has moved lately.
+    """
+
+    nodes: Mapping[str, Average] = field(default_factory=dict)
+    pods: Mapping[PodName, tuple[str, Average]] = field(default_factory=dict)
+    moving: tuple[Moving, ...] = ()
+
+
+NOTHING_SEEN = Memory()
+
+
+def average(before: Average | None, reading: Reading) -> Average:
+    """Return the average with one more reading; one that was seen before changes nothing.
+
+    A reading stands for the time since the one before it. So it does not matter how often readings
+    are taken, and the first ones do not count for more than they are.
+    """
+    if before is None:
+        return Average(reading.usage, reading.at, reading.since, _share(reading.window_s or 1.0))
+    if reading.at <= before.at:
+        return before
+    kept = before.weight_s * math.exp((before.at - reading.at) / FADES_S)
+    added = _share(reading.at - before.at)
+    total = kept + added
+    usage = {
+        name: (before.usage.get(name, amount) * kept + amount * added) / total
+        for name, amount in reading.usage.items()
+    }
+    return Average(usage, reading.at, reading.since, total)
+
+
+def _share(seconds: float) -> float:
+    """Return what so much time counts for once it is over, in seconds: some of it has faded."""
+    return FADES_S * -math.expm1(-seconds / FADES_S)
+
+
+def seen(memory: Memory, readings: Readings, uids: Mapping[PodName, str]) -> Memory:
+    """Return what is known after more readings.
+
+    Args:
+        memory: what was known before.
+        readings: of nodes and pods; a node that is missing keeps its last average, and its age.
+        uids: of the pods that are there; readings of others are dropped.
+    """
+    latest = max((reading.at for reading in readings.nodes.values()), default=-math.inf)
+    nodes = {
+        name: known for name, known in memory.nodes.items() if known.at >= latest - FORGOTTEN_S
+    }
+    for name, reading in readings.nodes.items():
+        accounted = _accounted(reading, name, memory.moving)
+        nodes[name] = average(memory.nodes.get(name), accounted)
+    pods: Mapping[PodName, tuple[str, Average]] = memory.pods
+    if readings.pods:
+        pods = {
+            name: (uid, average(_same(memory.pods.get(name), uid), readings.pods[name]))
+            for name, uid in uids.items()
+            if name in readings.pods
+        }
+    return replace(memory, nodes=nodes, pods=pods)
+
+
+def _same(before: tuple[str, Average] | None, uid: str) -> Average | None:
+    """Return a pod's average, unless another pod had its name then."""
+    return before[1] if before is not None and before[0] == uid else None
+
+
+def _accounted(reading: Reading, node: str, moving: Iterable[Moving]) -> Reading:
+    """Return a reading as it would be had all that moves arrived before its window began."""
+    usage = reading.usage
+    for each in moving:
+        if each.departure.source == node and reading.since < each.gone_at:
+            usage = shifted(usage, each.departure.usage, -1)
+        if each.target == node and reading.since < each.landed_at:
+            usage = shifted(usage, each.departure.usage, 1)
+    return reading._replace(usage=usage)
+
+
+def shifted(usage: Usage, amount: Usage, sign: int) -> Usage:
+    """Return a usage with an amount added or taken, never below nothing."""
+    return {name: max(0.0, had + sign * amount.get(name, 0.0)) for name, had in usage.items()}
+
+
+def departed(memory: Memory, departures: Iterable[Departure]) -> Memory:
+    """Return what is known once pods have been evicted: their load no longer counts where it was."""
+    nodes, moving = dict(memory.nodes), list(memory.moving)
+    for each in departures:
+        moving.append(Moving(each, each.at + each.grace_s))
+        _shift(nodes, each.source, each.usage, -1)
+    return replace(memory, nodes=nodes, moving=tuple(moving))
+
+
+def _shift(nodes: dict[str, Average], name: str, amount: Usage, sign: int) -> None:
+    if (known := nodes.get(name)) is not None:
+        nodes[name] = known._replace(usage=shifted(known.usage, amount, sign))
+
+
+def settled(memory: Memory, standing: Iterable[Standing], now: float) -> Memory:
+    """Return what is known once it was seen which pods are there.
+
+    A pod that takes longer to end than it may is still counted as ending. The first pods of the
+    same controller that were created since, and are bound, are taken for successors; what they
+    will use counts on their node from now on.
+
+    Args:
+        memory: what was known before.
+        standing: the pods of the cluster; only those of controllers with evicted pods matter.
+        now: unix seconds.
+    """
+    owners = {each.departure.owner for each in memory.moving}
+    leaving = {each.departure.uid for each in memory.moving}
+    pods = sorted(
+        (pod for pod in standing if pod.owner in owners or pod.uid in leaving),
+        key=lambda pod: (pod.created_at, pod.uid),
+    )
+    present = {pod.uid for pod in pods}
+    taken = {each.successor for each in memory.moving if each.successor}
+    nodes, moving = dict(memory.nodes), []
+    for each in memory.moving:
+        updated = each
+        if each.departure.uid in present and each.gone_at < now:
+            updated = replace(updated, gone_at=now + each.departure.grace_s)
+        if not each.successor and (heir := _heir(each, pods, taken)) is not None:
+            taken.add(heir.uid)
+            updated = replace(updated, successor=heir.uid, target=heir.node, landed_at=now)
+            _shift(nodes, heir.node, each.departure.usage, 1)
+        if not _is_shown(updated, memory.nodes, now):
+            moving.append(updated)
+    return replace(memory, nodes=nodes, moving=tuple(moving))
+
+
+def _heir(moving: Moving, pods: Iterable[Standing], taken: set[str]) -> Standing | None:
+    gone = moving.departure
+    for pod in pods:
+        is_later = pod.created_at >= math.floor(gone.at) and pod.uid != gone.uid
+        is_heir = gone.owner and pod.owner == gone.owner and is_later and pod.node
+        if is_heir and pod.uid not in taken:
+            return pod
+    return None
+
+
+def _is_shown(moving: Moving, nodes: Mapping[str, Average], now: float) -> bool:
+    """Return whether the latest readings cover only the time after the move, or it is too old."""
+    if now - moving.departure.at >= FORGOTTEN_S:
+        return True
+    source, target = nodes.get(moving.departure.source), nodes.get(moving.target)
+    left = source is None or source.since >= moving.gone_at
+    arrived = target is not None and target.since >= moving.landed_at
+    return left and (arrived or not moving.departure.owner)
+
+
+def on_the_way(memory: Memory) -> Usage:
+    """Return what has left a node and was seen on no other yet; nobody else may have its room."""
+    total: dict[str, float] = {}
+    for each in memory.moving:
+        if each.departure.owner and not each.successor:
+            for name, amount in each.departure.usage.items():
+                total[name] = total.get(name, 0.0) + amount
+    return total
