@@ -223,7 +223,7 @@ def shifted(usage: Usage, amount: Usage, sign: int) -> Usage:
 
 
 def departed(memory: Memory, departures: Iterable[Departure]) -> Memory:
-    """Return what is known once pods have been evicted: their load no longer counts where it was."""
+    """Return what is known once pods are evicted: their load no longer counts where it was."""
     nodes, moving = dict(memory.nodes), list(memory.moving)
     for each in departures:
         moving.append(Moving(each, each.at + each.grace_s))

@@ -72,3 +72,8 @@ def show_moment(seconds: float) -> str:
     """Return unix seconds as RFC 3339 in UTC, to the second."""
     # Not strftime, which writes the year 1 as 1.
     return f"{datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat('T', 'seconds')}Z"
+
+
+def show_micro(seconds: float) -> str:
+    """Return unix seconds as a MicroTime, always with six decimal places."""
+    return f"{show_moment(seconds).removesuffix('Z')}.{int(seconds % 1 * 1e6):06d}Z"

@@ -11,7 +11,7 @@ import msgspec
 
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.limits import Int32
-from reserver.wire.times import show_moment
+from reserver.wire.times import show_micro
 
 DURATION_S = 15
 """How long a lease that is not renewed keeps others out, in seconds."""
@@ -58,7 +58,7 @@ def held_by(before: LeaseObject, identity: str, now: float) -> LeaseSpec:
         identity: whose it becomes.
         now: unix seconds.
     """
-    moment, is_new = _micro_time(now), before.holder != identity
+    moment, is_new = show_micro(now), before.holder != identity
     transitions = before.spec.lease_transitions or 0
     return LeaseSpec(
         holder_identity=identity,
@@ -72,7 +72,7 @@ def held_by(before: LeaseObject, identity: str, now: float) -> LeaseSpec:
 def released(before: LeaseObject, now: float) -> LeaseSpec:
     """Return what to write to release a lease, so that a standby need not wait for its end."""
     return msgspec.structs.replace(
-        before.spec, holder_identity="", lease_duration_seconds=1, renew_time=_micro_time(now)
+        before.spec, holder_identity="", lease_duration_seconds=1, renew_time=show_micro(now)
     )
 
 
@@ -87,8 +87,3 @@ def manifest(name: str, namespace: str, version: str, spec: LeaseSpec) -> dict[s
         "metadata": metadata,
         "spec": spec,
     }
-
-
-def _micro_time(now: float) -> str:
-    """Return a time as a MicroTime, always with six decimal places."""
-    return f"{show_moment(now).removesuffix('Z')}.{int(now % 1 * 1e6):06d}Z"

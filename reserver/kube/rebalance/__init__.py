@@ -1,0 +1,1 @@
+"""Rebalancing on the API server: what is read for it, and evictions."""
