@@ -8,6 +8,7 @@ ReserverError
 ├── Gone               the object no longer exists
 ├── Taken              somebody else has just created a reservation of that name
 ├── TooMany            a caller exceeds its share
+├── LoadUnknown        what nodes use cannot be read, so nothing is moved because of it
 ├── LeadershipLost     another Reserver may answer from now on
 └── ApiError           the API server answered with an error, or did not answer
 """
@@ -78,6 +79,10 @@ class Taken(ReserverError):
 
 class TooMany(ReserverError):
     """A caller exceeds its share."""
+
+
+class LoadUnknown(ReserverError):
+    """What nodes use cannot be read, so nothing is moved because of it."""
 
 
 class LeadershipLost(ReserverError):

@@ -298,3 +298,27 @@ def on_the_way(memory: Memory) -> Usage:
             for name, amount in each.departure.usage.items():
                 total[name] = total.get(name, 0.0) + amount
     return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a round acts on.
+
+    Attributes:
+        nodes: what is used of them, by name.
+        pods: what pods use, by name.
+        on_the_way: what has left a node and was seen on no other yet.
+    """
+
+    nodes: Mapping[str, Average] = field(default_factory=dict)
+    pods: Mapping[PodName, Usage] = field(default_factory=dict)
+    on_the_way: Usage = field(default_factory=dict)
+
+
+def load_of(memory: Memory) -> Load:
+    """Return what is known as a round acts on it."""
+    return Load(
+        nodes=memory.nodes,
+        pods={name: known.usage for name, (_, known) in memory.pods.items()},
+        on_the_way=on_the_way(memory),
+    )

@@ -68,6 +68,14 @@ class ApiClient:
         """
         return await self._send("GET", path, params=params)
 
+    async def get_bounded(self, path: str, most_bytes: int) -> bytes:
+        """Return a list as JSON that somebody else than the API server makes.
+
+        Raises:
+            ApiError: the API server refused, or did not answer; or the list is longer.
+        """
+        return await self._send("GET", path, most_bytes=most_bytes)
+
     async def create(self, path: str, body: object) -> bytes:
         """Create an object, a Binding among others; return what the API server made of it.
 
@@ -166,6 +174,7 @@ class ApiClient:
         params: Mapping[str, str] | None = None,
         body: object = None,
         content_type: str = "application/json",
+        most_bytes: int | None = None,
     ) -> bytes:
         data = None if body is None else encode(body)
         headers = {} if data is None else {"Content-Type": content_type}
@@ -174,7 +183,13 @@ class ApiClient:
                 method, path, params, _TIMEOUT, data=data, headers=headers
             ) as response:
                 await _raise_for_status(response)
-                return await response.read()
+                if most_bytes is None:
+                    return await response.read()
+                raw = await bounded(response, most_bytes)
+                if raw is None:
+                    problem = f"the answer to {path} exceeds {most_bytes >> 20} MiB"
+                    raise ApiError(0, "TooLarge", problem)
+                return raw
 
     @contextlib.asynccontextmanager
     async def _request(
@@ -198,6 +213,17 @@ class ApiClient:
             **kwargs,
         ) as response:
             yield response
+
+
+async def bounded(response: aiohttp.ClientResponse, most_bytes: int) -> bytes | None:
+    """Return the body of an answer; None once it is longer than it may be."""
+    raw = bytearray()
+    async for chunk in response.content.iter_any():
+        raw += chunk
+        if len(raw) > most_bytes:
+            response.close()
+            return None
+    return bytes(raw)
 
 
 def _keep_alive(address: aiohttp.AddrInfoType) -> socket.socket:

@@ -50,6 +50,10 @@ class ScriptedClient(ApiClient):
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         return await self._answer(Request("get", path, params=params))
 
+    async def get_bounded(self, path: str, most_bytes: int) -> bytes:
+        assert most_bytes > 0
+        return await self._answer(Request("get", path))
+
     async def create(self, path: str, body: object) -> bytes:
         return await self._answer(Request("create", path, body))
 

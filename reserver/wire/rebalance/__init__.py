@@ -1,0 +1,1 @@
+"""What rebalancing reads: objects of a cluster and policies, from bytes to values."""
