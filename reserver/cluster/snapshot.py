@@ -4,7 +4,7 @@ A node gets a row when anything is known of it: its Node object, a pod, a hold. 
 column when a node offers it; nobody can have a resource that no node offers. Each cell is written
 from an exact total, so it never drifts, and is clamped instead of overflowing. A clamped cell still
 says correctly that there is no room. How much is lacking, or is left once something goes, only the
-exact totals say (`Snapshot.account`, docs/adr/0015).
+exact totals say (`Snapshot.amounts`, docs/adr/0015).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ALLOCATABLE, _REQUESTED, _HELD = range(3)
 Totals = Mapping[str, int]
 
 
-class Account(NamedTuple):
+class Amounts(NamedTuple):
     """One resource of one node, exactly: millicores of cpu, base units of all else.
 
     Attributes:
@@ -138,9 +138,9 @@ class Snapshot:
         """What active reservations hold."""
         return self._layer(_HELD)
 
-    def account(self, node: str, resource: str) -> Account:
+    def amounts(self, node: str, resource: str) -> Amounts:
         """Return one resource of a node; zeros if nothing is known of it."""
-        return Account(*(totals.get(node, {}).get(resource, 0) for totals in self._totals))
+        return Amounts(*(totals.get(node, {}).get(resource, 0) for totals in self._totals))
 
     @property
     def node_count(self) -> int:

@@ -1,12 +1,12 @@
-"""Which reservations the quotas of their namespaces let hold: one account for each namespace."""
+"""Which reservations the quotas admit: one `Admission` for each namespace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count, islice
 
+from reserver.reservations.admission import Admission, Share, Turn
 from reserver.reservations.quota import Quota, exceeded, forbidden, usage
-from reserver.reservations.quota_account import Account, Share, Turn
 from reserver.reservations.reservation import Reservation
 
 AT_ONCE = 16
@@ -41,7 +41,7 @@ class Quotas:
         self._trusted = frozenset(trusted)
         self._is_open = is_open
         self.changed = changed
-        self._accounts: dict[str, Account] = {}
+        self._admissions: dict[str, Admission] = {}
         self._limits: dict[str, tuple[Quota, ...]] = {}
         self._admitting: dict[str, int] = {}
         self._numbers = count()
@@ -55,17 +55,17 @@ class Quotas:
 
     def namespaces(self) -> Collection[str]:
         """Return the namespaces that have a quota of their own, or reservations."""
-        return self._limits.keys() | self._accounts.keys()
+        return self._limits.keys() | self._admissions.keys()
 
     def pending(self, namespace: str) -> int:
         """Return how many reservations of a namespace its quotas do not let hold."""
-        account = self._accounts.get(namespace)
-        return account.pending if account else 0
+        admission = self._admissions.get(namespace)
+        return admission.pending if admission else 0
 
     def used(self, namespace: str) -> Mapping[str, int]:
         """Return what is used of the quotas of a namespace."""
-        account = self._accounts.get(namespace)
-        return account.used if account else {}
+        admission = self._admissions.get(namespace)
+        return admission.used if admission else {}
 
     def limit(self, namespace: str, quotas: Sequence[Quota]) -> None:
         """Take the quotas that are written in a namespace; what follows is done step by step."""
@@ -73,18 +73,18 @@ class Quotas:
             self._limits[namespace] = tuple(quotas)
         else:
             self._limits.pop(namespace, None)
-        account = self._accounts.get(namespace)
-        if account is not None:
-            account.limit(self.of(namespace))
+        admission = self._admissions.get(namespace)
+        if admission is not None:
+            admission.limit(self.of(namespace))
         self.changed(namespace)
 
     def open(self) -> Iterator[str]:
         """Admit reservations from now on: yield each namespace where there is something to do."""
-        while closed := [name for name, each in self._accounts.items() if not each.is_open]:
+        while closed := [name for name, each in self._admissions.items() if not each.is_open]:
             for namespace in closed:
-                account = self._accounts.get(namespace)
-                if account is not None:
-                    account.is_open = True
+                admission = self._admissions.get(namespace)
+                if admission is not None:
+                    admission.is_open = True
                     yield namespace
         self._is_open = True
 
@@ -94,27 +94,27 @@ class Quotas:
 
     def why(self, reservation: Reservation) -> str:
         """Return why a reservation may not hold; empty where it may."""
-        account = self._accounts.get(reservation.ref.namespace)
-        share = account.shares.get(reservation.identity) if account else None
+        admission = self._admissions.get(reservation.ref.namespace)
+        share = admission.shares.get(reservation.identity) if admission else None
         if share is None or self.admits(reservation.identity):
             return ""
         return share.why or "reservations are being counted"
 
     def charge(self, reservation: Reservation, slots: int, now: float) -> None:
         """Note how many slots of a reservation are unclaimed; 0 if it is over."""
-        account = self._account(reservation.ref.namespace)
-        share = account.shares.get(reservation.identity)
+        admission = self._admission(reservation.ref.namespace)
+        share = admission.shares.get(reservation.identity)
         if share is not None:
             share.refs.add(reservation.ref)
-            account.update(reservation.identity, slots)
+            admission.update(reservation.identity, slots)
         elif slots:
-            self._enter(account, reservation, slots, reservation.created_at or now, now)
+            self._enter(admission, reservation, slots, reservation.created_at or now, now)
         self.changed(reservation.ref.namespace)
 
     def leave(self, reservation: Reservation) -> None:
         """Note that a reservation is no longer written."""
         namespace = reservation.ref.namespace
-        self._account(namespace).leave(reservation.identity, reservation.ref)
+        self._admission(namespace).leave(reservation.identity, reservation.ref)
         self.changed(namespace)
 
     def replace(self, before: Reservation, after: Reservation, now: float) -> None:
@@ -122,20 +122,24 @@ class Quotas:
 
         If it asks for no more, it keeps that one's turn; otherwise it is behind all that wait.
         """
-        account = self._account(after.ref.namespace)
-        if not account.replace(before.identity, after):
-            account.leave(before.identity, before.ref)
-            if after.identity not in account.shares:
-                self._enter(account, after, after.slots, max(now, after.created_at), now)
+        admission = self._admission(after.ref.namespace)
+        if not admission.replace(before.identity, after):
+            admission.leave(before.identity, before.ref)
+            if after.identity not in admission.shares:
+                self._enter(admission, after, after.slots, max(now, after.created_at), now)
 
     def recall(self, reservation: Reservation) -> None:
         """Take note that it is written of a reservation that it was let in before.
 
         From `open` on nobody is in any doubt of that, and this has no effect.
         """
-        account = self._accounts.get(reservation.ref.namespace)
-        if account is not None and not account.is_open and reservation.identity in account.shares:
-            account.put_first(reservation.identity)
+        admission = self._admissions.get(reservation.ref.namespace)
+        if (
+            admission is not None
+            and not admission.is_open
+            and reservation.identity in admission.shares
+        ):
+            admission.put_first(reservation.identity)
 
     @property
     def is_open(self) -> bool:
@@ -153,15 +157,15 @@ class Quotas:
             For each step the identity of a reservation that may hold from now on, or not any more,
             or may not for another reason; empty where none was found.
         """
-        account = self._accounts.get(namespace)
-        if account is None:
+        admission = self._admissions.get(namespace)
+        if admission is None:
             return
         taken = 0
-        for identity in islice(account.steps(), most):
+        for identity in islice(admission.steps(), most):
             taken += 1
             yield identity
-        if not account.shares and self._accounts.get(namespace) is account:
-            del self._accounts[namespace]
+        if not admission.shares and self._admissions.get(namespace) is admission:
+            del self._admissions[namespace]
         elif taken == most:
             self.changed(namespace)
 
@@ -183,24 +187,26 @@ class Quotas:
                 return why
             for counted, amount in usage(each, each.slots).items():
                 asked[counted] = asked.get(counted, 0) + amount
-        account = self._accounts.get(namespace)
-        if account is None:
+        admission = self._admissions.get(namespace)
+        if admission is None:
             return exceeded(quotas, asked, {})
-        before = account.shares.get(instead.identity) if instead else None
+        before = admission.shares.get(instead.identity) if instead else None
         if before and all(amount <= before.asked.get(name, 0) for name, amount in asked.items()):
             return ""  # It keeps its turn.
-        return account.trial(asked, instead.identity if instead else "")
+        return admission.trial(asked, instead.identity if instead else "")
 
     def _enter(
-        self, account: Account, reservation: Reservation, slots: int, at: float, now: float
+        self, admission: Admission, reservation: Reservation, slots: int, at: float, now: float
     ) -> None:
         turn = Turn(is_new=True, at=at, number=next(self._numbers))
         since = reservation.created_at or now
-        account.enter(Share(reservation, usage(reservation, slots), turn, since, {reservation.ref}))
+        admission.enter(
+            Share(reservation, usage(reservation, slots), turn, since, {reservation.ref})
+        )
 
-    def _account(self, namespace: str) -> Account:
-        account = self._accounts.get(namespace)
-        if account is None:
-            account = Account(self._admitting, self.of(namespace), is_open=self._is_open)
-            self._accounts[namespace] = account
-        return account
+    def _admission(self, namespace: str) -> Admission:
+        admission = self._admissions.get(namespace)
+        if admission is None:
+            admission = Admission(self._admitting, self.of(namespace), is_open=self._is_open)
+            self._admissions[namespace] = admission
+        return admission

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reserver.cluster.snapshot import CELL_MAX, Account, Snapshot
+from reserver.cluster.snapshot import CELL_MAX, Amounts, Snapshot
 from reserver.printable import printable
 from reserver.reservations.placement import nodes_of
 from reserver.reservations.reservation import Reservation
@@ -67,7 +67,7 @@ class Status(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shortages:
+class ShortNodes:
     """The nodes on which pods and holds take more than there is, at one instant.
 
     Attributes:
@@ -80,8 +80,8 @@ class Shortages:
     offered: frozenset[str]
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Shortages:
-        """Return the shortages of a cluster: allocatable − requested − held below zero."""
+    def of(cls, snapshot: Snapshot) -> ShortNodes:
+        """Return where allocatable − requested − held is below zero."""
         rows = np.flatnonzero(snapshot.has_holds)
         offered, requested, held = (
             cells[rows] for cells in (snapshot.allocatable, snapshot.requested, snapshot.held)
@@ -96,7 +96,7 @@ class Shortages:
         for index, column, lack, is_inexact in zip(*(c.tolist() for c in cells), strict=True):
             name = resources[column]
             node = snapshot.name_of(rows[index])
-            exact = _lack(snapshot.account(node, name)) if is_inexact else lack
+            exact = _lack(snapshot.amounts(node, name)) if is_inexact else lack
             lacking.setdefault(node, {})[name] = exact
         missing = (snapshot.name_of(row) for row in rows[~snapshot.exists[rows]])
         return cls({**lacking, **dict.fromkeys(missing)}, frozenset(resources))
@@ -149,9 +149,9 @@ class Shortages:
         ]
 
 
-def _lack(account: Account) -> int:
+def _lack(amounts: Amounts) -> int:
     """Return how much is lacking, exactly; none if that is not above 0."""
-    return account.requested + account.held - account.allocatable
+    return amounts.requested + amounts.held - amounts.allocatable
 
 
 def _placelessness(reservation: Reservation, ledger: LedgerView) -> str:
@@ -184,6 +184,6 @@ def _short(node: str, lacking: list[str], reservation: Reservation) -> str:
 
 def count_unbacked(snapshot: Snapshot, ledger: LedgerView) -> int:
     """Return how many reservations hold capacity that their node does not have."""
-    shortages = Shortages.of(snapshot)
+    short_nodes = ShortNodes.of(snapshot)
     holding = (r for r, phase in ledger if phase in {Phase.ACTIVE, Phase.FAILED})
-    return sum(not shortages.status(reservation, ledger).is_backed for reservation in holding)
+    return sum(not short_nodes.status(reservation, ledger).is_backed for reservation in holding)

@@ -160,7 +160,7 @@ def _lack(
     short, never = [], False
     for name, amount in sorted(reservation.resources.items()):
         wanted = amount * reservation.slots
-        offered, requested, held = snapshot.account(node, name)
+        offered, requested, held = snapshot.amounts(node, name)
         if wanted > offered - requested - held:
             short.append(name)
             never = never or wanted + taken.get(name, 0) > offered

@@ -12,9 +12,8 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase, Policy
-from reserver.scheduling.accounts import Hold, NodeExplanation, accounts, hold_of
 from reserver.scheduling.fit import (
     fits_beside_holds,
     has_room,
@@ -23,6 +22,12 @@ from reserver.scheduling.fit import (
     refusals,
     seats_by_node,
     with_yields,
+)
+from reserver.scheduling.node_explanation import (
+    NodeExplanation,
+    ShownHold,
+    explain_nodes,
+    show_hold,
 )
 from reserver.scheduling.reasons import HELD
 from reserver.scheduling.state import State
@@ -85,7 +90,7 @@ class Explanation:
         pending: those that will, oldest first, at most `MOST_RESERVATIONS`; none for a pod that is
             on a node.
         nodes_without_holds: on so many nodes nothing is held: reservations do not matter there.
-        nodes_with_holds: one account a node, at most `MOST_NODES`, seats first.
+        nodes_with_holds: what the holds of each mean, at most `MOST_NODES`, seats first.
         truncated: so many nodes with holds were left out.
     """
 
@@ -95,10 +100,10 @@ class Explanation:
     nodes: int
     available: int
     reasons: tuple[ReasonCount, ...]
-    in_the_way: tuple[Hold, ...]
+    in_the_way: tuple[ShownHold, ...]
     more_in_the_way: int
     exempt: bool
-    owns: tuple[Hold, ...]
+    owns: tuple[ShownHold, ...]
     pending: tuple[NotYet, ...]
     nodes_without_holds: int
     nodes_with_holds: tuple[NodeExplanation, ...]
@@ -132,10 +137,10 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
         in_the_way=tuple(holds[:MOST_RESERVATIONS]),
         more_in_the_way=max(0, len(holds) - MOST_RESERVATIONS),
         exempt=is_exempt(pod, snapshot),
-        owns=tuple(hold_of(seat, now) for seat in seats),
+        owns=tuple(show_hold(seat, now) for seat in seats),
         pending=() if pod.node else tuple(islice(_pending(pod, state), MOST_RESERVATIONS)),
         nodes_without_holds=snapshot.node_count - len(names),
-        nodes_with_holds=accounts(pod, names[:MOST_NODES], state, now),
+        nodes_with_holds=explain_nodes(pod, names[:MOST_NODES], state, now),
         truncated=max(0, len(names) - MOST_NODES),
     )
 
@@ -197,19 +202,19 @@ def summary(nodes: int, available: int, reasons: Sequence[ReasonCount]) -> str:
 
 
 def _pending(pod: Pod, state: State) -> Iterator[NotYet]:
-    shortages = Shortages.of(state.snapshot)
+    short_nodes = ShortNodes.of(state.snapshot)
     for reservation in state.ledger.claimable_by(pod):
-        status = shortages.status(reservation, state.ledger)
+        status = short_nodes.status(reservation, state.ledger)
         if status.phase is Phase.PENDING:
             yield NotYet(
                 reservation=str(reservation.ref), reason=status.reason, message=status.message
             )
 
 
-def _in_the_way(pod: Pod, rows: Rows, state: State, now: float) -> list[Hold]:
+def _in_the_way(pod: Pod, rows: Rows, state: State, now: float) -> list[ShownHold]:
     own = state.ledger.owned_by(pod)
     holds = [
-        hold_of(reservation, now)
+        show_hold(reservation, now)
         for row in rows
         for reservation in state.ledger.holding_on(state.snapshot.name_of(row))
         if is_in_the_way(reservation, pod, own)

@@ -23,7 +23,7 @@ import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Account, Int64s, Rows, Snapshot, clamped
+from reserver.cluster.snapshot import Amounts, Int64s, Rows, Snapshot, clamped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.node_rules import node_refusals
@@ -236,7 +236,7 @@ def fits_beside_holds(
             node = special[int(rows[index])]
             seat, gone = own.get(node, _NO_SEAT), taken.get(node, {})
             judged[index] = all(
-                _fits_exactly(amount, snapshot.account(node, name), seat, name, gone.get(name, 0))
+                _fits_exactly(amount, snapshot.amounts(node, name), seat, name, gone.get(name, 0))
                 for name, amount in asked.items()
             )
     judged &= snapshot.exists[rows] | ~snapshot.has_holds[rows]
@@ -247,12 +247,12 @@ def fits_beside_holds(
     return judged
 
 
-def _fits_exactly(amount: int, account: Account, seat: Seat, resource: str, taken: int) -> bool:
+def _fits_exactly(amount: int, amounts: Amounts, seat: Seat, resource: str, taken: int) -> bool:
     """Return whether enough of a resource is not held for others, with exact sums."""
     slot = seat.slot.get(resource, 0)
-    held = account.held - slot
+    held = amounts.held - slot
     yielded = seat.yielded.get(resource, 0)
-    free = account.allocatable - account.requested - held - taken
+    free = amounts.allocatable - amounts.requested - held - taken
     is_own = amount <= slot and free + seat.later.get(resource, 0) >= amount
     return held <= yielded or free + yielded >= amount or is_own
 

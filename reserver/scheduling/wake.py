@@ -153,7 +153,7 @@ def _freed_by(pods: Iterable[Pod], node: str, snapshot: Snapshot) -> Int64s:
     for resource, amount in total(pod.requests for pod in pods).items():
         column = snapshot.columns.get(resource)
         if column is not None:
-            requested = snapshot.account(node, resource).requested
+            requested = snapshot.amounts(node, resource).requested
             freed[column] = clamped(requested) - clamped(requested - amount)
     return freed
 

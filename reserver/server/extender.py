@@ -14,10 +14,10 @@ import structlog
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError, Gone, InvalidInput, NotReady
 from reserver.pacer import Pacer
-from reserver.scheduling.accounts import accounts
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.explain import Explanation, explain
 from reserver.scheduling.filter import FilterVerdict, filter_nodes
+from reserver.scheduling.node_explanation import explain_nodes
 from reserver.scheduling.preempt import PreemptVerdict, Victims, judge_preemption
 from reserver.scheduling.state import State
 from reserver.scheduling.telling import Telling, tell
@@ -98,13 +98,13 @@ class Extender:
         if telling := tell(pod, len(names), verdict, self._state):
             self._told(telling)
         if not verdict.nodes and log.is_enabled_for(logging.DEBUG):
-            nodes = accounts(pod, names[:_MOST_LOGGED], self._state, now)
+            nodes = explain_nodes(pod, names[:_MOST_LOGGED], self._state, now)
             log.debug(
                 "filter refused all",
                 pod=str(pod.name),
                 names=len(names),
                 effects=[type(effect).__name__ for effect in verdict.effects],
-                nodes=[asdict(account) for account in nodes],
+                nodes=[asdict(node) for node in nodes],
             )
         return verdict
 

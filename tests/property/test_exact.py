@@ -16,7 +16,7 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Written
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.placement import place
@@ -213,11 +213,11 @@ def test_what_is_backed_and_what_finds_a_place_is_that_of_plain_integers(
     world: tuple[Model, State, dict[Ref, Hold]], document: dict[str, object]
 ) -> None:
     model, state, holds = world
-    shortages = Shortages.of(state.snapshot)
+    short_nodes = ShortNodes.of(state.snapshot)
     for ref, hold in holds.items():
         known = state.ledger.get(ref)
         assert known is not None
-        assert shortages.status(known, state.ledger).is_backed is model.backed(hold)
+        assert short_nodes.status(known, state.ledger).is_backed is model.backed(hold)
     try:
         more = specform.read(document, Ref.of_object("shop", "more"), NOW)
     except InvalidInput:

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.reservation import Ref, Reservation, Written
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
@@ -181,9 +181,9 @@ class StateBesideApiServer(RuleBasedStateMachine):
         return free >= asked.requests["cpu"]
 
     def _backed(self) -> set[Ref]:
-        shortages = Shortages.of(self.state.snapshot)
+        short_nodes = ShortNodes.of(self.state.snapshot)
         ledger = self.state.ledger
-        return {r.ref for r, _ in ledger if shortages.status(r, ledger).is_backed}
+        return {r.ref for r, _ in ledger if short_nodes.status(r, ledger).is_backed}
 
     @precondition(lambda self: self.under_way)
     @rule(data=st.data(), accepted=st.booleans())
@@ -196,7 +196,7 @@ class StateBesideApiServer(RuleBasedStateMachine):
         else:
             self.state.forget(uid)
             # Where more is held than there is room for, what comes back may stand before others.
-            if Shortages.of(self.state.snapshot).by_node:
+            if ShortNodes.of(self.state.snapshot).by_node:
                 self.acknowledged.clear()
 
     def _carry_out(self, uid: str, *, accepted: bool) -> bool:

@@ -15,7 +15,7 @@ from reserver.config import Settings
 from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
 from reserver.pacer import Pacer, outcome
-from reserver.reservations import quota_account, settling
+from reserver.reservations import admission, settling
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
 from reserver.wire.extender import ExtenderBindingArgs
@@ -306,7 +306,7 @@ async def test_every_container_is_back_at_its_size(
     churn: Callable[[Whole, int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settling, "_SPARE_TURNS", SPARE_TURNS)
-    monkeypatch.setattr(quota_account, "_SPARE_ROW", SPARE_ROW)
+    monkeypatch.setattr(admission, "_SPARE_ROW", SPARE_ROW)
     async with asyncio.TaskGroup() as tasks:
         whole = Whole(tasks)
         sending = tasks.create_task(whole.assembly.requeue.run())

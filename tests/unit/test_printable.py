@@ -15,7 +15,7 @@ from reserver.cli import failure, logs, output, table
 from reserver.cli.options import Output
 from reserver.errors import ApiError, InvalidInput
 from reserver.printable import is_printable, printable
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.server import http
 from reserver.server.rpc.refusal import Refusal
 from reserver.wire.k8s.objects import Metadata
@@ -61,7 +61,7 @@ def _status(text: str) -> Iterable[str]:
     hold = reservation("r", cpu="1")
     state = state_of(node("worker-1", cpu="4"), hold)
     state.ledger.note_unwritten(hold.ref, f"denied: {text}")
-    message = Shortages.of(state.snapshot).status(hold, state.ledger).message
+    message = ShortNodes.of(state.snapshot).status(hold, state.ledger).message
     assert "denied: " in message
     yield message
 

@@ -33,7 +33,7 @@ from reserver.kube.watch.views import node_view, pod_view
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.quarantine import Place, quarantined
 from reserver.reservations.reservation import Ref
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.effects import Effect, Steer
@@ -309,8 +309,8 @@ async def in_the_cleaner(patch: pytest.MonkeyPatch) -> None:
 
 
 async def in_a_status(patch: pytest.MonkeyPatch) -> None:
-    raises = poisoned(Shortages.status, lambda _, one, __=None, **___: one.ref.key == POISON)
-    patch.setattr(Shortages, "status", raises)
+    raises = poisoned(ShortNodes.status, lambda _, one, __=None, **___: one.ref.key == POISON)
+    patch.setattr(ShortNodes, "status", raises)
     world = telling.World()
     world.put(a=telling.spec(), poison=telling.spec(), z=telling.spec())
     _, create = await world.write(telling.MISSING, telling.answer(1))
@@ -320,8 +320,8 @@ async def in_a_status(patch: pytest.MonkeyPatch) -> None:
 
 
 async def in_the_status_of_an_object(patch: pytest.MonkeyPatch) -> None:
-    raises = poisoned(Shortages.status, lambda _, one, *__: one.ref.key == POISON)
-    patch.setattr(Shortages, "status", raises)
+    raises = poisoned(ShortNodes.status, lambda _, one, *__: one.ref.key == POISON)
+    patch.setattr(ShortNodes, "status", raises)
     world = acknowledging.World()
     world.put(made("a"), made(POISON), made("z"))
     await world.write()
@@ -455,8 +455,8 @@ async def in_a_whole_pass(patch: pytest.MonkeyPatch) -> None:
 
 async def in_the_feed(_: pytest.MonkeyPatch) -> None:
     class Shows:
-        def shortages(self) -> Shortages:
-            return Shortages({}, frozenset())
+        def short_nodes(self) -> ShortNodes:
+            return ShortNodes({}, frozenset())
 
         def written(self, at: Ref) -> list[tuple[Ref, str]]:
             if at.key == POISON:

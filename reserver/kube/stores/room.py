@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reserver.reservations.reservation import Ref
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
 
 
@@ -15,13 +15,13 @@ class Room:
     def __init__(self, touched: Callable[[Ref], None]) -> None:
         """Tell `touched` of reservations."""
         self._touched = touched
-        self._shortages = Shortages({}, frozenset())
+        self._short_nodes = ShortNodes({}, frozenset())
 
-    def look(self, state: State, now: float) -> Shortages:
+    def look(self, state: State, now: float) -> ShortNodes:
         """Return where room is short at `now` (unix seconds), and tell of what has changed."""
         state.ledger.advance(now)
-        before, after = self._shortages, Shortages.of(state.snapshot)
-        self._shortages = after
+        before, after = self._short_nodes, ShortNodes.of(state.snapshot)
+        self._short_nodes = after
         if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
             for reservation, _ in state.ledger:
                 self._touched(reservation.ref)

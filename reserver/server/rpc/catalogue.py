@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
 from reserver.server.rpc.refusal import missing
 from reserver.v1 import reservation_pb2 as pb
@@ -83,10 +83,10 @@ class Catalogue:
         """
         return specform.read(document, ref, self._clock(), limits_at(ref, self._home))
 
-    def shortages(self) -> Shortages:
+    def short_nodes(self) -> ShortNodes:
         """Return where too little is left at this moment."""
         self._state.ledger.advance(self._clock())
-        return Shortages.of(self._state.snapshot)
+        return ShortNodes.of(self._state.snapshot)
 
     def written(self, ref: Ref) -> list[tuple[Reservation, str]]:
         """Return what is written at a place, or the one of an item, each with its text."""
@@ -97,18 +97,18 @@ class Catalogue:
         return [(r, text) for r in entries.reservations if not ref.item or r.ref == ref]
 
     def show_written(
-        self, reservation: Reservation, text: str, shortages: Shortages
+        self, reservation: Reservation, text: str, short_nodes: ShortNodes
     ) -> pb.Reservation:
         """Return a reservation as it is at this moment."""
         ledger = self._state.ledger
-        status = shortages.status(reservation, ledger)
+        status = short_nodes.status(reservation, ledger)
         return grpcform.show(reservation, text, status, ledger.claims(reservation.ref))
 
     def show(self, ref: Ref) -> list[pb.Reservation]:
         """Return the reservations of a place, or the one of an item; empty if there is none."""
         found = self.written(ref)
-        shortages = self.shortages() if found else None
-        return [self.show_written(r, text, shortages) for r, text in found if shortages]
+        short_nodes = self.short_nodes() if found else None
+        return [self.show_written(r, text, short_nodes) for r, text in found if short_nodes]
 
     def show_one(self, ref: Ref) -> pb.Reservation:
         """Return the reservation of a place.

@@ -15,7 +15,7 @@ from reserver.errors import InvalidInput
 from reserver.pacer import Pacer, Steps
 from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import reservation_pb2 as pb
@@ -104,7 +104,7 @@ class Feed:
         self._number = 0
         self._watchers: set[Watcher] = set()
         self._catching_up = asyncio.Lock()
-        self._shortages: Shortages | None = None
+        self._short_nodes: ShortNodes | None = None
 
     def touched(self, ref: Ref) -> None:
         """Take note that a key or one of its items may look different now; returns at once."""
@@ -132,15 +132,15 @@ class Feed:
                 if await pacer.give_way():
                     self._shortages = None
             self._something_touched.clear()
-            self._shortages = None  # Good for as long as nothing else has its turn.
+            self._short_nodes = None  # Good for as long as nothing else has its turn.
 
     async def _look(self, ref: Ref, pacer: Pacer) -> None:
         """Take the changes of one place."""
         after: dict[str, pb.Reservation] = {}
         for reservation, text in self._catalogue.written(ref):
-            if await pacer.give_way() or self._shortages is None:
-                self._shortages = self._catalogue.shortages()
-            shown = self._catalogue.show_written(reservation, text, self._shortages)
+            if await pacer.give_way() or self._short_nodes is None:
+                self._short_nodes = self._catalogue.short_nodes()
+            shown = self._catalogue.show_written(reservation, text, self._short_nodes)
             after[shown.id] = shown
         await pacer.run(self._compare(ref, after))
 

@@ -5,7 +5,7 @@ import numpy as np
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.scheduling.fit import fits
 from reserver.scheduling.wake import Wake
 from reserver.wire.k8s.nodes import NodeObject
@@ -238,7 +238,7 @@ def test_a_row_is_short_of_the_right_resource_whatever_came_and_went_before() ->
     state.node_gone("gone")
     state.node_seen(node("n2", cpu="4", gpu="1"))
     state.ledger.put(reservation("r", node="n2", gpu="3"))
-    assert Shortages.of(state.snapshot).by_node == {"n2": {"nvidia.com/gpu": 2}}
+    assert ShortNodes.of(state.snapshot).by_node == {"n2": {"nvidia.com/gpu": 2}}
 
 
 def test_who_is_woken_step_by_step_gets_what_is_free_though_columns_change() -> None:

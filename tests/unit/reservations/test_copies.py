@@ -7,7 +7,7 @@ import pytest
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref, Reservation, Written
-from reserver.reservations.status import Shortages, Status
+from reserver.reservations.status import ShortNodes, Status
 from reserver.reservations.terms import Phase
 from tests.builders import name, node, pod, reservation
 
@@ -63,10 +63,10 @@ def test_a_full_node_backs_both(ledger: Ledger) -> None:
     ledger.put(reservation("late", cpu="1"), Written(2, 2))
     ledger.put(NEW, Written(3, 3))
     backed = Status(Phase.ACTIVE, is_backed=True)
-    shortages = Shortages.of(ledger._snapshot)
-    assert [shortages.status(r, ledger) for r in (OLD, NEW)] == [backed, backed]
+    short_nodes = ShortNodes.of(ledger._snapshot)
+    assert [short_nodes.status(r, ledger) for r in (OLD, NEW)] == [backed, backed]
     ledger.drop(OLD.ref)
-    assert Shortages.of(ledger._snapshot).status(NEW, ledger) == backed
+    assert ShortNodes.of(ledger._snapshot).status(NEW, ledger) == backed
 
 
 @pytest.mark.parametrize("claimed", ["before", "between", "after"])

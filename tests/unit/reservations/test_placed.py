@@ -6,7 +6,7 @@ import pytest
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
-from reserver.reservations.status import Shortages, Status
+from reserver.reservations.status import ShortNodes, Status
 from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from tests.builders import held, node, parts, pod, ref, reservation, state_of
@@ -37,7 +37,7 @@ def bind(state: State, name: str, on: str) -> Pod:
 
 
 def status(state: State, reservation: Reservation) -> Status:
-    return Shortages.of(state.snapshot).status(reservation, state.ledger)
+    return ShortNodes.of(state.snapshot).status(reservation, state.ledger)
 
 
 def test_it_holds_nothing_before_it_is_placed_and_says_that_it_waits() -> None:

@@ -13,7 +13,7 @@ from reserver.reservations.placement import Placement
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import AT_ONCE, Quotas
 from reserver.reservations.reservation import Reservation, Written
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase
 from tests.builders import NAMESPACE, amounts, node, parts, pod, ref, reservation
 
@@ -101,7 +101,7 @@ def test_what_exceeds_holds_nothing_and_says_so_as_resource_quota_does() -> None
     assert not ledger.seats(pod("pod-b"))
     written = ledger.get(ref("b"))
     assert written
-    status = Shortages.of(ledger._snapshot).status(written, ledger)
+    status = ShortNodes.of(ledger._snapshot).status(written, ledger)
     assert (status.phase, status.is_backed, status.exceeds_quota) == (Phase.PENDING, False, True)
     assert (status.message, status.reason) == (exceeded, "QuotaExceeded")
     assert ledger.quotas.pending(NAMESPACE) == 2
@@ -306,7 +306,7 @@ def test_a_namespace_whose_last_reservation_goes_is_forgotten() -> None:
     write(ledger, ("a", 8), ("b", 8))
     ledger.drop(ref("a"))
     ledger.drop(ref("b"))
-    assert not ledger.quotas._accounts
+    assert not ledger.quotas._admissions
     assert not ledger.quotas._admitting
     write(ledger, ("b", 8))
     assert holding(ledger) == {"b"}

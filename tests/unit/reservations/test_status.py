@@ -5,7 +5,7 @@ import pytest
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation, Written
-from reserver.reservations.status import Shortages, Status, count_unbacked
+from reserver.reservations.status import ShortNodes, Status, count_unbacked
 from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from tests.builders import NOW, node, pod, ref, reservation, state_of
@@ -17,7 +17,7 @@ WEB = reservation("web", cpu="2")
 def status(state: State, key: str = "web") -> Status:
     held = state.ledger.get(ref(key))
     assert held is not None
-    return Shortages.of(state.snapshot).status(held, state.ledger)
+    return ShortNodes.of(state.snapshot).status(held, state.ledger)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ CASES = (
     Case("holds on what is held", (W1, WEB, reservation("x", cpu="3")), words="too little cpu:"),
     Case("a shortage of what it does not hold", (W1, WEB, reservation("x", memory="9Gi"))),
     Case(
-        "two shortages",
+        "two resources short",
         (W1, reservation("web", cpu="5", memory="9Gi")),
         words="worker-1 has too little cpu, memory: pods and holds",
     ),
@@ -84,7 +84,7 @@ def test_a_hold_is_backed_again_as_room_appears() -> None:
 def test_only_nodes_that_are_short_are_named() -> None:
     state = state_of(W1, node("worker-2", cpu="1"), WEB, reservation("x", node="worker-2", cpu="2"))
     state.ledger.put(reservation("y", node="ghost"))
-    by_node: dict[str, object] = dict(Shortages.of(state.snapshot).by_node)
+    by_node: dict[str, object] = dict(ShortNodes.of(state.snapshot).by_node)
     assert by_node == {
         "worker-2": {"cpu": 1000},
         "ghost": None,

@@ -8,7 +8,7 @@ import pytest
 
 from reserver.cluster.pod import Controller, Pod
 from reserver.reservations.reservation import Reservation, Written
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
@@ -58,7 +58,7 @@ def test_what_is_held_elsewhere_is_held_until_the_binding_is_written(landing: st
     state.forget(web.uid)
     for r in written:
         assert not stranger_may(state, r.node)
-        assert Shortages.of(state.snapshot).status(r, state.ledger).is_backed
+        assert ShortNodes.of(state.snapshot).status(r, state.ledger).is_backed
     assume(state, web, landing)
     state.confirm(web.uid)
     assert not any(held(state, r.node) for r in written)
@@ -209,7 +209,7 @@ def extended(expires: float, **more: object) -> Reservation:
 def backed(state: State, key: str) -> bool:
     written = state.ledger.get(ref(key))
     assert written is not None
-    return Shortages.of(state.snapshot).status(written, state.ledger).is_backed
+    return ShortNodes.of(state.snapshot).status(written, state.ledger).is_backed
 
 
 def claimed_nine() -> State:

@@ -10,12 +10,12 @@ import pytest
 from reserver.cluster.pod import Pod
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Reservation, Written
-from reserver.reservations.status import Shortages
-from reserver.scheduling.accounts import accounts
+from reserver.reservations.status import ShortNodes
 from reserver.scheduling.admit import judge_set
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.node_explanation import explain_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
 from reserver.scheduling.waiting import Waiting
@@ -55,7 +55,7 @@ def passes(asking: Pod, state: State) -> bool:
 def backed(state: State, key: str) -> bool:
     written = state.ledger.get(ref(key))
     assert written is not None
-    return Shortages.of(state.snapshot).status(written, state.ledger).is_backed
+    return ShortNodes.of(state.snapshot).status(written, state.ledger).is_backed
 
 
 @pytest.mark.parametrize("slots", [1, 127, 128, 129, 256, 1000, 100_000])
@@ -166,10 +166,10 @@ def test_victims_beyond_every_cell_leave_an_owner_its_seat() -> None:
     assert judge_preemption(pod("f", memory="16Gi"), victims, state, NOW).nodes
 
 
-def test_numbers_in_an_account_are_exact() -> None:
+def test_explained_numbers_are_exact() -> None:
     state = state_of(W1, huge("h", 100_000))
-    (account,) = accounts(pod("stranger", cpu="1"), ["worker-1"], state, NOW)
-    cpu = account.resources["cpu"]
+    (shown,) = explain_nodes(pod("stranger", cpu="1"), ["worker-1"], state, NOW)
+    cpu = shown.resources["cpu"]
     assert cpu.held_for_others == int(MOST_CORES) * 1000 * 100_000
     assert cpu.free == 4000 - cpu.held_for_others
 

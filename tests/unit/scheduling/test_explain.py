@@ -1,17 +1,19 @@
 import pytest
 
 from reserver.cluster.constraints import Taint
-from reserver.scheduling.accounts import Hold, ResourceAccount, accounts
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import MOST_NODES, MOST_RESERVATIONS, Explanation, explain
+from reserver.scheduling.node_explanation import ResourceExplanation, ShownHold, explain_nodes
 from tests.builders import NOW, node, pod, reservation, state_of
 
 W1, W2, W3 = (node(f"worker-{number}", cpu="4") for number in (1, 2, 3))
 
 
-def hold(key: str, on: str = "worker-1", left: float | None = None) -> Hold:
+def hold(key: str, on: str = "worker-1", left: float | None = None) -> ShownHold:
     expires = None if left is None else NOW + left
-    return Hold(reservation=f"shop/store/{key}", node=on, expires_at=expires, seconds_left=left)
+    return ShownHold(
+        reservation=f"shop/store/{key}", node=on, expires_at=expires, seconds_left=left
+    )
 
 
 def counted(told: Explanation) -> dict[str, int]:
@@ -108,10 +110,10 @@ def test_the_numbers_of_a_node_with_holds_are_told() -> None:
     told = explain(asking, state, NOW)
     assert (told.pod, told.node, told.exempt, told.owns) == ("shop/a", "", False, ())
     assert told.nodes_without_holds == 1
-    (account,) = told.nodes_with_holds
-    assert (account.node, account.fits, account.is_seat) == ("worker-1", False, False)
-    assert account.reservations == (hold("r"),)
-    assert account.resources["cpu"] == ResourceAccount(
+    (shown,) = told.nodes_with_holds
+    assert (shown.node, shown.fits, shown.is_seat) == ("worker-1", False, False)
+    assert shown.reservations == (hold("r"),)
+    assert shown.resources["cpu"] == ResourceExplanation(
         requested_by_pod=2000, allocatable=4000, requested=1000, held_for_others=2000, free=1000
     )
 
@@ -162,10 +164,10 @@ def test_system_critical_pods_are_told_that_holds_do_not_apply() -> None:
     assert told.nodes_with_holds[0].fits
 
 
-def test_nodes_that_are_not_known_have_no_account() -> None:
+def test_unknown_nodes_are_not_explained() -> None:
     state = state_of(W1, reservation("r", cpu="1"))
-    told = accounts(pod("a", cpu="1"), ["worker-1", "ghost"], state, NOW)
-    assert [account.node for account in told] == ["worker-1"]
+    told = explain_nodes(pod("a", cpu="1"), ["worker-1", "ghost"], state, NOW)
+    assert [shown.node for shown in told] == ["worker-1"]
 
 
 def test_reservations_that_do_not_hold_for_a_pod_yet_are_named_with_the_reason() -> None:

@@ -11,10 +11,10 @@ from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
 from reserver.reservations.status import count_unbacked
-from reserver.scheduling.accounts import accounts
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
+from reserver.scheduling.node_explanation import explain_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.wire.extender import decode_preempt
 from reserver.wire.k8s.lease import LeaseObject
@@ -103,7 +103,7 @@ def decide(one: Pod, extra: Node | None = None) -> None:
     for target in ("n1", "n2"):
         judge_bind(one, target, state, NOW)
     encode(asdict(explain(one, state, NOW)))
-    encode([asdict(account) for account in accounts(one, ["n1", "n2"], state, NOW)])
+    encode([asdict(each) for each in explain_nodes(one, ["n1", "n2"], state, NOW)])
     judge_preemption(one, {"n1": ["a"], "n2": ["b"]}, state, NOW)
     state.judged(one, names, waits=True)
     wake(["n1", "n2"], state, NOW)

@@ -4,7 +4,7 @@ import pytest
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.reservation import Reservation
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
@@ -62,8 +62,8 @@ def test_its_own_slot_is_counted_once_for_an_owner_of_high_priority() -> None:
 
 
 def statuses(state: State) -> dict[str, bool]:
-    shortages = Shortages.of(state.snapshot)
-    return {r.ref.key: shortages.status(r, state.ledger).is_backed for r, _ in state.ledger}
+    short_nodes = ShortNodes.of(state.snapshot)
+    return {r.ref.key: short_nodes.status(r, state.ledger).is_backed for r, _ in state.ledger}
 
 
 @pytest.mark.parametrize("first", ["firm", "soft"])
@@ -74,8 +74,8 @@ def test_what_has_yielded_is_not_backed_and_its_neighbours_are(first: str) -> No
     assert statuses(state) == {"firm": True, "soft": False}
     assert passes(pod("b", cpu="2"), state)  # The owner of the one that is firm.
     assert not passes(pod("somebody", cpu="2"), state)
-    shortages = Shortages.of(state.snapshot)
-    message = shortages.status(holds["soft"], state.ledger).message
+    short_nodes = ShortNodes.of(state.snapshot)
+    message = short_nodes.status(holds["soft"], state.ledger).message
     assert "preemptible: pods of a higher priority than 0 may take it" in message
 
 

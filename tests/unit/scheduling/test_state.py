@@ -23,7 +23,7 @@ def assume(state: State) -> None:
     state.assume(OWNER, "worker-1", (SEAT.identity,))
 
 
-def accounts(state: State) -> tuple[int, int]:
+def amounts(state: State) -> tuple[int, int]:
     """Return what is requested and what is held on the node, in millicores."""
     return requested(state, "worker-1"), held(state, "worker-1")
 
@@ -35,21 +35,21 @@ GONE = (0, 0)
 
 def test_a_pending_pod_takes_nothing(state: State) -> None:
     state.pod_seen(OWNER)
-    assert accounts(state) == WAITING
+    assert amounts(state) == WAITING
 
 
 def test_a_pod_is_counted_and_its_slot_claimed_before_the_api_server_is_asked(
     state: State,
 ) -> None:
     assume(state)
-    assert accounts(state) == SEATED
+    assert amounts(state) == SEATED
     assert state.assumption(OWNER.uid) is not None
 
 
 def test_a_binding_that_failed_gives_room_and_slot_back(state: State) -> None:
     assume(state)
     state.forget(OWNER.uid)
-    assert accounts(state) == WAITING
+    assert amounts(state) == WAITING
     assert state.assumption(OWNER.uid) is None
 
 
@@ -88,7 +88,7 @@ def test_the_rest_of_a_slot_takes_nothing_that_stands_before_it() -> None:
 def test_forgetting_what_was_never_assumed_does_nothing(state: State) -> None:
     state.pod_seen(BOUND)
     state.forget(OWNER.uid)
-    assert accounts(state) == SEATED
+    assert amounts(state) == SEATED
 
 
 ORDERS = {
@@ -108,7 +108,7 @@ def test_a_pod_that_is_bound_counts_once_in_whatever_order_it_becomes_known(
     state: State, order: tuple[str, ...]
 ) -> None:
     play(state, order)
-    assert accounts(state) == SEATED
+    assert amounts(state) == SEATED
     assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
     assert state.assumption(OWNER.uid) is None
 
@@ -128,7 +128,7 @@ def test_a_binding_under_way_counts_until_its_outcome_is_known(
     state: State, order: tuple[str, ...]
 ) -> None:
     play(state, order)
-    assert accounts(state) == SEATED
+    assert amounts(state) == SEATED
 
 
 ENDS = {
@@ -147,7 +147,7 @@ def test_a_pod_that_is_gone_or_finished_takes_nothing_and_its_slot_stays_claimed
     state: State, order: tuple[str, ...]
 ) -> None:
     play(state, order)
-    assert accounts(state) == GONE
+    assert amounts(state) == GONE
     assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
 
 
@@ -164,7 +164,7 @@ def test_a_binding_that_never_happened_leaves_the_hold_as_it_was(
     state: State, order: tuple[str, ...]
 ) -> None:
     play(state, order)
-    assert accounts(state) == WAITING
+    assert amounts(state) == WAITING
     assert state.ledger.seats(pod("owner")) == (SEAT,)
 
 
@@ -216,7 +216,7 @@ def test_a_pod_bound_by_another_scheduler_ends_every_reservation_that_names_it()
 
 def test_a_pod_first_seen_as_bound_ends_what_names_it_too(state: State) -> None:
     state.pod_seen(STRAY)
-    assert accounts(state) == SEATED
+    assert amounts(state) == SEATED
 
 
 def test_until_all_is_listed_a_bound_pod_ends_only_what_its_binding_names() -> None:
@@ -242,12 +242,12 @@ def test_a_reservation_written_for_a_pod_that_is_bound_already_is_not_ended_by_i
 
 def test_what_a_pod_that_is_no_owner_says_it_claimed_does_not_count(state: State) -> None:
     state.pod_seen(pod("intruder", node="worker-1", claims=[SEAT], cpu="1"))
-    assert accounts(state) == (1000, 2000)
+    assert amounts(state) == (1000, 2000)
 
 
 def test_what_an_unbound_pod_says_it_claimed_does_not_count(state: State) -> None:
     state.pod_seen(pod("owner", claims=[SEAT], cpu="2"))
-    assert accounts(state) == WAITING
+    assert amounts(state) == WAITING
 
 
 def test_a_binding_decided_here_but_made_by_another_scheduler_counts_where_it_happened() -> None:
@@ -262,14 +262,14 @@ def test_a_binding_decided_here_but_made_by_another_scheduler_counts_where_it_ha
 
 def test_a_pod_that_was_never_known_may_be_reported_gone(state: State) -> None:
     state.pod_gone(name("ghost"))
-    assert accounts(state) == WAITING
+    assert amounts(state) == WAITING
 
 
 def test_a_node_that_is_gone_keeps_its_holds_for_when_it_comes_back(state: State) -> None:
     state.node_gone("worker-1")
     assert not state.snapshot.has_node("worker-1")
     state.node_seen(WORKER)
-    assert accounts(state) == WAITING
+    assert amounts(state) == WAITING
 
 
 @pytest.mark.parametrize("order", [("pending", "assume", "gone", "confirm"), ("assume", "confirm")])
@@ -279,7 +279,7 @@ def test_a_reservation_written_anew_after_its_pod_came_and_went_holds(
     play(state, order)
     state.ledger.drop(SEAT.ref)
     state.ledger.put(SEAT)
-    assert accounts(state) == WAITING
+    assert amounts(state) == WAITING
 
 
 def test_the_ledger_is_the_same_for_whoever_starts_later(state: State) -> None:
@@ -288,7 +288,7 @@ def test_the_ledger_is_the_same_for_whoever_starts_later(state: State) -> None:
     fresh.pod_seen(BOUND)
     fresh.ledger.put(SEAT)
     fresh.node_seen(WORKER)
-    assert accounts(fresh) == accounts(state)
+    assert amounts(fresh) == amounts(state)
     assert _phases(fresh) == _phases(state)
 
 

@@ -18,7 +18,7 @@ from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.status import Shortages, Status
+from reserver.reservations.status import ShortNodes, Status
 from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata
@@ -117,7 +117,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
         """Return what a companion should say of some keys; of each as it is at one instant."""
         wanted: dict[str, str | None] = {}
         pacer = Pacer()
-        shortages = self.room.look(state, self.now)  # Much may have come since the last look.
+        short_nodes = self.room.look(state, self.now)  # Much may have come since the last look.
         for key in keys:
             ref = Ref(*companion.store, key)
             entries = self.cache.entries(ref)
@@ -128,10 +128,10 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             for reservation in entries.reservations:
                 spoil = partial(self.cache.spoiled, reservation.ref)
                 with quarantined("status", reservation.ref, spoil):
-                    statuses[reservation.ref] = shortages.status(reservation, state.ledger)
+                    statuses[reservation.ref] = short_nodes.status(reservation, state.ledger)
                 if await pacer.give_way():
                     state.ledger.advance(self.now)
-                    shortages = Shortages.of(state.snapshot)
+                    short_nodes = ShortNodes.of(state.snapshot)
             with quarantined("status", ref, partial(self.cache.spoiled, ref)):
                 judged = self.cache.entries(ref) or entries
                 wanted[key] = show(judged, partial(_status_of, statuses))

@@ -25,7 +25,7 @@ from reserver.kube.watch.reflector import advice
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
@@ -102,7 +102,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
 
     async def _due(self, pending: dict[Ref, None], state: State, pacer: Pacer) -> list[_Write]:
         """Take some of what is pending, and return the writes for it as it is at this instant."""
-        shortages = self.room.look(state, self.now)
+        short_nodes = self.room.look(state, self.now)
         writes: list[_Write] = []
         while pending and len(writes) < _AT_ONCE:
             ref = next(iter(pending))
@@ -111,7 +111,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
             if known is None:
                 continue  # It came and went.
             with quarantined("status", ref, partial(self.cache.spoiled, ref)):
-                status = self._status(known, ref, state, shortages)
+                status = self._status(known, ref, state, short_nodes)
                 if status != known.said:
                     version = known.metadata.resource_version
                     writes.append(_Write(ref, known, version, known.said, status))
@@ -120,7 +120,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
         return writes
 
     def _status(
-        self, known: KnownObject, ref: Ref, state: State, shortages: Shortages
+        self, known: KnownObject, ref: Ref, state: State, short_nodes: ShortNodes
     ) -> ReservationStatus:
         generation, now = known.metadata.generation, self.now
         reservation = known.reservation
@@ -130,7 +130,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
             return spoiled(known.entries.problems[0], known.said, generation, now)
         # Where it is placed is written with all else, and so it need not be written before.
         reservation = replace(reservation, placed=state.ledger.placed(reservation))
-        status = shortages.status(reservation, state.ledger)
+        status = short_nodes.status(reservation, state.ledger)
         claims = _claims(state.ledger.claimants(ref), state, show_moment(now))
         return valid(reservation, status, claims, known.said, generation, now)
 

@@ -9,7 +9,7 @@ import pytest
 from reserver.errors import ApiError
 from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
-from reserver.reservations.status import Shortages
+from reserver.reservations.status import ShortNodes
 from tests.builders import NOW
 from tests.unit.kube.clocks import worked_off
 from tests.unit.test_growth import OBJECTS, STORES, Whole, spec
@@ -31,7 +31,7 @@ def message(whole: Whole, ref: Ref) -> str:
     """Return what the status of a reservation says."""
     reservation = whole.state.ledger.get(ref)
     assert reservation is not None
-    status = Shortages.of(whole.state.snapshot).status(reservation, whole.state.ledger)
+    status = ShortNodes.of(whole.state.snapshot).status(reservation, whole.state.ledger)
     return status.message
 
 

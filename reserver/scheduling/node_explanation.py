@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Account
+from reserver.cluster.snapshot import Amounts
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import Seat, fits_beside_holds, seats_by_node, with_yields
 from reserver.scheduling.state import State
@@ -15,7 +15,7 @@ _MOST_ON_ONE_NODE = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class ShownHold:
     """A reservation that holds capacity.
 
     Attributes:
@@ -32,7 +32,7 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceAccount:
+class ResourceExplanation:
     """One resource of one node: millicores of cpu, base units of all else.
 
     Attributes:
@@ -59,20 +59,20 @@ class NodeExplanation:
         fits: the pod fits beside what is held there for others.
         is_seat: a reservation holds capacity for the pod there.
         reservations: those that hold capacity there, at most 20, oldest first.
-        resources: the account of each resource that the pod requests.
+        resources: the amounts of each resource that the pod requests.
     """
 
     node: str
     fits: bool
     is_seat: bool
-    reservations: tuple[Hold, ...]
-    resources: dict[str, ResourceAccount]
+    reservations: tuple[ShownHold, ...]
+    resources: dict[str, ResourceExplanation]
 
 
-def hold_of(reservation: Reservation, now: float) -> Hold:
+def show_hold(reservation: Reservation, now: float) -> ShownHold:
     """Return a reservation as something that holds, at `now` (unix seconds)."""
     expires_at = reservation.expires_at
-    return Hold(
+    return ShownHold(
         reservation=str(reservation.ref),
         node=reservation.node,
         expires_at=expires_at,
@@ -80,7 +80,7 @@ def hold_of(reservation: Reservation, now: float) -> Hold:
     )
 
 
-def accounts(
+def explain_nodes(
     pod: Pod, names: Collection[str], state: State, now: float
 ) -> tuple[NodeExplanation, ...]:
     """Return what the holds of some nodes mean for a pod, in numbers."""
@@ -103,11 +103,11 @@ def _node(
         node=name,
         fits=fits,
         is_seat=own is not None,
-        reservations=tuple(hold_of(reservation, now) for reservation, _ in holding),
+        reservations=tuple(show_hold(reservation, now) for reservation, _ in holding),
         resources={
-            resource: _account(
+            resource: _resource(
                 amount,
-                state.snapshot.account(name, resource),
+                state.snapshot.amounts(name, resource),
                 own.slot.get(resource, 0) if own else 0,
             )
             for resource, amount in pod.requests.items()
@@ -116,12 +116,12 @@ def _node(
     )
 
 
-def _account(amount: int, account: Account, slot: int) -> ResourceAccount:
-    held = account.held - slot
-    return ResourceAccount(
+def _resource(amount: int, amounts: Amounts, slot: int) -> ResourceExplanation:
+    held = amounts.held - slot
+    return ResourceExplanation(
         requested_by_pod=amount,
-        allocatable=account.allocatable,
-        requested=account.requested,
+        allocatable=amounts.allocatable,
+        requested=amounts.requested,
         held_for_others=held,
-        free=account.allocatable - account.requested - held,
+        free=amounts.allocatable - amounts.requested - held,
     )

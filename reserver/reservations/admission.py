@@ -1,4 +1,4 @@
-"""The account of one namespace: which of its reservations its quotas let hold (docs/adr/0018).
+"""Admission: which reservations of one namespace its quotas let hold (docs/adr/0018).
 
 Those are the first in the order of writing that meet all quotas together. Whoever could not come in
 if it were alone is passed over, so that it keeps nobody else out. Who is in stays in: what others
@@ -72,8 +72,8 @@ class Share:
 
 
 @dataclass(slots=True)
-class Account:
-    """The account of one namespace.
+class Admission:
+    """Which reservations of one namespace may hold.
 
     Attributes:
         quotas: all of them have to be met.
