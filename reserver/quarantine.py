@@ -20,7 +20,7 @@ from reserver.errors import Fault, sparing
 
 log = structlog.get_logger(__name__)
 
-Place = Literal[
+Component = Literal[
     "bind",
     "call",
     "cleaner",
@@ -39,22 +39,22 @@ Place = Literal[
     "waker",
     "watch",
 ]
-"""Where an object is judged."""
+"""What judges an object."""
 
-counts: Tally[Place] = Tally()
-"""How many exceptions there were, by place."""
+counts: Tally[Component] = Tally()
+"""How many exceptions there were, by component."""
 
 _told: LRUCache[tuple[str, str, str], bool] = LRUCache(4096)
 
 
 @contextmanager
 def quarantined(
-    place: Place, what: object, failed: Callable[[Fault], None] = lambda _: None
+    component: Component, what: object, failed: Callable[[Fault], None] = lambda _: None
 ) -> Iterator[list[Fault]]:
     """Judge one object; if that raises, log and count the exception, and go on.
 
     Args:
-        place: where it is judged.
+        component: what judges it.
         what: names the object.
         failed: called with the fault to report.
 
@@ -64,26 +64,28 @@ def quarantined(
     told: list[Fault] = []
 
     def take(exc: Exception) -> None:
-        told.append(take_note(place, what, exc))
+        told.append(take_note(component, what, exc))
         failed(told[0])
 
     with sparing(take):
         yield told
 
 
-def take_note(place: Place, what: object, exc: Exception) -> Fault:
+def take_note(component: Component, what: object, exc: Exception) -> Fault:
     """Count and log an exception; return the fault to report."""
-    counts[place] += 1
+    counts[component] += 1
     cause = _cause(exc)
-    if (place, str(what), cause) not in _told:
-        _told[place, str(what), cause] = True
-        log.error("fault, passed over", place=place, what=str(what), cause=cause, exc_info=exc)
+    if (component, str(what), cause) not in _told:
+        _told[component, str(what), cause] = True
+        log.error(
+            "fault, passed over", component=component, what=str(what), cause=cause, exc_info=exc
+        )
     problem = f"cannot be judged because of a fault in reserver ({cause})"
     return Fault("", problem, "its log has the traceback, please report it")
 
 
 def _cause(exc: Exception) -> str:
-    """Return kind and place of an exception in few words, the same for the same bug."""
+    """Return kind and line of an exception in few words, the same for the same bug."""
     frames = extract_tb(exc.__traceback__)
     where = f" at {frames[-1].name}:{frames[-1].lineno}" if frames else ""
     return f"{type(exc).__name__}{where}"

@@ -22,7 +22,7 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def faults() -> Iterator[Counter[quarantine.Place]]:
+def faults() -> Iterator[Counter[quarantine.Component]]:
     """What was quarantined: a test that expects faults clears it; any other fails."""
     quarantine.counts.clear()
     yield quarantine.counts

@@ -69,7 +69,7 @@ def _snapshot(nodes: int, pods: int) -> Snapshot:
     for index in range(pods):
         replica, workload = divmod(index, workloads)
         node = node_name((7 * workload + 167 * replica) % nodes)
-        snapshot.place(_resident(index, workload), node)
+        snapshot.count(_resident(index, workload), node)
     snapshot.namespaces |= {f"team-{n}": {"stage": "dev"} for n in range(500)}
     snapshot.namespaces[NAMESPACE] = {"stage": "production"}
     terms = [{"matchExpressions": [_expression(_ZONE, "In", "zone-1")]}]

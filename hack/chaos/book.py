@@ -58,7 +58,7 @@ class SeenPod:
         uid: of this pod.
         node: where it is bound, empty until it is.
         cpu: millicores.
-        claims: the places of the reservations that it says it claimed.
+        claims: the refs of the reservations that it says it claimed.
     """
 
     name: str

@@ -71,7 +71,7 @@ class Eye:
 
 
 def _claims(annotations: dict[str, str]) -> frozenset[str]:
-    """The places that a pod says it claimed, without what tells apart who stood there when.
+    """The refs that a pod says it claimed, without what tells apart who stood there when.
 
     What the storm has forged does not count.
     """

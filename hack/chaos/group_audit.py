@@ -45,15 +45,15 @@ class GroupRemains:
             groups: what the manager of groups wrote.
             metric: tells a metric of reserver's.
         """
-        now, stands = time.time(), {str(each.place): each for each in found if not each.owner}
-        known = [group for group in groups if str(group.place) in stands]
+        now, stands = time.time(), {str(each.ref): each for each in found if not each.owner}
+        known = [group for group in groups if str(group.ref) in stands]
         due = [group for group in known if group.is_due(now)]
-        lines = [f"reservation of a group leaked: {g.place}" for g in known if g not in due]
+        lines = [f"reservation of a group leaked: {g.ref}" for g in known if g not in due]
         for group in due:
             # A slot that comes back is claimed by the pods that are there.
             claims = set() if group.is_reusable else group.claimants.keys()
-            if forgotten := claims - stands[str(group.place)].claimants:
-                lines.append(f"claims of {group.place} forgotten: {', '.join(sorted(forgotten))}")
+            if forgotten := claims - stands[str(group.ref)].claimants:
+                lines.append(f"claims of {group.ref} forgotten: {', '.join(sorted(forgotten))}")
         phases = Counter(map(_phase, due))
         for phase in _PHASES:
             counted = round(metric(f'reserver_reservations{{phase="{phase}"}}'))
@@ -74,4 +74,4 @@ def _waiting(group: Group, book: Book) -> Iterator[str]:
     free = [node for node, slots in group.left.items() if slots and node and book.has_room(node)]
     for pod in book.pods_of(group) if free else ():
         if not pod.node:
-            yield f"{pod.name} waits, and {group.place} has a slot for it on {free[0]}"
+            yield f"{pod.name} waits, and {group.ref} has a slot for it on {free[0]}"

@@ -14,7 +14,7 @@ import yaml
 
 from hack.chaos.forms import OBJECT_STORE, SPEC_STORE, moment
 from hack.chaos.scale import MEMORY_PER_CPU
-from hack.chaos.store import Place
+from hack.chaos.store import Ref
 
 APP = "reserver.io/chaos-app"
 """The label that tells whose a pod is; two groups may share it."""
@@ -63,9 +63,9 @@ class Group:
     gone: set[str] = field(default_factory=set)
 
     @property
-    def place(self) -> Place:
+    def ref(self) -> Ref:
         """Where it stands."""
-        return Place(self.store, f"{self.namespace}.{self.name}")
+        return Ref(self.store, f"{self.namespace}.{self.name}")
 
     def text(self) -> str:
         """What is written."""
@@ -143,7 +143,7 @@ class Groups:
     def add(self, group: Group) -> None:
         """Counts a group that is about to be written."""
         with self._lock:
-            self._all[str(group.place)] = group
+            self._all[str(group.ref)] = group
 
     def landed(self, uid: str, node: str, claims: Iterable[str]) -> None:
         """Takes note of what a pod says it claimed."""

@@ -14,7 +14,7 @@ from hack.chaos.book import Book, Hold, SeenPod
 from hack.chaos.forms import FORMS, Terms
 from hack.chaos.pods import Pods
 from hack.chaos.scale import POD_CPU, Scale
-from hack.chaos.store import Place, StoreHand
+from hack.chaos.store import Ref, StoreHand
 
 _PACE = 0.85  # of the storm's time is enough to write all reservations
 _LONG = 900  # seconds: longer than any storm
@@ -122,7 +122,7 @@ class Writer:
         hold = Hold(form=form, terms=terms)
         if not self._book.add(hold):
             return None
-        self._store.put(Place.of(form, terms), form.write(terms))
+        self._store.put(Ref.of(form, terms), form.write(terms))
         self._book.confirm(hold)
         return hold
 
@@ -138,13 +138,13 @@ class Writer:
     def _rewrite(self, hold: Hold, terms: Terms) -> None:
         if not self._book.amend(hold, terms):
             return
-        if self._store.replace(Place.of(hold.form, terms), hold.form.write(terms)):
+        if self._store.replace(Ref.of(hold.form, terms), hold.form.write(terms)):
             self._book.confirm(hold)
         else:
             self._book.end(hold)
 
     def _remove(self, hold: Hold) -> None:
-        self._store.remove(Place.of(hold.form, hold.terms))
+        self._store.remove(Ref.of(hold.form, hold.terms))
         self._book.end(hold)
 
     def _arrive(self, hold: Hold, cpu: int) -> None:

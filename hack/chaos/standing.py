@@ -16,7 +16,7 @@ import yaml
 from hack.chaos.api import Api, ApiFault
 from hack.chaos.forms import LIST_STORE, OBJECT_STORE, SPEC_STORE
 from hack.chaos.groups import Groups
-from hack.chaos.store import Place, objects_path, owner_of, path_of
+from hack.chaos.store import Ref, objects_path, owner_of, path_of
 
 _PAUSE = 0.5  # seconds
 
@@ -26,13 +26,13 @@ class Standing:
     """One entry.
 
     Attributes:
-        place: where.
+        ref: where.
         owner: namespace and name of the pod that it names first; None if it begins with others.
         placed: slots by node, if reserver has placed it.
         claimants: UIDs of the pods of which it is written down that they took slots for good.
     """
 
-    place: Place
+    ref: Ref
     owner: tuple[str, str] | None
     placed: dict[str, int] = field(default_factory=dict)
     claimants: frozenset[str] = frozenset()
@@ -46,16 +46,16 @@ def standing(api: Api) -> Iterator[Standing]:
             if text.startswith("["):
                 for item in json.loads(text):
                     namespace, name = owner_of(item).split("/")
-                    yield Standing(Place(store, key, owner_of(item)), (namespace, name))
+                    yield Standing(Ref(store, key, owner_of(item)), (namespace, name))
             else:
                 spec = _spec(text)
                 claims = json.loads(said.get(key, "{}")).get("claims") or ()
-                yield _read(Place(store, key), spec, spec.get("placements"), claims)
+                yield _read(Ref(store, key), spec, spec.get("placements"), claims)
     for item in api.get(objects_path(OBJECT_STORE[0]))["items"]:
         status = item.get("status") or {}
         claims = (claim["uid"] for claim in status.get("claims") or ())
-        place = Place(OBJECT_STORE, item["metadata"]["name"])
-        yield _read(place, item["spec"], status.get("placements"), claims)
+        ref = Ref(OBJECT_STORE, item["metadata"]["name"])
+        yield _read(ref, item["spec"], status.get("placements"), claims)
 
 
 def _said(api: Api) -> dict[str, str]:
@@ -73,7 +73,7 @@ def follow(api: Api, groups: Groups, stop: threading.Event) -> None:
     """Has groups know where reserver has placed their reservations, until stopped."""
     while not stop.is_set():
         with suppress(ApiFault):
-            groups.placed({str(each.place): each.placed for each in standing(api)})
+            groups.placed({str(each.ref): each.placed for each in standing(api)})
         stop.wait(_PAUSE)
 
 
@@ -85,7 +85,7 @@ def _spec(text: str) -> dict[str, Any]:
 
 
 def _read(
-    place: Place,
+    ref: Ref,
     spec: dict[str, Any],
     placements: list[dict[str, Any]] | None,
     claims: Iterable[str],
@@ -94,4 +94,4 @@ def _read(
     is_named = first.keys() == {"pod"} and len(spec["owners"]) == 1
     owner = (first["pod"]["namespace"], first["pod"]["name"]) if is_named else None
     placed = {part["node"]: part["slots"] for part in placements or ()}
-    return Standing(place, owner, placed, frozenset(claims))
+    return Standing(ref, owner, placed, frozenset(claims))

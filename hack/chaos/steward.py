@@ -63,7 +63,7 @@ class Steward:
             return False
         group = self._draw(cpu, slots, node)
         self._groups.add(group)
-        self._store.put(group.place, group.text())
+        self._store.put(group.ref, group.text())
         fates = self._fates()
         (fate,) = self._rng.choices(list(fates), weights=list(fates.values()))
         fate(group)
@@ -134,7 +134,7 @@ class Steward:
 
     def _expires(self, group: Group) -> None:
         group.expires = int(time.time()) + self._rng.randint(3, 12)
-        self._store.replace(group.place, group.text())
+        self._store.replace(group.ref, group.text())
         self._come(group, group.slots)
 
     def _stays(self, group: Group) -> None:
@@ -146,7 +146,7 @@ class Steward:
         """Has it say something else before anybody comes."""
         group.slots = max(1, group.slots - self._rng.randint(0, 1))
         group.expires += self._rng.choice((-300, 60))
-        self._store.replace(group.place, group.text())
+        self._store.replace(group.ref, group.text())
 
     def _come(self, group: Group, number: int) -> None:
         def come() -> None:
@@ -176,7 +176,7 @@ class Steward:
             self._agenda.after(1, 2, lambda: self._disband(group))
 
     def _remove(self, group: Group) -> None:
-        self._store.remove(group.place)
+        self._store.remove(group.ref)
         group.is_over = True
 
     def _make_room(self, cpu: int) -> None:

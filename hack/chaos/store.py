@@ -15,13 +15,13 @@ from hack.chaos.api import Api, ApiFault
 from hack.chaos.forms import Form, Terms
 
 Write = Callable[[str | None], None]
-"""Has a place say something else, None for nothing."""
+"""Has a ref say something else, None for nothing."""
 
 _PAUSE = 0.2  # seconds, after a request without an answer
 
 
 @dataclass(frozen=True)
-class Place:
+class Ref:
     """Where a reservation stands; `item` is empty where the key has it alone."""
 
     store: tuple[str, str]
@@ -39,8 +39,8 @@ class Place:
         return not self.store[1]
 
     @classmethod
-    def of(cls, form: Form, terms: Terms) -> Place:
-        """The place of a reservation in a form."""
+    def of(cls, form: Form, terms: Terms) -> Ref:
+        """The ref of a reservation in a form."""
         if form.is_list:
             return cls(form.store, terms.node, terms.item)
         return cls(form.store, f"{terms.node}.{terms.owner}")
@@ -57,12 +57,12 @@ class Journal:
         """Nothing is written after this."""
         self._file.close()
 
-    def write(self, place: Place, text: str | None) -> None:
+    def write(self, ref: Ref, text: str | None) -> None:
         """Notes that an entry now says `text`; None: it was removed."""
         line: dict[str, Any] = {"at": time.time(), "op": "remove" if text is None else "put"}
-        line |= {"configmap": "/".join(filter(None, place.store)), "key": place.key}
-        if place.item:
-            line["item"] = place.item
+        line |= {"configmap": "/".join(filter(None, ref.store)), "key": ref.key}
+        if ref.item:
+            line["item"] = ref.item
         if text is not None:
             line["value"] = text
         with self._lock:
@@ -81,29 +81,29 @@ class StoreHand:
         self._journal = journal
         self.stop = stop
 
-    def put(self, place: Place, text: str) -> None:
+    def put(self, ref: Ref, text: str) -> None:
         """Writes an entry, new or in place of what stands there."""
-        self._change(place, lambda _: text)
+        self._change(ref, lambda _: text)
 
-    def replace(self, place: Place, text: str) -> bool:
+    def replace(self, ref: Ref, text: str) -> bool:
         """Writes an entry in place of what stands there; returns False if nothing does."""
-        return self._change(place, lambda before: None if before is None else text)
+        return self._change(ref, lambda before: None if before is None else text)
 
-    def remove(self, place: Place) -> bool:
+    def remove(self, ref: Ref) -> bool:
         """Removes an entry; returns False if it was gone."""
-        return self._change(place, lambda _: None)
+        return self._change(ref, lambda _: None)
 
-    def _change(self, place: Place, edit: Callable[[str | None], str | None]) -> bool:
+    def _change(self, ref: Ref, edit: Callable[[str | None], str | None]) -> bool:
         is_open = False  # a request without an answer may have been carried out
         while True:
             try:
-                before, write = self._object(place) if place.is_object else self._key(place)
+                before, write = self._object(ref) if ref.is_object else self._key(ref)
                 after = edit(before)
                 if before != after:
                     write(after)
                 elif not is_open:
                     return after is not None
-                self._journal.write(place, after)
+                self._journal.write(ref, after)
             except ApiFault as fault:
                 if fault.status == HTTPStatus.CONFLICT:
                     continue
@@ -114,24 +114,24 @@ class StoreHand:
             else:
                 return True
 
-    def _key(self, place: Place) -> tuple[str | None, Write]:
+    def _key(self, ref: Ref) -> tuple[str | None, Write]:
         """Returns what an entry of a ConfigMap says, and what changes it."""
-        path = path_of(place.store)
+        path = path_of(ref.store)
         configmap = self._api.get(path)
-        value = (configmap.get("data") or {}).get(place.key)
+        value = (configmap.get("data") or {}).get(ref.key)
 
         def write(after: str | None) -> None:
             patch = {
                 "metadata": {"resourceVersion": configmap["metadata"]["resourceVersion"]},
-                "data": {place.key: _value(place, value, after)},
+                "data": {ref.key: _value(ref, value, after)},
             }
             self._api.patch(path, patch)
 
-        return _entry(place, value), write
+        return _entry(ref, value), write
 
-    def _object(self, place: Place) -> tuple[str | None, Write]:
+    def _object(self, ref: Ref) -> tuple[str | None, Write]:
         """Returns what a Reservation says, and what creates, changes or deletes it."""
-        path = f"{objects_path(place.store[0])}/{place.key}"
+        path = f"{objects_path(ref.store[0])}/{ref.key}"
         try:
             item = self._api.get(path)
         except ApiFault as fault:
@@ -142,8 +142,8 @@ class StoreHand:
         def write(after: str | None) -> None:
             if item is None:
                 kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
-                said = {"metadata": {"name": place.key}, "spec": json.loads(after or "")}
-                self._api.create(objects_path(place.store[0]), kind | said)
+                said = {"metadata": {"name": ref.key}, "spec": json.loads(after or "")}
+                self._api.create(objects_path(ref.store[0]), kind | said)
             elif after is None:
                 self._api.delete(path, uid=item["metadata"]["uid"])
             else:
@@ -164,19 +164,19 @@ def path_of(store: tuple[str, str]) -> str:
     return f"/api/v1/namespaces/{namespace}/configmaps/{name}"
 
 
-def _entry(place: Place, value: str | None) -> str | None:
-    """What a key's value says at a place."""
-    if value is None or not place.item:
+def _entry(ref: Ref, value: str | None) -> str | None:
+    """What a key's value says at a ref."""
+    if value is None or not ref.item:
         return value
-    found = [item for item in json.loads(value) if owner_of(item) == place.item]
+    found = [item for item in json.loads(value) if owner_of(item) == ref.item]
     return json.dumps(found[0]) if found else None
 
 
-def _value(place: Place, value: str | None, entry: str | None) -> str | None:
-    """The key's value with another entry at a place, all others as they are."""
-    if not place.item:
+def _value(ref: Ref, value: str | None, entry: str | None) -> str | None:
+    """The key's value with another entry at a ref, all others as they are."""
+    if not ref.item:
         return entry
-    items = [item for item in json.loads(value or "[]") if owner_of(item) != place.item]
+    items = [item for item in json.loads(value or "[]") if owner_of(item) != ref.item]
     if entry is not None:
         items.append(json.loads(entry))
     return json.dumps(items) if items else None

@@ -95,11 +95,11 @@ def read_question(raw: bytes) -> object:
 
 
 def read_moved(raw: bytes) -> object:
-    """Read a key of a store, and write what it says in another place."""
+    """Read a key of a store, and write what it says at another ref."""
     text = raw.decode(errors="replace")
     for reservation in read_key(Ref("shop", "store", "web"), text, SEEN).reservations:
-        place = Ref.of_object("shop", move.name_for(reservation))
-        encode(move.rewritten(reservation, _document(text), place, _HOME))
+        ref = Ref.of_object("shop", move.name_for(reservation))
+        encode(move.rewritten(reservation, _document(text), ref, _HOME))
     return None
 
 

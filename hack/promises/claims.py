@@ -123,7 +123,7 @@ def _about(
         at=moment.at,
         node=life.node,
         pod=claim.pod.name if claim else "",
-        entry=str(life.place),
+        entry=str(life.ref),
         sums=sums or {},
         text=text,
     )

@@ -35,7 +35,7 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-class Place(NamedTuple):
+class Ref(NamedTuple):
     """Where an entry stands.
 
     Attributes:
@@ -75,7 +75,7 @@ class Entry:
         ttl_s: how long it lives from when it is seen; None for ever, or if it says `expires`.
         require: owners may land nowhere else.
         yields_above: pods of a higher priority may take what it holds; None: none may.
-        origin: the place that claims of it name, if it was moved here from there.
+        origin: the ref that claims of it name, if it was moved here from there.
         placement: where Reserver may put it, as JSON.
         placements: where it has: slots by node. Not part of what the entry says.
         broken: what is written there, if it cannot be read.
@@ -99,21 +99,21 @@ class Entry:
 
 
 @lru_cache(maxsize=100_000)
-def read_key(configmap: str, key: str, text: str) -> dict[Place, Entry]:
+def read_key(configmap: str, key: str, text: str) -> dict[Ref, Entry]:
     """Return what one data key says; what cannot be read is there as a broken entry."""
-    place = Place(configmap, key)
+    ref = Ref(configmap, key)
     try:
         document = _parse(text)
     except yaml.YAMLError:
-        return {place: Entry(broken=text)}
+        return {ref: Entry(broken=text)}
     if document is None:
         return {}
     if isinstance(document, list):
-        return dict(_read_list(place, document))
+        return dict(_read_list(ref, document))
     try:
-        return {place: _spec(document, configmap.partition("/")[0])}
+        return {ref: _spec(document, configmap.partition("/")[0])}
     except (ValueError, TypeError, KeyError, AttributeError):
-        return {place: Entry(broken=text)}
+        return {ref: Entry(broken=text)}
 
 
 def read_parts(written: Any) -> Parts:  # noqa: ANN401 - whatever YAML can hold
@@ -128,19 +128,19 @@ def _parse(text: str) -> Any:  # noqa: ANN401 - whatever YAML can hold
         return yaml.load(text, _Loader)  # noqa: S506 - derived from SafeLoader
 
 
-def _read_list(place: Place, items: list[Any]) -> Iterator[tuple[Place, Entry]]:
+def _read_list(ref: Ref, items: list[Any]) -> Iterator[tuple[Ref, Entry]]:
     seen = set()
     for item in items:
         text = json.dumps(item, sort_keys=True, default=str)
         try:
-            entry = _item(item, place.key)
+            entry = _item(item, ref.key)
         except (ValueError, TypeError, KeyError):
             entry = Entry(broken=text)
         owner = "".join(entry.owners)
         if owner in seen:  # Only the first of those for one pod counts.
             entry, owner = Entry(broken=text), ""
         seen.add(owner)
-        yield place._replace(item=owner or text), entry
+        yield ref._replace(item=owner or text), entry
 
 
 def _item(item: dict[str, Any], node: str) -> Entry:

@@ -201,8 +201,8 @@ def _write(record: Mapping[str, Any]) -> Write:
     value = record.get("value") or ""
     if not isinstance(value, str):
         value = msgspec.json.encode(value).decode()
-    place = (record["configmap"], record["key"], record.get("item") or "")
-    return Write(record["at"], record["op"], *place, value)
+    ref = (record["configmap"], record["key"], record.get("item") or "")
+    return Write(record["at"], record["op"], *ref, value)
 
 
 def _read(path: Path) -> Iterator[dict[str, Any]]:

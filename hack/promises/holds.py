@@ -34,7 +34,7 @@ def _taken_by(case: Case, pod: Pod, binding: Binding) -> Iterator[Violation]:
     for resource, wanted in state.requests.items():
         # On its seat an owner stands before what was written onto the node after it.
         later = _behind(case, held, seats) if 0 < wanted <= slot.get(resource, 0) else set()
-        all_held = total(held[place] for place in held.keys() - later)
+        all_held = total(held[ref] for ref in held.keys() - later)
         free = offered.get(resource, 0) - taken.get(resource, 0) - all_held.get(resource, 0)
         if wanted > 0 and all_held.get(resource, 0) > 0 and free < wanted:
             yield Violation(
@@ -43,7 +43,7 @@ def _taken_by(case: Case, pod: Pod, binding: Binding) -> Iterator[Violation]:
                 at=binding.moment.at,
                 node=binding.node,
                 pod=pod.name,
-                entry=" ".join(place for place in held if held[place].get(resource)),
+                entry=" ".join(ref for ref in held if held[ref].get(resource)),
                 sums={
                     "resource": resource,
                     "allocatable": offered.get(resource, 0),
@@ -137,7 +137,7 @@ def _judge_seat(
             at=moment.at,
             node=pod.binding.node,
             pod=pod.name,
-            entry=str(seat.place),
+            entry=str(seat.ref),
             sums={"seat": node},
             text="its policy is Require" if forbidden else "its seat had room for it",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hack.promises.entries import Entry, Parts, Place
+from hack.promises.entries import Entry, Parts, Ref
 from hack.promises.history import Moment
 from hack.promises.owners import Traits
 from hack.promises.pods import Pod
@@ -18,7 +18,7 @@ class Life:
     """An entry of the store from the write that put it there to the write that removed it.
 
     Attributes:
-        place: where.
+        ref: where.
         entry: what it says.
         put: what was written; differs from `entry` once its ttl is resolved.
         written: when it was there for the first time.
@@ -28,7 +28,7 @@ class Life:
         moves: where Reserver has placed it, if it names no node, and since when each time.
     """
 
-    place: Place
+    ref: Ref
     entry: Entry
     put: Entry
     written: Moment
@@ -46,8 +46,8 @@ class Life:
 
     @property
     def name(self) -> str:
-        """What claims of it say: its place, or the one that it was moved from."""
-        return self.entry.origin or str(self.place)
+        """What claims of it say: its ref, or the one that it was moved from."""
+        return self.entry.origin or str(self.ref)
 
     @property
     def node(self) -> str:

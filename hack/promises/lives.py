@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from hack.promises.entries import DEFAULT_TTL_S, Entry, Place, read_key, read_parts
+from hack.promises.entries import DEFAULT_TTL_S, Entry, Ref, read_key, read_parts
 from hack.promises.gaps import beginning, gap_over, went
 from hack.promises.history import Gap, Line
 from hack.promises.life import Life
@@ -26,25 +26,25 @@ class StoreReader:
 
     def lives(self, lines: list[Line]) -> Iterator[Life]:
         """Yield them, in the order in which they end."""
-        living: dict[Place, Life] = {}
+        living: dict[Ref, Life] = {}
         for line in lines:
             gap = gap_over(line.moment, self.gaps) if line.kind == "LISTED" else None
             now = {} if line.kind == "DELETED" else self._entries(line.item)
             gone = beginning(gap) if gap else line.moment
-            for place in [place for place in living if not _goes_on(living[place], now)]:
+            for ref in [ref for ref in living if not _goes_on(living[ref], now)]:
                 deleted = line.kind == "DELETED" and self.holds_many
-                yield replace(living.pop(place), gone=gone, deleted=deleted, in_gap=gap is not None)
-            for place, entry in now.items():
-                if place in living:
-                    living[place] = living[place].placed(entry, line.moment)
+                yield replace(living.pop(ref), gone=gone, deleted=deleted, in_gap=gap is not None)
+            for ref, entry in now.items():
+                if ref in living:
+                    living[ref] = living[ref].placed(entry, line.moment)
                 else:
-                    life = Life(place, entry, entry, line.moment)
-                    living[place] = life.placed(entry, line.moment)
+                    life = Life(ref, entry, entry, line.moment)
+                    living[ref] = life.placed(entry, line.moment)
         end = went(lines, self.gaps)
         yield from (replace(life, gone=end, in_gap=end is not None) for life in living.values())
 
-    def _entries(self, item: Mapping[str, Any]) -> dict[Place, Entry]:
-        entries: dict[Place, Entry] = {}
+    def _entries(self, item: Mapping[str, Any]) -> dict[Ref, Entry]:
+        entries: dict[Ref, Entry] = {}
         for key, text in (item.get("data") or {}).items():
             entries |= read_key(self.configmap, key, text)
         return entries
@@ -53,23 +53,23 @@ class StoreReader:
 class ObjectReader(StoreReader):
     """Reads the lives of what stood in one Reservation, as the only key of its namespace's store.
 
-    Its place is ``namespace/name``; one that is deleted is an entry that is removed.
+    Its ref is ``namespace/name``; one that is deleted is an entry that is removed.
     """
 
     holds_many = False
 
-    def _entries(self, item: Mapping[str, Any]) -> dict[Place, Entry]:
+    def _entries(self, item: Mapping[str, Any]) -> dict[Ref, Entry]:
         entries = read_key(self.configmap, item["metadata"]["name"], json.dumps(item.get("spec")))
         parts = read_parts((item.get("status") or {}).get("placements"))
         return {
-            place: entry if entry.node else replace(entry, placements=parts)
-            for place, entry in entries.items()
+            ref: entry if entry.node else replace(entry, placements=parts)
+            for ref, entry in entries.items()
         }
 
 
-def _goes_on(life: Life, now: Mapping[Place, Entry]) -> bool:
+def _goes_on(life: Life, now: Mapping[Ref, Entry]) -> bool:
     """Return whether the same reservation stands there now, perhaps with its ttl resolved."""
-    after = now.get(life.place)
+    after = now.get(life.ref)
     if after is None or after == life.entry:
         return after is not None
     if life.entry.expires is not None or life.entry.ttl_s is None or after.expires is None:

@@ -66,7 +66,7 @@ class Pod:
         traits: what it was known by, each once; more than one if its labels changed.
         states: what it was, in order; never empty.
         binding: how it got its node; None if it has none, or had it when it was first seen.
-        claims: what it said it claimed when it was first seen on a node: the places, as text,
+        claims: what it said it claimed when it was first seen on a node: the refs, as text,
             without what follows the ``@``.
         gone: when it was deleted, at the earliest.
         gone_by: when it certainly was.

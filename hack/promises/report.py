@@ -34,7 +34,7 @@ class Violation:
         at: when that was received, unix seconds.
         node: the node that it is about, if it is about one.
         pod: as ``namespace/name``, if it is about one.
-        entry: the place of the reservation.
+        entry: the ref of the reservation.
         sums: the numbers: millicores of cpu, base units of all else, seconds where it says so.
         text: what happened, in a sentence.
     """

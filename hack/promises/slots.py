@@ -67,7 +67,7 @@ def _claimed(pod: Pod, world: World, timing: Timing) -> Iterator[tuple[Life, Mom
         if not (life.names(pod) or (life.name in pod.claims and _is_there(life, pod, world, span))):
             continue
         stood = life.written.at <= span.until and not (life.gone and life.gone.at < span.since)
-        again = any((c.place, c.entry) == (life.place, life.entry) for c in claimed)
+        again = any((c.ref, c.entry) == (life.ref, life.entry) for c in claimed)
         if again and (pod.gone is None or pod.gone.at >= life.written.at):
             # The same reservation, written again while its claim stands on the pod.
             yield life, max(moment, life.written), False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hack.promises.case import Case
-from hack.promises.entries import Entry, Place, read_key
+from hack.promises.entries import Entry, Ref, read_key
 from hack.promises.history import Write
 from hack.promises.life import Life
 from hack.promises.report import Kind, Violation
@@ -33,7 +33,7 @@ def reservation_lost(case: Case) -> Iterator[Violation]:
             revision=life.gone.revision,
             at=life.gone.at,
             node=life.node,
-            entry=str(life.place),
+            entry=str(life.ref),
             sums={"owners": " ".join(sorted(life.entry.owners)), "expires": life.expires or ""},
             text="gone from the store, not expired, claimed or removed by the manager",
         )
@@ -50,10 +50,10 @@ def _is_over(case: Case, life: Life) -> bool:
 
 
 def _is_moved(case: Case, life: Life) -> bool:
-    """Return whether the same stood elsewhere when an entry went, moved there from its place."""
+    """Return whether the same stood elsewhere when an entry went, moved there from its ref."""
     assert life.gone is not None  # noqa: S101 - for mypy
     same = case.world.lives_called[life.name]
-    return any(x.place != life.place and x.stands(life.gone.revision) for x in same)
+    return any(x.ref != life.ref and x.stands(life.gone.revision) for x in same)
 
 
 def _may_be_claimed_unseen(case: Case, life: Life) -> bool:
@@ -75,15 +75,15 @@ def _explains(case: Case, write: Write, life: Life) -> bool:
     earliest = timing.earliest(life.gone.at) + case.rules.grace_s - case.rules.manager_s
     latest = timing.latest(life.gone.at) + case.rules.manager_s
     return (
-        (write.configmap, write.key) == life.place[:2]
-        and write.item in {"", life.place.item}
+        (write.configmap, write.key) == life.ref[:2]
+        and write.item in {"", life.ref.item}
         and earliest <= write.at <= latest
         and write.at >= life.written.at - case.rules.manager_s
-        and not (write.op == "put" and _entries(write).get(life.place) in {life.entry, life.put})
+        and not (write.op == "put" and _entries(write).get(life.ref) in {life.entry, life.put})
     )
 
 
-def _entries(write: Write) -> dict[Place, Entry]:
+def _entries(write: Write) -> dict[Ref, Entry]:
     """Return what the manager put."""
     is_item = write.item and not write.value.startswith("[")
     return read_key(write.configmap, write.key, f"[{write.value}]" if is_item else write.value)
@@ -95,20 +95,20 @@ def edit_vanished(case: Case) -> Iterator[Violation]:
     for write in history.manager or ():
         if write.op != "put" or not write.value or _cannot_tell(case, write):
             continue
-        for place, entry in _entries(write).items():
-            if not any(_shows(case, life, write, entry) for life in _lives(case, place)):
+        for ref, entry in _entries(write).items():
+            if not any(_shows(case, life, write, entry) for life in _lives(case, ref)):
                 yield Violation(
                     kind=Kind.EDIT_VANISHED,
                     revision=history.revision_at(write.at),
                     at=write.at,
                     node=entry.node,
-                    entry=str(place),
+                    entry=str(ref),
                     text="the manager put it, and the store never showed it",
                 )
 
 
-def _lives(case: Case, place: Place) -> tuple[Life, ...]:
-    return case.world.lives_at.get(str(place), ())
+def _lives(case: Case, ref: Ref) -> tuple[Life, ...]:
+    return case.world.lives_at.get(str(ref), ())
 
 
 def _shows(case: Case, life: Life, write: Write, entry: Entry) -> bool:

@@ -22,13 +22,13 @@ class Wait:
 
     Attributes:
         pod: which.
-        place: of the reservation, as text.
+        ref: of the reservation, as text.
         said: the moments at which kube-scheduler said so in new words.
         end: when it did not say so any more, unix seconds.
     """
 
     pod: Pod
-    place: str
+    ref: str
     said: tuple[Moment, ...]
     end: float
 
@@ -48,19 +48,19 @@ def _waits(pod: Pod, end: float) -> Iterator[Wait]:
     before = ""
     for state in pod.states:
         named = set() if state.node else _named(state.refusal)
-        for place in said.keys() - named:
-            yield Wait(pod, place, tuple(said.pop(place)), state.moment.at)
-        for place in named:
-            moments = said.setdefault(place, [])
+        for ref in said.keys() - named:
+            yield Wait(pod, ref, tuple(said.pop(ref)), state.moment.at)
+        for ref in named:
+            moments = said.setdefault(ref, [])
             if state.refusal != before:
                 moments.append(state.moment)
         before = state.refusal
-    for place, moments in said.items():
-        yield Wait(pod, place, tuple(moments), pod.gone.at if pod.gone else end)
+    for ref, moments in said.items():
+        yield Wait(pod, ref, tuple(moments), pod.gone.at if pod.gone else end)
 
 
 def _named(refusal: str) -> set[str]:
-    return {place.rstrip(".") for place in _NAMED.findall(refusal)}
+    return {ref.rstrip(".") for ref in _NAMED.findall(refusal)}
 
 
 def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
@@ -68,7 +68,7 @@ def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
     for moment in wait.said:
         lives = [
             life
-            for life in case.world.lives_at.get(wait.place, ())
+            for life in case.world.lives_at.get(wait.ref, ())
             if life.written.revision <= moment.revision
         ]
         over = max((ended(case, life, moment.at) for life in lives), default=float("inf"))
@@ -81,7 +81,7 @@ def _said_too_late(case: Case, wait: Wait) -> Iterator[Violation]:
 
 def _waited_too_long(case: Case, wait: Wait) -> Iterator[Violation]:
     """Yield the wait if the hold was over and there was room for longer than the patience."""
-    lives = [x for x in case.world.lives_at.get(wait.place, ()) if x.written.at <= wait.end]
+    lives = [x for x in case.world.lives_at.get(wait.ref, ()) if x.written.at <= wait.end]
     if not lives or not wait.said or not wait.pod.only_capacity:
         return
     away = (*case.world.history.outages, *case.rules.pauses)
@@ -126,7 +126,7 @@ def _stale(wait: Wait, moment: Moment, node: str, sums: dict[str, float], text: 
         at=moment.at,
         node=node,
         pod=wait.pod.name,
-        entry=wait.place,
+        entry=wait.ref,
         sums=sums,
         text=text,
     )

@@ -66,8 +66,8 @@ class World:
 
     @cached_property
     def lives_at(self) -> Mapping[str, tuple[Life, ...]]:
-        """Return the lives of a place, by its text."""
-        return _grouped((str(life.place), life) for life in self.lives)
+        """Return the lives at a ref, by its text."""
+        return _grouped((str(life.ref), life) for life in self.lives)
 
     @cached_property
     def lives_on(self) -> Mapping[str, tuple[Life, ...]]:
@@ -76,7 +76,7 @@ class World:
 
     @cached_property
     def lives_called(self) -> Mapping[str, tuple[Life, ...]]:
-        """Return the lives that claims mean by a name: of one place, and of where it was moved."""
+        """Return the lives that claims mean by a name: at a ref, and where it was moved to."""
         return _grouped((life.name, life) for life in self.lives)
 
     @cached_property

@@ -54,7 +54,7 @@ class Asked:
                 raise Failed(Status.USAGE, "NAME: is missing; give it, or a file: --filename")
             found, problems = wanted(documents.read_files(files), name)
             if problems:
-                lines = [f"{place}: {problem}" for place, problem in problems]
+                lines = [f"{where}: {problem}" for where, problem in problems]
                 raise Failed(Status.REFUSED, "\n".join(lines))
             if files and not found:
                 raise Failed(Status.REFUSED, f"{', '.join(files)}: has no reservation; write one")
@@ -93,7 +93,7 @@ def _read(each: Sequence[Wanted], namespace: str) -> Specs:
             spec = manifest.read(one.spec, one.name, one.namespace or namespace, time.time())
             specs[one.name] = spec
         except InvalidInput as exc:
-            problems.append(f"{one.place}: {exc.under(one.path) if one.path else exc}")
+            problems.append(f"{one.where}: {exc.under(one.path) if one.path else exc}")
     if problems:
         raise Failed(Status.REFUSED, "\n".join(problems))
     return specs

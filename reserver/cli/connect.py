@@ -101,7 +101,7 @@ async def _tunnelled(target: Target, deadline_s: float | None) -> AsyncIterator[
         try:
             with _forwarding(namespace):
                 async with tunnel.open():
-                    with _told(lambda: tunnel.place, lambda: tunnel.problem or remedy):
+                    with _told(lambda: tunnel.target, lambda: tunnel.problem or remedy):
                         name = f"reserver.{namespace}.svc"
                         async with dial.client(
                             target, tunnel.address, token, name, deadline_s
@@ -127,7 +127,7 @@ def _forwarding(namespace: str) -> Iterator[None]:
 
 
 @contextmanager
-def _told(place: Callable[[], str], why: Callable[[], str]) -> Iterator[None]:
+def _told(target: Callable[[], str], why: Callable[[], str]) -> Iterator[None]:
     """Say of a call without an answer where it was made."""
     from reserver.client import CallFailed
 
@@ -137,8 +137,8 @@ def _told(place: Callable[[], str], why: Callable[[], str]) -> Iterator[None]:
         if not failure.is_without_answer(exc):
             raise
         if exc.reason:  # Reserver itself has said so.
-            message = f"reserver {place()} cannot answer yet: {exc.message}"
+            message = f"reserver {target()} cannot answer yet: {exc.message}"
         else:
             cause = exc.message.rpartition("last error: ")[2]  # After what gRPC says of itself.
-            message = f"cannot reach reserver {place()}: {cause}; {why()}"
+            message = f"cannot reach reserver {target()}: {cause}; {why()}"
         raise Failed(Status.UNREACHABLE, message) from exc

@@ -25,12 +25,12 @@ class Document:
     """A document of a file.
 
     Attributes:
-        place: ``FILE``, or ``FILE:NUMBER`` of a file that has several, counted from 1.
+        where: ``FILE``, or ``FILE:NUMBER`` of a file that has several, counted from 1.
         value: what it says; None if it could not be read.
         problem: why it could not be read.
     """
 
-    place: str
+    where: str
     value: Any = None
     problem: InvalidInput | None = None
 
@@ -82,13 +82,13 @@ def _text(name: str) -> str:
 def _split(name: str, text: str) -> Iterator[Document]:
     parts = [part for part in _parts(text) if not _is_empty(part)]
     for number, part in enumerate(parts, start=1):
-        place = f"{name}:{number}" if len(parts) > 1 else name
+        where = f"{name}:{number}" if len(parts) > 1 else name
         try:
             value = texts.parse(part, _MOST_BYTES)
         except InvalidInput as exc:
-            yield Document(place, problem=exc)
+            yield Document(where, problem=exc)
         else:
-            yield from _items(place, value)
+            yield from _items(where, value)
 
 
 def _parts(text: str) -> list[str]:
@@ -101,7 +101,7 @@ def _is_empty(text: str) -> bool:
     return not any(line and not line.startswith("#") and line != "..." for line in lines)
 
 
-def _items(place: str, value: Any) -> Iterator[Document]:  # noqa: ANN401 - whatever YAML can hold
+def _items(where: str, value: Any) -> Iterator[Document]:  # noqa: ANN401 - whatever YAML can hold
     """Yield the items of a list: a JSON list, a List of Kubernetes, or what `get -o` prints."""
     items = value
     if isinstance(value, dict):
@@ -109,7 +109,7 @@ def _items(place: str, value: Any) -> Iterator[Document]:  # noqa: ANN401 - what
         is_ours = value.keys() == {"reservations"}
         items = value.get("items") if is_list else value["reservations"] if is_ours else None
     if not isinstance(items, list):
-        yield Document(place, value)
+        yield Document(where, value)
         return
     for index, item in enumerate(items):
-        yield Document(f"{place}[{index}]", item)
+        yield Document(f"{where}[{index}]", item)

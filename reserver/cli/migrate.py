@@ -14,7 +14,7 @@ from reserver.errors import ApiError, ConfigurationError, InvalidInput
 _CANNOT = 2
 
 
-class Place(NamedTuple):
+class Store(NamedTuple):
     """A store: a ConfigMap, or the Reservations of a namespace, which have no `name`."""
 
     namespace: str
@@ -44,7 +44,7 @@ def migrate(
     usage, or the stores cannot be read.
     """
     try:
-        stores = _place("--from", source), _place("--to", destination)
+        stores = _store("--from", source), _store("--to", destination)
         if bool(stores[0].name) == bool(stores[1].name):
             raise ConfigurationError("--to: is of the kind of --from; move to the other kind")
         failed = asyncio.run(_migrate(*stores, kubeconfig, namespace, timeout))
@@ -55,7 +55,7 @@ def migrate(
 
 
 async def _migrate(
-    source: Place, destination: Place, kubeconfig: Path | None, home: str, timeout_s: float
+    source: Store, destination: Store, kubeconfig: Path | None, home: str, timeout_s: float
 ) -> bool:
     """Return whether any reservation was not moved."""
     from reserver.kube.api import credentials
@@ -79,12 +79,12 @@ async def _migrate(
     return failed
 
 
-def _place(flag: str, text: str) -> Place:
+def _store(flag: str, text: str) -> Store:
     kind, _, rest = text.partition(":")
     namespace, slash, name = rest.partition("/")
     if kind == "configmap" and namespace and name and "/" not in name:
-        return Place(namespace, name)
+        return Store(namespace, name)
     if kind == "crd" and namespace and not slash:
-        return Place(namespace)
+        return Store(namespace)
     remedy = "write configmap:NAMESPACE/NAME or crd:NAMESPACE"
     raise ConfigurationError(f"{flag}: {text!r} is not a store; {remedy}")

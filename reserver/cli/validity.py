@@ -30,14 +30,14 @@ class Problem:
     """Something that is wrong.
 
     Attributes:
-        place: the document, ``FILE`` or ``FILE:NUMBER``.
+        document: ``FILE`` or ``FILE:NUMBER``.
         key: the data key of a ConfigMap; else empty.
         field: the path of the field; empty for all of it.
         problem: what is wrong, with the value quoted.
         remedy: what to write instead.
     """
 
-    place: str
+    document: str
     key: str
     field: str
     problem: str
@@ -45,7 +45,7 @@ class Problem:
 
     def __str__(self) -> str:
         """Return one line."""
-        where = ": ".join(filter(None, (self.place, self.key, self.field)))
+        where = ": ".join(filter(None, (self.document, self.key, self.field)))
         return f"{where}: {self.problem}; {self.remedy}"
 
 
@@ -83,17 +83,17 @@ def judge(documents: Iterable[Document], home: str) -> Findings:
             if kind == _CONFIGMAP:
                 for key, entries in _configmap(document.value, now):
                     reservations += len(entries.reservations)
-                    problems += _problems(document.place, key, entries)
+                    problems += _problems(document.where, key, entries)
             elif kind == (API_VERSION, KIND):
                 entries = _object(document.value, now, home)
                 reservations += len(entries.reservations)
-                problems += _problems(document.place, "", entries)
+                problems += _problems(document.where, "", entries)
             elif kind is not None and kind[1] != KIND:
-                others.append((document.place, " ".join(filter(None, kind))))
+                others.append((document.where, " ".join(filter(None, kind))))
             else:
                 reservations += _spec(document, now)
         except InvalidInput as exc:
-            problems.append(Problem(document.place, "", exc.path, exc.problem, exc.remedy))
+            problems.append(Problem(document.where, "", exc.path, exc.problem, exc.remedy))
     return Findings(reservations, tuple(problems), tuple(others))
 
 
@@ -109,8 +109,8 @@ def show(findings: Findings, form: Report) -> None:
         return
     for problem in findings.problems:
         failure.tell(str(problem))
-    for place, kind in findings.others:
-        failure.tell(f"{place}: passed over, a {kind}")
+    for where, kind in findings.others:
+        failure.tell(f"{where}: passed over, a {kind}")
     typer.echo(f"{findings.reservations} valid, {len(findings.problems)} problems")
 
 
@@ -153,9 +153,9 @@ def _spec(document: Document, now: float) -> int:
     return len(found)
 
 
-def _problems(place: str, key: str, entries: Entries) -> Iterator[Problem]:
+def _problems(where: str, key: str, entries: Entries) -> Iterator[Problem]:
     for each in entries.problems:
-        yield Problem(place, key, each.error.path, each.error.problem, each.error.remedy)
+        yield Problem(where, key, each.error.path, each.error.problem, each.error.remedy)
     if entries.more_problems:
         more = f"{entries.more_problems} more items are broken"
-        yield Problem(place, key, "", more, "mend the ones above first")
+        yield Problem(where, key, "", more, "mend the ones above first")

@@ -19,14 +19,14 @@ class Wanted:
     """A reservation that somebody asks for.
 
     Attributes:
-        place: where it is asked for.
+        where: where it is asked for.
         name: its name.
         namespace: of owners that do not say theirs; empty where the document names none.
         spec: in the form of docs/reservations.md, not yet checked.
         path: where the spec stands in the document.
     """
 
-    place: str
+    where: str
     name: str
     namespace: str
     spec: Any
@@ -36,7 +36,7 @@ class Wanted:
 def wanted(
     documents: Iterable[Document], name: str = ""
 ) -> tuple[list[Wanted], list[tuple[str, InvalidInput]]]:
-    """Return what documents ask for, and what is wrong with all others, each with its place.
+    """Return what documents ask for, and what is wrong with all others, each with where it stands.
 
     Args:
         documents: Reservations, ``{name, spec}`` or specs.
@@ -50,7 +50,7 @@ def wanted(
                 raise document.problem
             found.append(_read(document, name))
         except InvalidInput as exc:
-            problems.append((document.place, exc))
+            problems.append((document.where, exc))
     return found, problems
 
 
@@ -59,19 +59,19 @@ def _read(document: Document, name: str) -> Wanted:
     if not isinstance(value, dict):
         raise InvalidInput("", f"a {type(value).__name__} is no reservation", _FORMS)
     if "kind" in value or "apiVersion" in value:
-        return _of_object(document.place, value)
+        return _of_object(document.where, value)
     if "spec" in value:
         if unknown := value.keys() - _OUR_FIELDS:
             raise InvalidInput(str(min(unknown)), "is not a field beside spec", _FORMS)
         own = _text(value.get("name"), "name")
-        return Wanted(document.place, own, "", value["spec"], "spec")
+        return Wanted(document.where, own, "", value["spec"], "spec")
     if not name:
         problem = "a spec alone has no name"
         raise InvalidInput("", problem, "give NAME on the command line, or write name and spec")
-    return Wanted(document.place, name, "", value)
+    return Wanted(document.where, name, "", value)
 
 
-def _of_object(place: str, value: dict[str, Any]) -> Wanted:
+def _of_object(where: str, value: dict[str, Any]) -> Wanted:
     kind, version = value.get("kind"), value.get("apiVersion")
     if (version, kind) != (API_VERSION, KIND):
         problem = f"{version} {kind} is no reservation"
@@ -84,7 +84,7 @@ def _of_object(place: str, value: dict[str, Any]) -> Wanted:
     namespace = _text(namespace, "metadata.namespace") if namespace is not None else ""
     if "spec" not in value:
         raise InvalidInput("spec", "is missing", "say what to hold, for whom")
-    return Wanted(place, own, namespace, value["spec"], "spec")
+    return Wanted(where, own, namespace, value["spec"], "spec")
 
 
 def _text(value: Any, path: str) -> str:  # noqa: ANN401 - whatever YAML can hold

@@ -53,7 +53,7 @@ class Amounts(NamedTuple):
     held: int
 
 
-class Placement(NamedTuple):
+class Counted(NamedTuple):
     """A pod on a node.
 
     Attributes:
@@ -109,7 +109,7 @@ class Snapshot:
         self._row_of: dict[str, int] = {}
         self._names: list[str] = []
         self._free_rows: list[int] = []
-        self._placements: dict[str, Placement] = {}
+        self._counted: dict[str, Counted] = {}
         self._pods_on: dict[str, int] = {}
         self._totals: tuple[dict[str, Totals], ...] = ({}, {}, {})
         self._cells: NDArray[np.int64] = np.zeros((3, 64, 8), dtype=np.int64)
@@ -190,21 +190,21 @@ class Snapshot:
             self._offer(self._totals[_ALLOCATABLE].get(name, {}), {})
             self._write(_ALLOCATABLE, name, {})
 
-    def place(self, pod: Pod, node: str) -> None:
+    def count(self, pod: Pod, node: str) -> None:
         """Count a pod on a node, and nowhere else."""
-        before = self._placements.get(pod.uid)
+        before = self._counted.get(pod.uid)
         if before is not None and before.counts_like(pod, node):
-            self._placements[pod.uid] = before._replace(pod=pod)  # The old one can go.
+            self._counted[pod.uid] = before._replace(pod=pod)  # The old one can go.
             return
-        self.displace(pod.uid)
+        self.uncount(pod.uid)
         self._pods_on[node] = self._pods_on.get(node, 0) + 1
         self._add_requested(node, pod.requests, 1)
         slot = self.residents.add(pod, self._row_of[node])
-        self._placements[pod.uid] = Placement(node, pod, slot)
+        self._counted[pod.uid] = Counted(node, pod, slot)
 
-    def displace(self, pod_uid: str) -> None:
+    def uncount(self, pod_uid: str) -> None:
         """Stop counting a pod, if it is counted."""
-        before = self._placements.pop(pod_uid, None)
+        before = self._counted.pop(pod_uid, None)
         if before is None:
             return
         self.residents.remove(before.slot, before.pod)
@@ -215,9 +215,9 @@ class Snapshot:
             del self._pods_on[before.node]
             self._write(_REQUESTED, before.node, {})
 
-    def placement(self, pod_uid: str) -> Placement | None:
+    def counted(self, pod_uid: str) -> Counted | None:
         """Return where a pod is counted; None if it is not."""
-        return self._placements.get(pod_uid)
+        return self._counted.get(pod_uid)
 
     def set_held(self, node: str, totals: Mapping[str, int]) -> None:
         """Set what active reservations hold on a node; empty for nothing."""

@@ -1,6 +1,6 @@
 """The account of one reservation: what became of it so far, wherever it is written.
 
-A reservation may be written in several places while it is moved (docs/adr/0009). Claims, holds and
+A reservation may be written at several refs while it is moved (docs/adr/0009). Claims, holds and
 the place that Reserver chose are the reservation's, so they are kept once (docs/adr/0025).
 """
 
@@ -18,7 +18,7 @@ from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
 
 UNSEEN = -1
-"""In place of a resourceVersion: of a claim whose binding no watch has shown."""
+"""Instead of a resourceVersion, for a claim whose binding no watch has shown."""
 
 
 class Recorded(NamedTuple):
@@ -41,7 +41,7 @@ class Recorded(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One place where a reservation is written.
+    """One ref at which a reservation is written.
 
     Attributes:
         reservation: what is written; `placed` says where it is, whether or not that is written.
@@ -66,13 +66,13 @@ class Account:
         reservation: what its first entry says, which stands for all of them.
         identity: its identity.
         order: later ones are greater.
-        entries: where it is written, the longest known place first.
+        entries: where it is written, the longest known first.
         claimants: the pods that took a slot, by UID, each with a resourceVersion at which it had it
             (`UNSEEN` while its binding is).
         landed: where they did, as far as that is known.
         holds: what it holds, by node.
         is_edited: where it is placed was decided for what stood there before.
-        obstacle: why it has no place, or why that cannot be written; empty while nothing is known.
+        obstacle: why it has no place, or why its place cannot be written; empty if unknown.
         is_faulty: one of its owner rules has raised; none is asked any more.
     """
 
@@ -207,7 +207,7 @@ class Account:
 
 
 def inherit(entry: Entry, before: Account) -> bool:
-    """Let what is written in a reservation's place begin where that one was placed.
+    """Let what is written at a ref begin where that one was placed.
 
     It holds there until it is known whether that still suits it. Return whether both are the same,
     but for when another Reserver has worked out their ``ttl``.
@@ -226,7 +226,7 @@ def inherit(entry: Entry, before: Account) -> bool:
 def kept_turns(
     after: Reservation, before: Account | None, *, is_same: bool
 ) -> Mapping[str, Written]:
-    """Return the turns that a reservation takes over from what stood in its place, if anything did.
+    """Return the turns that a reservation takes over from what stood at its ref, if anything did.
 
     It does where it holds no more than that still did at this moment, claimed slots aside: what
     was written meanwhile may have been told that it has the rest. One that yielded stood behind all

@@ -1,4 +1,4 @@
-"""The register: which reservations are written; by place, identity, and who may claim them."""
+"""The register: which reservations are written; by ref, identity, and who may claim them."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class _Claimable(NamedTuple):
 
 
 class Register:
-    """Which reservations are written: the account of each, under all its places."""
+    """Which reservations are written: the account of each, under all its refs."""
 
     def __init__(self, failed: Callable[[Ref, Exception], None] = raising) -> None:
-        """Begin with none; `failed` is told of each place of one whose owner rules raise."""
+        """Begin with none; `failed` is told of each ref of one whose owner rules raise."""
         self._failed = failed
         self._by_ref: dict[Ref, Account] = {}
         self._by_identity: dict[str, Account] = {}
@@ -52,19 +52,19 @@ class Register:
         self._by_owner: dict[owner.Key, dict[str, _Claimable]] = {}
 
     def __iter__(self) -> Iterator[tuple[Ref, Account]]:
-        """Yield all places, in the order in which they became known."""
+        """Yield all refs, in the order in which they became known."""
         return iter(self._by_ref.items())
 
     def __len__(self) -> int:
-        """Return how many places there are."""
+        """Return how many refs there are."""
         return len(self._by_ref)
 
     def __getitem__(self, ref: Ref) -> Account:
-        """Return the account of what is written at a place; KeyError if that is nothing."""
+        """Return the account of what is written at a ref; KeyError if that is nothing."""
         return self._by_ref[ref]
 
     def get(self, ref: Ref) -> Account | None:
-        """Return the account of what is written at a place."""
+        """Return the account of what is written at a ref."""
         return self._by_ref.get(ref)
 
     def of(self, identity: str) -> Account | None:
@@ -76,7 +76,7 @@ class Register:
         return self._by_identity.values()
 
     def add(self, account: Account, entry: Entry) -> None:
-        """Take what is written at a place where nothing else is; the account may be known."""
+        """Take what is written at a ref where nothing else is; the account may be known."""
         reservation, identity = entry.reservation, account.identity
         if identity not in self._by_identity:
             found_by, record = _rules_by_key(reservation), reservation.record
@@ -88,7 +88,7 @@ class Register:
         self._by_ref[reservation.ref] = account
 
     def remove(self, ref: Ref) -> Entry:
-        """Forget what is written at a place, and its account with the last one."""
+        """Forget what is written at a ref, and its account with the last one."""
         account = self._by_ref[ref]
         if len(account.entries) == 1:
             identity, reservation = account.identity, account.reservation

@@ -63,11 +63,11 @@ class Ref(NamedTuple):
 
     @classmethod
     def of_object(cls, namespace: str, name: str) -> Ref:
-        """Return the place of a Reservation object."""
+        """Return the ref of a Reservation object."""
         return cls(namespace, "", name, kind=StoreKind.OBJECT)
 
     def __str__(self) -> str:
-        """Return the name that messages use: no two places have the same.
+        """Return the name that messages use: no two refs have the same.
 
         Names and keys have no slash, so that it is NAMESPACE/CONFIGMAP/KEY or NAMESPACE/NAME.
         """
@@ -97,8 +97,8 @@ class Reservation:
         placement: where Reserver may choose.
         placed: where it has, as far as that is written or decided; empty while it has not, and
             where the reservation names its node. Not part of what the reservation says.
-        origin: the place under which claims are recorded, where that is not `ref`: it was written
-            there before it was moved here, or the place alone does not tell it from another one.
+        origin: the ref under which claims are recorded, where that is not `ref`: it was written
+            there before it was moved here, or the ref alone does not tell it from another one.
         created_at: when its object was created, unix seconds; 0 where nothing tells, as of a key of
             a ConfigMap. Not part of what it says.
         drift: by how many seconds its expiry may differ where somebody else has worked it out from
@@ -141,7 +141,7 @@ class Reservation:
 
     @property
     def record(self) -> str:
-        """The place under which claims are recorded."""
+        """The ref under which claims are recorded."""
         return self.origin or str(self.ref)
 
     def is_called(self, digest: str) -> bool:

@@ -46,7 +46,7 @@ class LedgerView:
         return len(self._register)
 
     def get(self, ref: Ref) -> Reservation | None:
-        """Return what is written at a place."""
+        """Return what is written at a ref."""
         account = self._register.get(ref)
         return account.entries[ref].reservation if account else None
 
@@ -78,7 +78,7 @@ class LedgerView:
         return account.entries[ref].recorded if account else ()
 
     def placed(self, written: Reservation) -> Parts:
-        """Return where what is written at a place is now, whatever is written of that."""
+        """Return where what is written at a ref is now, whatever is written of that."""
         known = self.get(written.ref)
         is_known = known is not None and known.identity == written.identity
         return known.placed if known is not None and is_known else written.placed
@@ -96,7 +96,7 @@ class LedgerView:
     def wants_place(self, ref: Ref) -> tuple[Parts, int]:
         """Return which parts of a reservation stay, and how many of its slots want a place now.
 
-        Of one that is written in several places it is asked at the first of them.
+        Of one that is written at several refs it is asked at the first of them.
         """
         account = self._register.get(ref)
         if account is None or account.reservation.ref != ref or not self._is_homeless(account):
@@ -150,7 +150,7 @@ class LedgerView:
             yield account.reservation
 
     def owned_by(self, pod: Pod) -> frozenset[Ref]:
-        """Return the places of the reservations that a pod may claim, whether they hold or not."""
+        """Return the refs of the reservations that a pod may claim, whether they hold or not."""
         return frozenset(ref for each in self._register.matching(pod) for ref in each.entries)
 
     def held_on(self, node: str) -> Mapping[str, int]:
@@ -186,7 +186,7 @@ class LedgerView:
         return self._holdings.yielding(pod.priority, self.owned_by(pod), nodes)
 
     def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:
-        """Return what is held for a place, by node; nothing where another one stands for it."""
+        """Return what is held for a ref, by node; nothing where another one stands for it."""
         account = self._register.get(ref)
         if account is None or account.reservation.ref != ref:
             return {}

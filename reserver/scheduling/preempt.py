@@ -92,9 +92,9 @@ def _less_victims(taken: ByNode, victims: Victims, snapshot: Snapshot) -> ByNode
     left: dict[str, dict[str, int]] = {node: dict(amounts) for node, amounts in taken.items()}
     for node, uids in victims.items():
         for uid in set(uids):
-            placement = snapshot.placement(uid)
-            if placement is not None and placement.node == node:
+            counted = snapshot.counted(uid)
+            if counted is not None and counted.node == node:
                 totals = left.setdefault(node, {})
-                for resource, amount in placement.pod.requests.items():
+                for resource, amount in counted.pod.requests.items():
                     totals[resource] = totals.get(resource, 0) - amount
     return left

@@ -165,7 +165,7 @@ class State:
         else:
             self.ledger.unclaim(pod.uid)  # Another scheduler was faster.
         if pod.finished:
-            self.snapshot.displace(pod.uid)
+            self.snapshot.uncount(pod.uid)
         else:
             self._place_written(pod, pod.node)
         self._node_changed(pod.node)
@@ -185,7 +185,7 @@ class State:
         if assumption is not None and not assumption.is_written:
             return  # Its binding is still under way, and decides what becomes of the claims.
         self._assumed.pop(pod.uid, None)
-        self._displace(pod.uid)
+        self._uncount(pod.uid)
         self.ledger.pod_gone(pod.uid)
 
     def judged(self, pod: Pod, names: Sequence[str], *, waits: bool) -> None:
@@ -226,10 +226,10 @@ class State:
         self._assumed[pod.uid] = Assumption(pod, node)
         self.nominations.drop(pod.uid)
         slots = self._slots(pod, node, claims)
-        self.snapshot.place(pod, node)
+        self.snapshot.count(pod, node)
         for identity in claims:
             self.ledger.claim(identity, replace(pod, node=node), written=False)
-        self.snapshot.place(self._with_rest(pod, node, slots), node)
+        self.snapshot.count(self._with_rest(pod, node, slots), node)
 
     def confirm(self, pod_uid: str) -> None:
         """Take note that the API server accepted the binding; the watch will show it."""
@@ -243,19 +243,19 @@ class State:
         if self.is_complete and (known is None or known.uid != pod_uid):
             # Bound and deleted before we heard of either: it takes nothing now.
             del self._assumed[pod_uid]
-            self._displace(pod_uid)
+            self._uncount(pod_uid)
             self.ledger.pod_gone(pod_uid)
 
     def forget(self, pod_uid: str) -> None:
         """Take an assumption back: the binding failed."""
         if self._assumed.pop(pod_uid, None) is not None:
-            self._displace(pod_uid)
+            self._uncount(pod_uid)
             self.ledger.unclaim(pod_uid)
 
     def _place_written(self, pod: Pod, node: str) -> None:
         """Count a pod that is bound with what it requests, and no more."""
-        before = self.snapshot.placement(pod.uid)
-        self.snapshot.place(pod, node)
+        before = self.snapshot.counted(pod.uid)
+        self.snapshot.count(pod, node)
         if before is not None and before.pod.requests != pod.requests:
             self._freed(node)
 
@@ -281,11 +281,11 @@ class State:
                 requests[name] = requests.get(name, 0) + max(0, rest)
         return replace(pod, requests=requests)
 
-    def _displace(self, pod_uid: str) -> None:
-        placement = self.snapshot.placement(pod_uid)
-        self.snapshot.displace(pod_uid)
-        if placement is not None:
-            self._node_changed(placement.node)
+    def _uncount(self, pod_uid: str) -> None:
+        counted = self.snapshot.counted(pod_uid)
+        self.snapshot.uncount(pod_uid)
+        if counted is not None:
+            self._node_changed(counted.node)
 
     def _settle_on(self, node: str) -> None:
         """Tell of the reservations on a node that has come or gone."""
@@ -299,8 +299,8 @@ class State:
 
     def _pod_uid(self, uid: str) -> str:
         """Return a pod's UID as it is kept anyway."""
-        placement = self.snapshot.placement(uid)
-        return placement.pod.uid if placement else uid
+        counted = self.snapshot.counted(uid)
+        return counted.pod.uid if counted else uid
 
     def _is_pending(self, pod: Pod) -> bool:
         known = self._pods.get(pod.name)

@@ -34,13 +34,13 @@ def trial(snapshot: Snapshot, name: str) -> Iterator[Seat]:
         uid = f"{name}-{next(numbers)}"
         seated.append(uid)
         requests = {resource: amount * part.slots for resource, amount in pod.requests.items()}
-        snapshot.place(replace(pod, uid=uid, requests=requests), part.node)
+        snapshot.count(replace(pod, uid=uid, requests=requests), part.node)
 
     try:
         yield seat
     finally:
         for uid in seated:
-            snapshot.displace(uid)
+            snapshot.uncount(uid)
 
 
 @contextmanager

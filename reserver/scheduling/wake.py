@@ -138,7 +138,7 @@ def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snaps
             ):
                 return node
             continue
-        victims = [snapshot.placement(uid) for uid in waiting.spared.get(node, ())]
+        victims = [snapshot.counted(uid) for uid in waiting.spared.get(node, ())]
         left = [victim.pod for victim in victims if victim and victim.node == node]
         if left and np.all(
             (free[index] + _freed_by(left, node, snapshot)[:width])[columns] >= amounts

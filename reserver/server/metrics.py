@@ -15,7 +15,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from reserver.quarantine import Place, counts
+from reserver.quarantine import Component, counts
 from reserver.reservations.status import count_unbacked
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
@@ -150,11 +150,11 @@ class _StateCollector(Collector):
         )
         quarantined = CounterMetricFamily(
             "reserver_quarantined",
-            "Objects, entries and calls passed over because of a fault in reserver, by place.",
-            labels=("place",),
+            "Objects, entries and calls passed over because of a fault in reserver, by component.",
+            labels=("component",),
         )
-        for place in get_args(Place):
-            quarantined.add_metric((place,), counts[place])
+        for component in get_args(Component):
+            quarantined.add_metric((component,), counts[component])
         yield quarantined
         for name, documentation, value in self._measured.counters():
             yield CounterMetricFamily(name, documentation, value=value)

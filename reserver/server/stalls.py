@@ -31,7 +31,7 @@ COLLECTION = "garbage collection"
 UNKNOWN = "unknown"
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where the loop's thread was.
 
     Attributes:
@@ -43,17 +43,17 @@ class Place(NamedTuple):
     task: str
 
 
-class Hold(NamedTuple):
+class Stall(NamedTuple):
     """What held the loop.
 
     Attributes:
-        place: where the thread was most of the time.
+        position: where the thread was most of the time.
         seconds: for how long, to two hundredths of a second.
         cpu_seconds: CPU time of the process meanwhile; little if it waited, or was stopped.
         gc_seconds: how much of it garbage collection took.
     """
 
-    place: Place
+    position: Position
     seconds: float
     cpu_seconds: float
     gc_seconds: float
@@ -65,7 +65,7 @@ class Stalls:
     def __init__(self, told: Callable[[str, float], None]) -> None:
         """Tell `told` by what the loop was held, and for how many seconds."""
         self._told = told
-        self._seen: Tally[Place] = Tally()
+        self._seen: Tally[Position] = Tally()
         self._beat_at = self._cpu_at = self._gc_s = self._gc_began = 0.0
         self._over = threading.Event()
 
@@ -94,23 +94,25 @@ class Stalls:
         now, cpu = time.perf_counter(), time.process_time()
         lasted = now - self._beat_at
         if lasted > LIMIT_S:
-            place = max(self._seen, key=self._seen.__getitem__, default=Place(UNKNOWN, UNKNOWN))
+            position = max(
+                self._seen, key=self._seen.__getitem__, default=Position(UNKNOWN, UNKNOWN)
+            )
             if self._gc_s > lasted / 2:
-                place = place._replace(by=COLLECTION)
-            self._tell(Hold(place, lasted, cpu - self._cpu_at, self._gc_s))
+                position = position._replace(by=COLLECTION)
+            self._tell(Stall(position, lasted, cpu - self._cpu_at, self._gc_s))
         self._seen.clear()
         self._beat_at, self._cpu_at, self._gc_s = now, cpu, 0.0
         loop.call_later(BEAT_S, self._beat, loop)
 
-    def _tell(self, hold: Hold) -> None:
-        self._told(hold.place.by, hold.seconds)
+    def _tell(self, stall: Stall) -> None:
+        self._told(stall.position.by, stall.seconds)
         log.warning(
             "event loop held",
-            seconds=round(hold.seconds, 3),
-            by=hold.place.by,
-            task=hold.place.task,
-            cpu_seconds=round(hold.cpu_seconds, 3),
-            gc_seconds=round(hold.gc_seconds, 3),
+            seconds=round(stall.seconds, 3),
+            by=stall.position.by,
+            task=stall.position.task,
+            cpu_seconds=round(stall.cpu_seconds, 3),
+            gc_seconds=round(stall.gc_seconds, 3),
         )
 
     def _look(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
@@ -118,7 +120,7 @@ class Stalls:
         while not self._over.wait(BEAT_S):
             if time.perf_counter() - self._beat_at > 2 * BEAT_S:
                 frame = sys._current_frames().get(ident)  # noqa: SLF001 - documented, for this
-                self._seen[Place(_ours(frame), _task(loop))] += 1
+                self._seen[Position(_ours(frame), _task(loop))] += 1
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if info["generation"] < 2:  # noqa: PLR2004 - the oldest; the others take no time

@@ -122,13 +122,13 @@ def lifetime(ttl_s: float, now: float) -> dict[str, Any]:
     return {"expiresAt": show_moment(int(now + ttl_s))} if ttl_s else {"ttl": 0}
 
 
-def with_placements(document: Mapping[str, Any], placed: Parts, place: Ref) -> dict[str, Any]:
+def with_placements(document: Mapping[str, Any], placed: Parts, ref: Ref) -> dict[str, Any]:
     """Return a document that says where its reservation is placed, if that is said there.
 
     Nothing is said of one that is not placed; of a Reservation its status says it.
     """
     said = {name: value for name, value in document.items() if name != "placements"}
-    is_said = bool(placed) and place.kind is StoreKind.CONFIGMAP
+    is_said = bool(placed) and ref.kind is StoreKind.CONFIGMAP
     return said | ({"placements": show_parts(placed)} if is_said else {})
 
 
@@ -236,8 +236,8 @@ def show_id(ref: Ref) -> str:
 
 def parse_id(text: str) -> Ref | None:
     """Return the ref that an id names; None for a plain name."""
-    place, bracket, item = text.partition("[")
-    match place.split("/"), bracket:
+    ref, bracket, item = text.partition("[")
+    match ref.split("/"), bracket:
         case [_], "":
             return None
         case [namespace, name], "":

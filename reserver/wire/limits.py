@@ -78,7 +78,7 @@ HOME = Limits(
 
 
 def limits_at(ref: Ref, home: str) -> Limits:
-    """Return what a reservation may say at a place; `home` is Reserver's own namespace."""
+    """Return what a reservation may say at a ref; `home` is Reserver's own namespace."""
     return TENANT if ref.kind is StoreKind.OBJECT and ref.namespace != home else HOME
 
 

@@ -68,17 +68,17 @@ class StorePast:
         self, event: WatchEvent, metadata: Metadata, key: str, text: str | None, when: Written
     ) -> None:
         """Take the new value of a key, or the new spec of an object; None for none."""
-        place = Ref(metadata.namespace, metadata.name, key)
+        ref = Ref(metadata.namespace, metadata.name, key)
         if not key:
-            place = Ref.of_object(metadata.namespace, metadata.name)
-        items = self._written.pop(place, {})
+            ref = Ref.of_object(metadata.namespace, metadata.name)
+        items = self._written.pop(ref, {})
         if text is None or len(text) > _MOST_BYTES:
             return
         if key:
-            entries = read_key(place, text, 0.0)
+            entries = read_key(ref, text, 0.0)
         else:
             entries = read_object(decode(ReservationObject, event.object), 0.0, self._home)
-        self._written[place] = written = {}
+        self._written[ref] = written = {}
         for one in entries.reservations:
             known = items.get(one.ref)
             is_same = known is not None and known[0] == one.identity

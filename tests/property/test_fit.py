@@ -151,12 +151,12 @@ class FitsAgainstScratch(RuleBasedStateMachine):
 
     @rule(pod=pods, node=node_names)
     def place(self, pod: Pod, node: str) -> None:
-        self.snapshot.place(pod, node)
+        self.snapshot.count(pod, node)
         self.naive.pods[pod.uid] = (pod, node)
 
     @rule(pod=pods)
     def displace(self, pod: Pod) -> None:
-        self.snapshot.displace(pod.uid)
+        self.snapshot.uncount(pod.uid)
         self.naive.pods.pop(pod.uid, None)
 
     @rule(name=namespaces, labelled=labels)

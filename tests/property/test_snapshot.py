@@ -37,12 +37,12 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
 
     @rule(uid=uids, node=nodes, requests=amounts)
     def place(self, uid: str, node: str, requests: Amounts) -> None:
-        self.snapshot.place(Pod(name=PodName("shop", uid), uid=uid, requests=requests), node)
+        self.snapshot.count(Pod(name=PodName("shop", uid), uid=uid, requests=requests), node)
         self.pods[uid] = (node, requests)
 
     @rule(uid=uids)
     def displace(self, uid: str) -> None:
-        self.snapshot.displace(uid)
+        self.snapshot.uncount(uid)
         self.pods.pop(uid, None)
 
     @rule(node=nodes, totals=amounts)

@@ -1,4 +1,4 @@
-"""What raises while it is judged costs itself: shown by raising in each place that judges."""
+"""What raises while it is judged costs itself: shown by raising in each component that judges."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.views import node_view, pod_view
 from reserver.pacer import Pacer, Steps, outcome
-from reserver.quarantine import Place, quarantined
+from reserver.quarantine import Component, quarantined
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase
@@ -64,7 +64,7 @@ from tests.unit.kube.stores import test_object_status as acknowledging
 from tests.unit.kube.stores.test_object_cache import made
 from tests.unit.server.conftest import Served
 
-Faults = Counter[Place]
+Faults = Counter[Component]
 POISON = "poison"
 
 
@@ -491,7 +491,7 @@ async def in_a_grpc_call(_: pytest.MonkeyPatch) -> None:
         calls_module._fault(Call("Capacity/Get", "get", "reservations"), MemoryError())
 
 
-SCENARIOS: dict[Place, tuple[Callable[[pytest.MonkeyPatch], Awaitable[None]], ...]] = {
+SCENARIOS: dict[Component, tuple[Callable[[pytest.MonkeyPatch], Awaitable[None]], ...]] = {
     "bind": (in_a_binding,),
     "call": (in_a_grpc_call,),
     "cleaner": (in_the_cleaner,),
@@ -507,24 +507,24 @@ SCENARIOS: dict[Place, tuple[Callable[[pytest.MonkeyPatch], Awaitable[None]], ..
     "status": (in_a_status, in_the_status_of_an_object),
     "waker": (in_the_waker,),
 }
-SHOWN_ABOVE: set[Place] = {"ledger", "store", "watch"}
+SHOWN_ABOVE: set[Component] = {"ledger", "store", "watch"}
 
 
 def test_each_place_that_judges_is_shown() -> None:
-    assert SCENARIOS.keys() | SHOWN_ABOVE == set(get_args(Place))
+    assert SCENARIOS.keys() | SHOWN_ABOVE == set(get_args(Component))
 
 
 @pytest.mark.parametrize(
-    ("place", "scenario"),
-    [(place, each) for place, several in SCENARIOS.items() for each in several],
+    ("component", "scenario"),
+    [(component, each) for component, several in SCENARIOS.items() for each in several],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 async def test_what_raises_costs_no_other(
-    place: Place,
+    component: Component,
     scenario: Callable[[pytest.MonkeyPatch], Awaitable[None]],
     monkeypatch: pytest.MonkeyPatch,
     faults: Faults,
 ) -> None:
     async with asyncio.timeout(20):
         await scenario(monkeypatch)
-    assert faults.pop(place) >= 1
+    assert faults.pop(component) >= 1

@@ -30,7 +30,7 @@ class Tunnel:
 
     Attributes:
         address: of the socket, as gRPC takes it. Nobody else on this machine reaches it.
-        place: where the last connection was to end.
+        target: where the last connection was to end.
         problem: why it could not be made; empty if it could.
     """
 
@@ -46,7 +46,7 @@ class Tunnel:
         self._find = find
         self._spare: aiohttp.ClientWebSocketResponse | None = None
         self.address = ""
-        self.place = ""
+        self.target = ""
         self.problem = ""
 
     @asynccontextmanager
@@ -73,7 +73,7 @@ class Tunnel:
     async def _dial(self) -> aiohttp.ClientWebSocketResponse:
         pod = await self._find()
         namespace, name = pod.name.split("/")
-        self.place = f"in pod {pod.name}, port {pod.port}"
+        self.target = f"in pod {pod.name}, port {pod.port}"
         path = f"/api/v1/namespaces/{namespace}/pods/{name}/portforward"
         return await self._client.web_socket(path, {"ports": str(pod.port)}, _PROTOCOL)
 

@@ -37,7 +37,7 @@ class Tidied(Protocol):
     """What the cleaner tidies."""
 
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
-        """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""
+        """Return the edit that tidies a ref, `item` empty, at `now` (unix seconds)."""
 
 
 class Cleaner:

@@ -38,7 +38,7 @@ E = TypeVar("E", bound=Edit | Deletion)
 
 @dataclass(slots=True)
 class Expected:
-    """What is being written at a place and no watch has shown yet.
+    """What is being written at a ref and no watch has shown yet.
 
     Attributes:
         text: what is being written.
@@ -65,11 +65,11 @@ class Cache(ABC, Generic[K, E]):
 
     Attributes:
         event_kind: of the objects that events about reservations are written on.
-        most_problems: so many problems are told of one place.
+        most_problems: so many problems are told of one ref.
         ledger: where reservations go.
         clock: unix seconds.
         report: is told of what is not enforced, with the object that it stands in.
-        touched: is told of each place that is written anew or removed.
+        touched: is told of each ref that is written anew or removed.
     """
 
     event_kind: ClassVar[str]
@@ -85,15 +85,15 @@ class Cache(ABC, Generic[K, E]):
 
     @abstractmethod
     def known(self, ref: Ref) -> K | None:
-        """Return what stands at a place, whatever its `item`; None if nothing does."""
+        """Return what stands at a ref, whatever its `item`; None if nothing does."""
 
     @abstractmethod
     def all_known(self) -> Iterator[K]:
-        """Yield what stands at all places."""
+        """Yield what stands at all refs."""
 
     @abstractmethod
     def subject(self, ref: Ref) -> Metadata | None:
-        """Return the metadata of the object that a place is in; None if it is not read."""
+        """Return the metadata of the object that a ref is in; None if it is not read."""
 
     @abstractmethod
     def names(self) -> tuple[Name, ...]:
@@ -101,7 +101,7 @@ class Cache(ABC, Generic[K, E]):
 
     @abstractmethod
     def written(self, ref: Ref, made: Metadata) -> None:
-        """Take note that what was expected at a place was written; `made` is what that made."""
+        """Take note that what was expected at a ref was written; `made` is what that made."""
 
     @abstractmethod
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
@@ -109,7 +109,7 @@ class Cache(ABC, Generic[K, E]):
 
     @abstractmethod
     def tidied(self, ref: Ref, known: K) -> E | None:
-        """Return the edit that tidies a place now (`due_edit`)."""
+        """Return the edit that tidies a ref now (`due_edit`)."""
 
     def is_ending(self, ref: Ref) -> bool:  # noqa: ARG002 - what is one write is never half made
         """Return whether what is there is being taken back, because its set was not finished."""
@@ -120,10 +120,10 @@ class Cache(ABC, Generic[K, E]):
         return ()
 
     def due_edit(self, ref: Ref, now: float) -> E | None:
-        """Return the edit that tidies a place: removes what is over, completes what is not.
+        """Return the edit that tidies a ref: removes what is over, completes what is not.
 
         Args:
-            ref: the place, `item` empty; one that is not read needs none.
+            ref: with `item` empty; one that is not read needs none.
             now: unix seconds.
         """
         self.ledger.advance(now)
@@ -131,7 +131,7 @@ class Cache(ABC, Generic[K, E]):
         return self.tidied(ref, known) if known is not None else None
 
     def entries(self, ref: Ref) -> Entries | None:
-        """Return what is written at a place says, None if nothing is."""
+        """Return what is written at a ref, None if nothing is."""
         known = self.known(ref)
         return known.entries if known else None
 
@@ -141,7 +141,7 @@ class Cache(ABC, Generic[K, E]):
             yield from known.entries.problems
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return what is written at a place, or being written, and what that says."""
+        """Return what is written at a ref, or being written, and what that says."""
         here = self.known(ref) or self._expected.get(ref)
         return (here.text, here.entries) if here else None
 
@@ -150,7 +150,7 @@ class Cache(ABC, Generic[K, E]):
         await self._awaited.until(condition)
 
     async def superseded(self, ref: Ref, text: str) -> None:
-        """Wait until something else than this is written at a place, or nothing."""
+        """Wait until something else than this is written at a ref, or nothing."""
         await self.until(lambda: (self.latest(ref) or ("",))[0] != text)
 
     def spoiled(self, ref: Ref, fault: Fault) -> None:
@@ -172,7 +172,7 @@ class Cache(ABC, Generic[K, E]):
         """Let something hold before it is written; `written` or `withdraw` has to follow.
 
         Args:
-            ref: its place.
+            ref: of the reservation.
             text: what is being written.
             entries: what that says.
             set_id: the set that it is a member of; empty if it stands alone.
@@ -182,7 +182,7 @@ class Cache(ABC, Generic[K, E]):
         self._promise(expected)
 
     def withdraw(self, ref: Ref) -> None:
-        """Take back what was expected at a place: it was not written."""
+        """Take back what was expected at a ref: it was not written."""
         if ref in self._expected:
             self._forget(ref)
             self._awaited.check()
@@ -192,7 +192,7 @@ class Cache(ABC, Generic[K, E]):
             self.ledger.put(reservation, NOT_YET)
 
     def _forget(self, ref: Ref) -> None:
-        """Expect nothing at a place any more; what it held goes, unless something stands there."""
+        """Expect nothing at a ref any more; what it held goes, unless something stands there."""
         expected = self._expected.pop(ref)
         if self.known(ref) is None:
             for reservation in expected.entries.reservations:
@@ -211,7 +211,7 @@ class Cache(ABC, Generic[K, E]):
                 self.report(metadata, Problem(ref, error))
 
     def _is_over(self, reservation: Reservation) -> bool:
-        """Return whether what the ledger has at a place is this reservation, and over."""
+        """Return whether what the ledger has at a ref is this reservation, and over."""
         held = self.ledger.get(reservation.ref)
         is_held = held is not None and held.identity == reservation.identity
         return is_held and self.ledger.is_over(reservation.ref)

@@ -1,7 +1,7 @@
 """Moves reservations from one store to the other without a moment without the hold.
 
-Each is written at its new place first; once Reserver acknowledges it there it is removed from the
-old one, with a precondition. Between the two it is one reservation in two places (docs/adr/0009).
+Each is written at its new ref first; once Reserver acknowledges it there it is removed from the
+old one, with a precondition. Between the two it is one reservation at two refs (docs/adr/0009).
 Whatever ends this in between leaves both, and running it again goes on.
 """
 
@@ -45,7 +45,7 @@ class Moved(NamedTuple):
 
 
 class NotMoved(Exception):
-    """A reservation stays where it is, or in both places, for a reason."""
+    """A reservation stays where it is, or at both refs, for a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ class Migration:
             for problem in entries.problems:
                 yield Moved(str(ref), "", str(problem.error))
             for reservation in entries.reservations:
-                place = Ref.of_object(namespace, move.name_for(reservation))
-                work = self._to_object(reservation, text, place, stamped=not entries.unstamped)
-                yield await _told(reservation.ref, place, work)
+                ref = Ref.of_object(namespace, move.name_for(reservation))
+                work = self._to_object(reservation, text, ref, stamped=not entries.unstamped)
+                yield await _told(reservation.ref, ref, work)
 
     async def to_configmap(self, namespace: str, store: tuple[str, str]) -> AsyncIterator[Moved]:
         """Move the Reservations of a namespace into a ConfigMap; yield each.
@@ -91,32 +91,32 @@ class Migration:
         listed = await self.client.get(collection(namespace))
         for raw in decode(ObjectList, listed).items or ():
             item = decode(ReservationObject, raw)
-            place = Ref(*store, item.ref.key)
-            yield await _told(item.ref, place, self._to_key(item, place))
+            ref = Ref(*store, item.ref.key)
+            yield await _told(item.ref, ref, self._to_key(item, ref))
 
     async def _to_object(
-        self, reservation: Reservation, text: str, place: Ref, *, stamped: bool
+        self, reservation: Reservation, text: str, ref: Ref, *, stamped: bool
     ) -> None:
         if not stamped:
             raise NotMoved("it has no expiresAt yet, which Reserver writes: does it run?")
         said = {} if reservation.ref.item else document.parse(text)
-        spec = move.rewritten(reservation, said, place, self.home)
-        metadata = {"name": place.key, "namespace": place.namespace}
+        spec = move.rewritten(reservation, said, ref, self.home)
+        metadata = {"name": ref.key, "namespace": ref.namespace}
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
         try:
-            await self.client.create(collection(place.namespace), body)
+            await self.client.create(collection(ref.namespace), body)
         except ApiError as exc:
             if not exc.is_conflict:
                 raise
-        await self._until(lambda: self._object_holds(place, reservation))
+        await self._until(lambda: self._object_holds(ref, reservation))
         await self._remove_entry(reservation)
 
-    async def _object_holds(self, place: Ref, reservation: Reservation) -> bool:
-        item = await self._object(place)
+    async def _object_holds(self, ref: Ref, reservation: Reservation) -> bool:
+        item = await self._object(ref)
         if item is None:
             return True  # Acknowledged and, by now, over.
         entries = read_object(item, self.clock(), self.home)
-        _check(entries, reservation, place)
+        _check(entries, reservation, ref)
         said = item.said()
         return said is not None and said.observed_generation == item.metadata.generation
 
@@ -138,26 +138,26 @@ class Migration:
                 return
         raise NotMoved("somebody writes it all the time")
 
-    async def _to_key(self, item: ReservationObject, place: Ref) -> None:
+    async def _to_key(self, item: ReservationObject, ref: Ref) -> None:
         entries = read_object(item, self.clock(), self.home)
         if entries.problems:
             raise NotMoved(str(entries.problems[0].error))
         (reservation,) = entries.reservations
         said = document.parse(bytes(item.spec).decode())
-        spec = move.rewritten(reservation, said, place, self.home)
+        spec = move.rewritten(reservation, said, ref, self.home)
         text = json.dumps(spec, ensure_ascii=False)
-        await self._insert(place, text, reservation)
-        await self._until(lambda: self._key_holds(place, reservation))
+        await self._insert(ref, text, reservation)
+        await self._until(lambda: self._key_holds(ref, reservation))
         await self._remove_object(reservation)
 
-    async def _insert(self, place: Ref, text: str, reservation: Reservation) -> None:
+    async def _insert(self, ref: Ref, text: str, reservation: Reservation) -> None:
         for _ in range(_MOST_TRIES):
-            data = (await self._configmap(place.namespace, place.configmap)).data or {}
-            if place.key in data:
-                _check(read_key(place, data[place.key], self.clock()), reservation, place)
+            data = (await self._configmap(ref.namespace, ref.configmap)).data or {}
+            if ref.key in data:
+                _check(read_key(ref, data[ref.key], self.clock()), reservation, ref)
                 return  # Begun before.
-            patch = edits.insertion({place.key: text}, into_empty=not data)
-            where = f"/api/v1/namespaces/{place.namespace}/configmaps/{place.configmap}"
+            patch = edits.insertion({ref.key: text}, into_empty=not data)
+            where = f"/api/v1/namespaces/{ref.namespace}/configmaps/{ref.configmap}"
             try:
                 await self.client.patch(where, patch, JSON_PATCH)
             except ApiError as exc:
@@ -167,18 +167,18 @@ class Migration:
                 return
         raise NotMoved("somebody writes the ConfigMap all the time")
 
-    async def _key_holds(self, place: Ref, reservation: Reservation) -> bool:
-        data = (await self._configmap(place.namespace, place.configmap)).data or {}
-        if place.key not in data:
+    async def _key_holds(self, ref: Ref, reservation: Reservation) -> bool:
+        data = (await self._configmap(ref.namespace, ref.configmap)).data or {}
+        if ref.key not in data:
             return True  # Acknowledged and, by now, over.
         try:
-            name = companion.companion_name(place.configmap)
-            said = (await self._configmap(place.namespace, name)).data or {}
+            name = companion.companion_name(ref.configmap)
+            said = (await self._configmap(ref.namespace, name)).data or {}
         except ApiError as exc:
             if not exc.is_absent:
                 raise
             return False
-        status: dict[str, Any] = decode(dict[str, Any], said.get(place.key, "{}").encode())
+        status: dict[str, Any] = decode(dict[str, Any], said.get(ref.key, "{}").encode())
         return status.get("digest") == reservation.digest
 
     async def _remove_object(self, reservation: Reservation) -> None:
@@ -200,9 +200,9 @@ class Migration:
         where = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
         return decode(ConfigMapObject, await self.client.get(where))
 
-    async def _object(self, place: Ref) -> ReservationObject | None:
+    async def _object(self, ref: Ref) -> ReservationObject | None:
         try:
-            return decode(ReservationObject, await self.client.get(path(place)))
+            return decode(ReservationObject, await self.client.get(path(ref)))
         except ApiError as exc:
             if not exc.is_absent:
                 raise
@@ -215,14 +215,14 @@ class Migration:
                     await asyncio.sleep(_LOOK_EVERY_S)
         except TimeoutError as exc:
             problem = f"Reserver has not acknowledged it within {self.patience_s:.0f} s"
-            raise NotMoved(f"{problem}; it stands in both places, so run this again") from exc
+            raise NotMoved(f"{problem}; it is written in both stores, so run this again") from exc
 
 
-def _check(entries: Entries, reservation: Reservation, place: Ref) -> None:
+def _check(entries: Entries, reservation: Reservation, ref: Ref) -> None:
     if entries.problems:
-        raise NotMoved(f"{place}: {entries.problems[0].error}")
+        raise NotMoved(f"{ref}: {entries.problems[0].error}")
     if [r.identity for r in entries.reservations] != [reservation.identity]:
-        raise NotMoved(f"{place} is another reservation")
+        raise NotMoved(f"{ref} is another reservation")
 
 
 async def _told(source: Ref, destination: Ref, work: Awaitable[None]) -> Moved:

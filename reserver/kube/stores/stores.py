@@ -1,4 +1,4 @@
-"""All stores of reservations as one: who a place belongs to is told here, and nowhere else."""
+"""All stores of reservations as one: the only place that knows which store a ref is in."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ class Stores:
         yield from self.by_kind.values()
 
     def at(self, ref: Ref) -> Store:
-        """Return the store that a place is in."""
+        """Return the store that a ref is in."""
         return self.by_kind[ref.kind]
 
     def subject(self, ref: Ref) -> tuple[Metadata, str] | None:
-        """Return metadata and kind of what a place is in: its ConfigMap, or the Reservation."""
+        """Return metadata and kind of what a ref is in: its ConfigMap, or the Reservation."""
         cache = self.at(ref).cache
         metadata = cache.subject(ref)
         return (metadata, cache.event_kind) if metadata else None
 
     def reservations(self, ref: Ref) -> tuple[Reservation, ...]:
-        """Return what is written at a place, `item` empty: the items of a list, or one."""
+        """Return what is written at a ref, `item` empty: the items of a list, or one."""
         entries = self.at(ref).cache.entries(ref)
         return entries.reservations if entries else ()
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return what is written at a place, or being written, and what that says."""
+        """Return what is written at a ref, or being written, and what that says."""
         return self.at(ref).cache.latest(ref)
 
     def is_ending(self, ref: Ref) -> bool:
@@ -72,7 +72,7 @@ class Stores:
         return self.at(ref).cache.is_ending(ref)
 
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
-        """Return the edit that tidies a place, `item` empty, at `now` (unix seconds)."""
+        """Return the edit that tidies a ref, `item` empty, at `now` (unix seconds)."""
         edit: Edit | Deletion | None = self.at(ref).cache.due_edit(ref, now)
         return edit
 
@@ -90,22 +90,22 @@ class Stores:
         found = (store.writer.find(name) for store in self)
         return next(filter(None, found), None)
 
-    def place(self, sizes: Mapping[str, int]) -> Ref:
-        """Return a place, its key empty, with room for texts of so many bytes by name.
+    def new_ref(self, sizes: Mapping[str, int]) -> Ref:
+        """Return a ref, its key empty, with room for texts of so many bytes by name.
 
         Raises:
             InvalidInput: there is none for so many.
         """
-        return self.by_kind[self.default].writer.place(sizes)
+        return self.by_kind[self.default].writer.new_ref(sizes)
 
     def insert(
-        self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
+        self, ref: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
     ) -> asyncio.Task[Outcome]:
         """Begin to write reservations, all or none; they hold from now on (`Writer.insert`)."""
-        return self.at(place).writer.insert(place, texts, entries)
+        return self.at(ref).writer.insert(ref, texts, entries)
 
     async def edit(self, edit: Edit) -> bool:
-        """Change or remove what stands at one place, if it is as it was seen (`Writer.edit`).
+        """Change or remove what stands at one ref, if it is as it was seen (`Writer.edit`).
 
         Raises:
             InvalidInput: the API server does not take it.

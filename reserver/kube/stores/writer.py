@@ -91,30 +91,30 @@ class Writer(ABC, Generic[C]):
         """Return where the reservation of a name is written, or being written."""
 
     @abstractmethod
-    def place(self, sizes: Mapping[str, int]) -> Ref:
-        """Return a place, its key empty, with room for texts of so many bytes by name.
+    def new_ref(self, sizes: Mapping[str, int]) -> Ref:
+        """Return a ref, its key empty, with room for texts of so many bytes by name.
 
         Raises:
             InvalidInput: there is none for so many.
         """
 
     def insert(
-        self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
+        self, ref: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
     ) -> asyncio.Task[Outcome]:
         """Begin to write reservations, all or none; they hold from now on.
 
         The write goes on if nobody waits for it.
 
         Args:
-            place: where (`place`).
+            ref: where (`new_ref`).
             texts: what to write by name; of an object its spec as JSON, with an `origin` that no
                 other object has.
             entries: what each text says.
         """
-        specs = {place._replace(key=key): text for key, text in texts.items()}
-        set_id = f"{place.namespace}/{uuid4().hex}" if len(specs) > 1 else ""
-        for ref, text in specs.items():
-            self.cache.expect(ref, text, entries[ref.key], set_id)
+        specs = {ref._replace(key=key): text for key, text in texts.items()}
+        set_id = f"{ref.namespace}/{uuid4().hex}" if len(specs) > 1 else ""
+        for each, text in specs.items():
+            self.cache.expect(each, text, entries[each.key], set_id)
         return self.tasks.create_task(self._insert(specs, set_id))
 
     @abstractmethod
@@ -122,7 +122,7 @@ class Writer(ABC, Generic[C]):
         """Write what is expected, as a set if it is one; what is not written holds no more."""
 
     async def edit(self, edit: Edit) -> bool:
-        """Change or remove what stands at one place and return once that is in force.
+        """Change or remove what stands at one ref and return once that is in force.
 
         Returns:
             False if it is not as it was seen: somebody else was faster. What they have written
@@ -141,7 +141,7 @@ class Writer(ABC, Generic[C]):
 
     @abstractmethod
     async def _edit(self, edit: Edit) -> bool:
-        """Change what stands at one place if it is as it was seen, and wait until it is shown."""
+        """Change what stands at one ref if it is as it was seen, and wait until it is shown."""
 
     async def _read(self, path: str, kind: type[T]) -> T | None:
         """Return an object as the API server has it now, None if there is none."""

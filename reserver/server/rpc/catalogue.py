@@ -21,7 +21,7 @@ class Store(Protocol):
     """What the catalogue wants of the stores (`kube.stores.Stores`)."""
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return what is written at a place, or being written, and what that says."""
+        """Return what is written at a ref, or being written, and what that says."""
 
 
 class Catalogue:
@@ -65,18 +65,18 @@ class Catalogue:
         return ref
 
     def text(self, ref: Ref) -> str:
-        """Return what is written at a place; empty if nothing is."""
+        """Return what is written at a ref; empty if nothing is."""
         latest = self._store.latest(ref._replace(item=""))
         return latest[0] if latest else ""
 
     def reservation(self, ref: Ref) -> Reservation | None:
-        """Return the reservation of a place, None if there is none."""
+        """Return the reservation of a ref, None if there is none."""
         latest = self._store.latest(ref._replace(item=""))
         here = (r for r in latest[1].reservations if r.ref == ref) if latest else iter(())
         return next(here, None)
 
     def read(self, document: Mapping[str, Any], ref: Ref) -> Reservation:
-        """Return the reservation that a document would be at a place.
+        """Return the reservation that a document would be at a ref.
 
         Raises:
             InvalidInput: some field is not acceptable there.
@@ -89,7 +89,7 @@ class Catalogue:
         return ShortNodes.of(self._state.snapshot)
 
     def written(self, ref: Ref) -> list[tuple[Reservation, str]]:
-        """Return what is written at a place, or the one of an item, each with its text."""
+        """Return what is written at a ref, or the one of an item, each with its text."""
         latest = self._store.latest(ref._replace(item=""))
         if latest is None:
             return []
@@ -105,13 +105,13 @@ class Catalogue:
         return grpcform.show(reservation, text, status, ledger.claims(reservation.ref))
 
     def show(self, ref: Ref) -> list[pb.Reservation]:
-        """Return the reservations of a place, or the one of an item; empty if there is none."""
+        """Return the reservations of a ref, or the one of an item; empty if there is none."""
         found = self.written(ref)
         short_nodes = self.short_nodes() if found else None
         return [self.show_written(r, text, short_nodes) for r, text in found if short_nodes]
 
     def show_one(self, ref: Ref) -> pb.Reservation:
-        """Return the reservation of a place.
+        """Return the reservation of a ref.
 
         Raises:
             Refusal: there is none.

@@ -30,7 +30,7 @@ class Editing(Protocol):
     """What changes the store (`kube.stores.Stores`)."""
 
     async def edit(self, edit: Edit) -> bool:
-        """Change one place and return once that is in force; False if somebody was faster."""
+        """Change one ref and return once that is in force; False if somebody was faster."""
 
 
 def _stays(new: Reservation, old: Reservation) -> bool:
@@ -176,7 +176,7 @@ class Changes:
     async def _edit(
         self, ref: Ref, etag: str, change: Callable[[str, Reservation], str]
     ) -> pb.Reservation:
-        """Change a place; if somebody else was faster, on what they have written."""
+        """Change a ref; if somebody else was faster, on what they have written."""
         if ref.item:
             problem = "is an item of a list, which only its manager changes"
             raise InvalidInput("name", problem, "name a reservation with a key of its own")

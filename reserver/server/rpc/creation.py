@@ -50,12 +50,10 @@ class Booking(Protocol):
     def is_ending(self, ref: Ref) -> bool:
         """Return whether what is there is being taken back, because its set was not finished."""
 
-    def place(self, sizes: Mapping[str, int]) -> Ref:
-        """Return a place, its key empty, with room for so many bytes by name."""
+    def new_ref(self, sizes: Mapping[str, int]) -> Ref:
+        """Return a ref, its key empty, with room for so many bytes by name."""
 
-    def insert(
-        self, place: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
-    ) -> Outcome:
+    def insert(self, ref: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]) -> Outcome:
         """Begin to write reservations, all or none; they hold from now on."""
 
 
@@ -78,19 +76,19 @@ class Draft:
         """How many bytes are to be written, without where it is placed."""
         return len(grpcform.encode_document(self.document).encode())
 
-    def text(self, placed: Parts, place: Ref) -> str:
-        """Return what is to be written at a place, as JSON, for a reservation as placed."""
-        return grpcform.encode_document(grpcform.with_placements(self.document, placed, place))
+    def text(self, placed: Parts, ref: Ref) -> str:
+        """Return what is to be written at a ref, as JSON, for a reservation as placed."""
+        return grpcform.encode_document(grpcform.with_placements(self.document, placed, ref))
 
-    def at(self, place: Ref) -> Draft:
-        """Return what is to be written at a place.
+    def at(self, ref: Ref) -> Draft:
+        """Return what is to be written at a ref.
 
         Another object of that name is another reservation. What it is known by has to be said
         before the API server gives it a UID: it may be claimed while it is being written.
         """
-        if place.kind is StoreKind.CONFIGMAP:
+        if ref.kind is StoreKind.CONFIGMAP:
             return self
-        origin = f"{place._replace(key=self.name)}#{uuid4().hex}"
+        origin = f"{ref._replace(key=self.name)}#{uuid4().hex}"
         return replace(self, document={**self.document, "origin": origin})
 
 
@@ -202,9 +200,9 @@ class Creation:
         existing = self._existing(drafts, request.request_id)
         if existing is not None:
             return self._remember(request, existing, None)
-        place = self._booking.place({each.name: each.size for each in drafts})
-        drafts = [draft.at(place) for draft in drafts]
-        new = self._read(drafts, place)
+        ref = self._booking.new_ref({each.name: each.size for each in drafts})
+        drafts = [draft.at(ref) for draft in drafts]
+        new = self._read(drafts, ref)
         obstacles: dict[Ref, str] = {}
         if path:
             new = self._require_backing(new, drafts, path)
@@ -215,20 +213,19 @@ class Creation:
                     new[index], obstacles[one.ref] = place_now(one, self._state, now)
         entries = {each.ref.key: Entries((each,)) for each in new}
         texts = {
-            draft.name: draft.text(one.placed, place)
-            for draft, one in zip(drafts, new, strict=True)
+            draft.name: draft.text(one.placed, ref) for draft, one in zip(drafts, new, strict=True)
         }
-        task = self._booking.insert(place, texts, entries)
+        task = self._booking.insert(ref, texts, entries)
         for ref, why in obstacles.items():
             if why:
                 self._state.ledger.cannot_place(ref, why)
         return self._remember(request, tuple(each.ref for each in new), task)
 
-    def _read(self, drafts: Iterable[Draft], place: Ref) -> list[Reservation]:
+    def _read(self, drafts: Iterable[Draft], ref: Ref) -> list[Reservation]:
         now, new = self._clock(), []
         for draft in drafts:
             with refusal.seen_from(f"{draft.path}spec"):
-                one = self._catalogue.read(draft.document, place._replace(key=draft.name))
+                one = self._catalogue.read(draft.document, ref._replace(key=draft.name))
                 refusal.require_future(one, "expiresAt", now)
             new.append(one)
         return new
@@ -252,8 +249,8 @@ class Creation:
 
     def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:
         """Return where the same request has written before, None if nothing of it is there."""
-        places = {draft.name: self._booking.find(draft.name) for draft in drafts}
-        there = [ref for ref in places.values() if ref is not None]
+        refs = {draft.name: self._booking.find(draft.name) for draft in drafts}
+        there = [ref for ref in refs.values() if ref is not None]
         if not there:
             return None
         if any(map(self._booking.is_ending, there)):
@@ -263,7 +260,7 @@ class Creation:
         )
         if ours and len(there) == len(drafts):
             return tuple(there)
-        taken = [draft for draft in drafts if places[draft.name]]
+        taken = [draft for draft in drafts if refs[draft.name]]
         message = f"{', '.join(draft.name for draft in taken[:5])}: there is one of that name"
         raise refusal.taken(message, [(f"{draft.path}name", "is taken") for draft in taken])
 

@@ -135,7 +135,7 @@ class Feed:
             self._short_nodes = None  # Good for as long as nothing else has its turn.
 
     async def _look(self, ref: Ref, pacer: Pacer) -> None:
-        """Take the changes of one place."""
+        """Take the changes of one ref."""
         after: dict[str, pb.Reservation] = {}
         for reservation, text in self._catalogue.written(ref):
             if await pacer.give_way() or self._short_nodes is None:

@@ -24,14 +24,14 @@ def name_for(reservation: Reservation) -> str:
 
 
 def rewritten(
-    reservation: Reservation, document: dict[str, Any], place: Ref, home: str
+    reservation: Reservation, document: dict[str, Any], ref: Ref, home: str
 ) -> dict[str, Any]:
-    """Return the spec of a reservation as it has to be written at another place.
+    """Return the spec of a reservation as it has to be written at another ref.
 
     Args:
         reservation: as it was read.
         document: what it was read from: a spec; for an item of a list it does not matter.
-        place: where it is to stand.
+        ref: where it is to stand.
         home: Reserver's own namespace (`limits_at`).
 
     Raises:
@@ -41,13 +41,13 @@ def rewritten(
     spec |= {"origin": reservation.origin or str(reservation.ref)}
     # For a Reservation, its status says where it is placed.
     spec.pop("placements", None)
-    if place.kind is StoreKind.CONFIGMAP and reservation.placed:
+    if ref.kind is StoreKind.CONFIGMAP and reservation.placed:
         spec["placements"] = placementform.show_parts(reservation.placed)
     if reservation.expires_at is None:
         spec["ttl"] = 0
     else:
         spec["expiresAt"] = _moment(reservation.expires_at)
-    there = specform.read(spec, place, 0.0, limits_at(place, home))
+    there = specform.read(spec, ref, 0.0, limits_at(ref, home))
     if there.identity != reservation.identity:
         problem = "would be another reservation in the new store"
         raise InvalidInput("", problem, "remove it here and write it there by hand")

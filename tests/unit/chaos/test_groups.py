@@ -56,7 +56,7 @@ class Scene:
 
     def remains(self, *, stands: bool = True, recorded: Iterable[str] = ()) -> GroupRemains:
         claimants = frozenset(recorded)
-        found = [Standing(self.group.place, None, claimants=claimants)] if stands else []
+        found = [Standing(self.group.ref, None, claimants=claimants)] if stands else []
         return GroupRemains.of(found, self.book, self.groups, self._metric)
 
     def _metric(self, name: str) -> float:

@@ -32,7 +32,7 @@ NAMED = f"name: b\nspec: {SPEC}\n"
 def places(tmp_path: Path, text: str) -> list[str]:
     (tmp_path / "f").write_text(text)
     return [
-        each.place.removeprefix(f"{tmp_path}/") for each in documents.read_files([f"{tmp_path}/f"])
+        each.where.removeprefix(f"{tmp_path}/") for each in documents.read_files([f"{tmp_path}/f"])
     ]
 
 
@@ -65,7 +65,7 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"name": "x", "spec": {}}')
     (tmp_path / "notes.txt").write_text("none of ours")
     found = documents.read_files([str(tmp_path)])
-    assert [Path(each.place).name for each in found] == ["a.json", "b.yaml"]
+    assert [Path(each.where).name for each in found] == ["a.json", "b.yaml"]
 
 
 def test_a_file_that_is_not_text_or_not_there_is_named(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_one_broken_entry_costs_no_other(tmp_path: Path) -> None:
     told = json.loads(result.stdout)
     assert (told["valid"], told["reservations"]) == (False, 1)
     (problem,) = told["problems"]
-    assert (problem["key"], problem["place"]) == ("b", f"{tmp_path}/f")
+    assert (problem["key"], problem["document"]) == ("b", f"{tmp_path}/f")
     assert problem["problem"]
     assert problem["remedy"]
 

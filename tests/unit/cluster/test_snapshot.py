@@ -56,26 +56,26 @@ def test_a_pod_counts_on_one_node_and_once() -> None:
     snapshot = Snapshot()
     for worker in ("worker-1", "worker-2"):
         snapshot.set_node(node(worker, cpu="4"))
-    snapshot.place(taking("uid", {"cpu": 1000}), "worker-1")
-    snapshot.place(taking("uid", {"cpu": 1000}), "worker-1")
+    snapshot.count(taking("uid", {"cpu": 1000}), "worker-1")
+    snapshot.count(taking("uid", {"cpu": 1000}), "worker-1")
     assert cell(snapshot, "requested", "worker-1", "cpu") == 1000
 
-    snapshot.place(taking("uid", {"cpu": 3000}), "worker-1")
+    snapshot.count(taking("uid", {"cpu": 3000}), "worker-1")
     assert cell(snapshot, "requested", "worker-1", "cpu") == 3000
 
-    snapshot.place(taking("uid", {"cpu": 3000}), "worker-2")
+    snapshot.count(taking("uid", {"cpu": 3000}), "worker-2")
     assert cell(snapshot, "requested", "worker-1", "cpu") == 0
     assert cell(snapshot, "requested", "worker-2", "cpu") == 3000
 
-    snapshot.displace("uid")
-    snapshot.displace("uid")
+    snapshot.uncount("uid")
+    snapshot.uncount("uid")
     assert cell(snapshot, "requested", "worker-2", "cpu") == 0
 
 
 def test_what_is_known_of_a_node_outlives_its_node_object() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", cpu="4"))
-    snapshot.place(taking("uid", {"cpu": 1000}), "worker-1")
+    snapshot.count(taking("uid", {"cpu": 1000}), "worker-1")
     snapshot.set_held("worker-1", {"cpu": 2000})
 
     snapshot.remove_node("worker-1")
@@ -89,14 +89,14 @@ def test_what_is_known_of_a_node_outlives_its_node_object() -> None:
 def test_a_row_is_released_with_the_last_thing_known_of_its_node_and_used_again_clean() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", cpu="4"))
-    snapshot.place(taking("uid", {"cpu": 1000}), "worker-1")
+    snapshot.count(taking("uid", {"cpu": 1000}), "worker-1")
     snapshot.set_held("worker-1", {"cpu": 2000})
     row = snapshot.row("worker-1")
 
     snapshot.remove_node("worker-1")
     snapshot.set_held("worker-1", {})
     assert snapshot.row("worker-1") == row
-    snapshot.displace("uid")
+    snapshot.uncount("uid")
     assert snapshot.row("worker-1") is None
 
     snapshot.set_held("worker-2", {"gpu": 1})
@@ -120,7 +120,7 @@ def test_the_matrix_grows_past_its_first_size_and_keeps_every_cell() -> None:
     for number in range(300):
         offered = {"cpu": 1000 * number, f"x.io/r{number}": 7}
         snapshot.set_node(Node(name=f"worker-{number}", allocatable=offered))
-        snapshot.place(taking(f"uid-{number}", {"cpu": number}), f"worker-{number}")
+        snapshot.count(taking(f"uid-{number}", {"cpu": number}), f"worker-{number}")
         snapshot.set_held(f"worker-{number}", {"cpu": 2 * number + 1})
     for number in range(300):
         assert cell(snapshot, "allocatable", f"worker-{number}", "cpu") == 1000 * number
@@ -135,7 +135,7 @@ def test_a_hold_and_a_request_for_what_no_node_offers_yet_count_once_one_does() 
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", cpu="4"))
     snapshot.set_held("worker-1", {"nvidia.com/gpu": 2})
-    snapshot.place(taking("uid", {"nvidia.com/gpu": 1}), "worker-1")
+    snapshot.count(taking("uid", {"nvidia.com/gpu": 1}), "worker-1")
     assert "nvidia.com/gpu" not in snapshot.columns
     assert snapshot.has_holds[snapshot.row("worker-1")]
 
@@ -150,7 +150,7 @@ def test_absurd_amounts_are_clamped_and_do_not_overflow() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", memory="4Gi"))
     for number in range(3):
-        snapshot.place(taking(f"uid-{number}", {"memory": 2**62}), "worker-1")
+        snapshot.count(taking(f"uid-{number}", {"memory": 2**62}), "worker-1")
     snapshot.set_held("worker-1", {"memory": 2**70})
     with np.errstate(all="raise"):
         assert free(snapshot, "worker-1", "memory") < 0
@@ -159,11 +159,11 @@ def test_absurd_amounts_are_clamped_and_do_not_overflow() -> None:
 def test_a_clamped_cell_does_not_drift() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", memory="4Gi"))
-    snapshot.place(taking("small", {"memory": 1}), "worker-1")
+    snapshot.count(taking("small", {"memory": 1}), "worker-1")
     for number in range(3):
-        snapshot.place(taking(f"uid-{number}", {"memory": 2**62}), "worker-1")
+        snapshot.count(taking(f"uid-{number}", {"memory": 2**62}), "worker-1")
     for number in range(3):
-        snapshot.displace(f"uid-{number}")
+        snapshot.uncount(f"uid-{number}")
     assert cell(snapshot, "requested", "worker-1", "memory") == 1
 
 

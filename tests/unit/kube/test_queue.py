@@ -17,7 +17,7 @@ from reserver.backoff import Backoff
 from reserver.kube.loops.keys import Keys
 from reserver.kube.loops.queue import AWAY, LATER, WorkQueue
 from reserver.pacer import Pacer
-from reserver.quarantine import Place
+from reserver.quarantine import Component
 from tests.unit.kube.clocks import ManualTime, worked_off
 from tests.unit.kube.fakes import NO_ANSWER, refused
 
@@ -140,7 +140,7 @@ async def test_so_many_are_worked_on_at_once_and_what_is_touched_meanwhile_comes
     running.cancel()
 
 
-async def test_what_raises_comes_again_later_and_costs_no_other(faults: Counter[Place]) -> None:
+async def test_what_raises_comes_again_later_and_costs_no_other(faults: Counter[Component]) -> None:
     works = Works()
     works.gate.set()
 

@@ -18,9 +18,9 @@ SCHEDULER = "reserver-scheduler"
 _STEP_S = 0.01
 
 
-def claiming(*places: str) -> dict[str, str]:
-    """Return the annotation of a pod that claims what stands at some places."""
-    return {"reserver.io/claims": json.dumps([f"{place}@0123456789abcdef" for place in places])}
+def claiming(*refs: str) -> dict[str, str]:
+    """Return the annotation of a pod that claims what stands at some refs."""
+    return {"reserver.io/claims": json.dumps([f"{ref}@0123456789abcdef" for ref in refs])}
 
 
 def rfc3339(at: float) -> str:
@@ -114,8 +114,8 @@ class Tape:
         body["metadata"]["labels"] = labels
         self._write("pods", f"shop/{name}", body)
 
-    def refuse(self, name: str, *places: str) -> None:
-        held = [f"1 held by reservation {place}" for place in places]
+    def refuse(self, name: str, *refs: str) -> None:
+        held = [f"1 held by reservation {ref}" for ref in refs]
         message = f"0/3 nodes are available: {', '.join([*held, '1 Insufficient cpu'])}."
         condition = {"type": "PodScheduled", "status": "False", "message": message}
         body = self._objects["pods", f"shop/{name}"]
@@ -140,7 +140,7 @@ class Tape:
         return json.dumps({**spec, "expiresAt": rfc3339(self.now + lives_s), **more})
 
     def reserve(self, owner: str, key: str = "", **entry: Any) -> str:
-        """Write a reservation, have a while pass, and return its place."""
+        """Write a reservation, have a while pass, and return its ref."""
         key = key or f"hold-{owner}"
         self.put(key, self.entry(owner, **entry))
         self.wait(5)

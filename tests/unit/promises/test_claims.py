@@ -9,8 +9,8 @@ from tests.unit.promises.tape import STORE, Tape
 
 
 def test_a_claim_and_its_cleaning_are_fine(tape: Tape) -> None:
-    place = tape.reserve("owner")
-    tape.land("owner", "n", place)
+    ref = tape.reserve("owner")
+    tape.land("owner", "n", ref)
     tape.edit({"hold-owner": None})
     tape.wait(120)
     report = tape.report()
@@ -40,9 +40,9 @@ def test_two_slots_are_for_two_pods(tape: Tape) -> None:
 
 
 def test_a_slot_comes_back_when_the_pod_went_before_anybody_cleaned(tape: Tape) -> None:
-    place = tape.reserve("owner")
+    ref = tape.reserve("owner")
     for _ in range(2):
-        tape.land("owner", "n", place)
+        tape.land("owner", "n", ref)
         tape.wait(2)
         tape.delete("owner")
     assert tape.kinds() == []
@@ -78,8 +78,8 @@ def test_a_slot_that_somebody_else_took_is_not_claimed_again(tape: Tape) -> None
 
 
 def test_a_claim_that_did_not_end_its_reservation_is_left_and_then_lost(tape: Tape) -> None:
-    place = tape.reserve("owner")
-    tape.land("owner", "n", place)
+    ref = tape.reserve("owner")
+    tape.land("owner", "n", ref)
     tape.wait(20)
     assert tape.kinds() == []
     tape.wait(20)
@@ -91,16 +91,16 @@ def test_a_claim_that_did_not_end_its_reservation_is_left_and_then_lost(tape: Ta
 
 
 def test_an_outage_excuses_the_cleaner_for_its_time(tape: Tape) -> None:
-    place = tape.reserve("owner")
-    tape.land("owner", "n", place)
+    ref = tape.reserve("owner")
+    tape.land("owner", "n", ref)
     tape.outage(100)
     tape.wait(20)
     assert tape.kinds() == []
 
 
 def test_a_claim_of_a_pod_that_is_gone_is_not_told_by_anybody(tape: Tape) -> None:
-    place = tape.reserve("owner")
-    tape.land("owner", "n", place)
+    ref = tape.reserve("owner")
+    tape.land("owner", "n", ref)
     tape.delete("owner")
     tape.wait(120)
     assert tape.kinds() == []
@@ -115,8 +115,8 @@ def test_an_expired_entry_is_left_over(tape: Tape) -> None:
 
 
 def test_an_owner_beside_its_seat_is_a_warning_if_the_seat_had_room(tape: Tape) -> None:
-    place = tape.reserve("owner")
-    tape.land("owner", "m", place)
+    ref = tape.reserve("owner")
+    tape.land("owner", "m", ref)
     report = tape.report()
     assert report.violations == ()
     (warning,) = report.warnings
@@ -125,20 +125,20 @@ def test_an_owner_beside_its_seat_is_a_warning_if_the_seat_had_room(tape: Tape) 
 
 def test_an_owner_goes_elsewhere_if_its_seat_has_no_room(tape: Tape) -> None:
     tape.land("first", "n", cpu="3")
-    place = tape.reserve("owner")
-    tape.land("owner", "m", place, cpu="2")
+    ref = tape.reserve("owner")
+    tape.land("owner", "m", ref, cpu="2")
     assert tape.report().warnings == ()
 
 
 def test_an_owner_that_must_land_on_its_seat_may_land_nowhere_else(tape: Tape) -> None:
     tape.land("first", "n", cpu="3")
-    place = tape.reserve("owner", policy="Require")
-    tape.land("owner", "m", place, cpu="2")
+    ref = tape.reserve("owner", policy="Require")
+    tape.land("owner", "m", ref, cpu="2")
     assert tape.kinds() == [Kind.OFF_SEAT]
 
 
 def test_an_owner_goes_elsewhere_if_a_new_hold_may_have_taken_its_seats_room(tape: Tape) -> None:
-    place = tape.reserve("owner")
+    ref = tape.reserve("owner")
     tape.put("new", tape.entry("other", cpu="3"))
-    tape.land("owner", "m", place, cpu="2")
+    tape.land("owner", "m", ref, cpu="2")
     assert tape.report().warnings == ()

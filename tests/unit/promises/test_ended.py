@@ -22,9 +22,9 @@ def reserve(tape: Tape, **more: Any) -> None:
     tape.wait(5)
 
 
-def forge(tape: Tape, node: str, *places: str) -> None:
+def forge(tape: Tape, node: str, *refs: str) -> None:
     """Write a pod that says of itself, from its creation, that it claimed what it matches."""
-    tape.pod("forged", "0", labels=WEB, annotations=claiming(*places), nodeName=node)
+    tape.pod("forged", "0", labels=WEB, annotations=claiming(*refs), nodeName=node)
     tape.wait(5)
 
 
@@ -119,16 +119,16 @@ def two_seats(tape: Tape, cpu: str = "4") -> tuple[str, str]:
 
 
 def test_what_is_held_elsewhere_is_held_until_the_binding_is_written(tape: Tape) -> None:
-    places = two_seats(tape)
+    refs = two_seats(tape)
     tape.pod("owner", cpu="4")
     tape.land("stranger", "m")
-    tape.bind("owner", "n", *places)
+    tape.bind("owner", "n", *refs)
     assert tape.kinds() == [Kind.GIVEN_AWAY]
 
 
 def test_a_binding_that_is_written_ends_what_is_held_elsewhere_at_once(tape: Tape) -> None:
-    places = two_seats(tape)
-    tape.land("owner", "n", *places, cpu="4")
+    refs = two_seats(tape)
+    tape.land("owner", "n", *refs, cpu="4")
     tape.land("stranger", "m")
     assert tape.kinds() == []
 
@@ -136,13 +136,13 @@ def test_a_binding_that_is_written_ends_what_is_held_elsewhere_at_once(tape: Tap
 @pytest.mark.parametrize("fate", ["waits", "gone", "bound later"])
 def test_a_binding_that_was_never_written_ends_nothing(fate: str, tape: Tape) -> None:
     """Of its slot it takes what its pod requests; the rest may be given away meanwhile."""
-    places = two_seats(tape, cpu="3")
+    refs = two_seats(tape, cpu="3")
     tape.pod("owner", cpu="2")
     tape.land("stranger", "n", cpu="2")  # Fits beside the pod, not beside the slot.
     if fate == "gone":
         tape.delete("owner")
     elif fate == "bound later":
-        tape.bind("owner", "m", *places)
+        tape.bind("owner", "m", *refs)
     assert tape.kinds() == []
     tape.land("next", "n", cpu="1m")
     assert tape.kinds() == ([] if fate == "bound later" else [Kind.GIVEN_AWAY])
@@ -157,10 +157,10 @@ def test_what_a_binding_that_was_never_written_ended_for_good_is_lost(tape: Tape
 
 
 def test_a_pod_on_its_way_counts_once_however_many_slots_it_takes(tape: Tape) -> None:
-    places = tape.reserve("owner"), tape.reserve("owner", "other")
+    refs = tape.reserve("owner"), tape.reserve("owner", "other")
     tape.pod("owner", cpu="2")
     tape.land("stranger", "n", cpu="2")
-    tape.bind("owner", "n", *places)
+    tape.bind("owner", "n", *refs)
     assert tape.kinds() == []
 
 

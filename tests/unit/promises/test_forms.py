@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hack.promises.amounts import amount, duration, moment, pod_requests
-from hack.promises.entries import Entry, Place, read_key
+from hack.promises.entries import Entry, Ref, read_key
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_spec_form_in_yaml_and_json() -> None:
         ttl_s=5400,
         require=True,
     )
-    assert read_key("shop/holds", "a", SPEC) == {Place("shop/holds", "a"): expected}
+    assert read_key("shop/holds", "a", SPEC) == {Ref("shop/holds", "a"): expected}
 
 
 def test_no_ttl_is_a_day_and_0_is_for_ever() -> None:
@@ -104,13 +104,13 @@ def test_no_ttl_is_a_day_and_0_is_for_ever() -> None:
 
 @pytest.mark.parametrize("text", ["{", "5", "owners: []", '{"owners": [], "node": "n"}', "a: b"])
 def test_a_broken_entry_is_kept_as_it_is(text: str) -> None:
-    assert read_key("shop/holds", "a", text) == {Place("shop/holds", "a"): Entry(broken=text)}
+    assert read_key("shop/holds", "a", text) == {Ref("shop/holds", "a"): Entry(broken=text)}
 
 
 def test_of_two_items_for_one_pod_the_first_counts() -> None:
     item = {"pod": "a", "namespace": "shop", "cpu": 1, "mem": 0, "expire": 5}
     entries = read_key("shop/holds", "n", json.dumps([item, {**item, "cpu": 2}]))
-    first = entries.pop(Place("shop/holds", "n", "shop/a"))
+    first = entries.pop(Ref("shop/holds", "n", "shop/a"))
     assert first.resources["cpu"] == 1
     (second,) = entries.values()
     assert second.broken

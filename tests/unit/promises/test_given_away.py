@@ -16,12 +16,12 @@ GIVEN_AWAY = [Kind.GIVEN_AWAY]
 
 
 def test_a_stranger_in_held_capacity_is_a_violation_with_its_sums(tape: Tape) -> None:
-    place = tape.reserve("owner")
+    ref = tape.reserve("owner")
     tape.land("first", "n")
     tape.land("second", "n", cpu="1500m")
     (violation,) = tape.report().violations
     assert violation.kind is Kind.GIVEN_AWAY
-    assert (violation.pod, violation.node, violation.entry) == ("shop/second", "n", place)
+    assert (violation.pod, violation.node, violation.entry) == ("shop/second", "n", ref)
     assert violation.revision == tape.revision
     sums = {"allocatable": 4000, "taken": 1000, "held": 2000, "requested": 1500}
     assert violation.sums == {"resource": "cpu", **sums}
@@ -35,15 +35,15 @@ def test_what_fits_beside_a_hold_is_fine(tape: Tape) -> None:
 
 
 def test_the_owner_takes_its_seat(tape: Tape) -> None:
-    place = tape.reserve("owner", cpu="4")
-    tape.land("owner", "n", place, cpu="4")
+    ref = tape.reserve("owner", cpu="4")
+    tape.land("owner", "n", ref, cpu="4")
     assert tape.kinds() == []
 
 
 def test_an_owner_that_takes_more_than_its_seat_takes_it_from_others(tape: Tape) -> None:
-    place = tape.reserve("owner")
+    ref = tape.reserve("owner")
     tape.reserve("other")
-    tape.land("owner", "n", place, cpu="2500m")
+    tape.land("owner", "n", ref, cpu="2500m")
     assert tape.kinds() == GIVEN_AWAY
 
 
@@ -98,17 +98,17 @@ def test_a_removed_hold_holds_nothing(tape: Tape) -> None:
 
 
 def test_a_claimed_hold_holds_nothing_though_it_is_still_in_the_store(tape: Tape) -> None:
-    place = tape.reserve("owner")
-    tape.land("owner", "n", place, cpu="1")
+    ref = tape.reserve("owner")
+    tape.land("owner", "n", ref, cpu="1")
     tape.land("stranger", "n", cpu="3")
     assert tape.kinds() == []
 
 
 def test_a_claim_that_is_being_written_may_have_ended_the_hold_already(tape: Tape) -> None:
-    place = tape.reserve("owner")
+    ref = tape.reserve("owner")
     tape.pod("owner", cpu="1")
     tape.land("stranger", "n", cpu="3")
-    tape.bind("owner", "n", place)
+    tape.bind("owner", "n", ref)
     assert tape.kinds() == []
 
 
@@ -246,10 +246,10 @@ def test_a_predecessor_from_before_the_recording_does_not_cost_an_owner_its_turn
     tape.land("owner", "m", cpu="1")
     tape.records.pop(-2)
     tape.records[-1]["type"] = "LISTED"
-    place = tape.reserve("owner", cpu="1")
+    ref = tape.reserve("owner", cpu="1")
     tape.reserve("later", cpu="4")
     tape.delete("owner")
-    tape.land("owner", "n", place, cpu="1")
+    tape.land("owner", "n", ref, cpu="1")
     assert tape.kinds() == []
 
 

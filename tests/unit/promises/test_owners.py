@@ -97,8 +97,8 @@ def test_an_owner_that_makes_its_entry_broken(tape: Tape, owner: Any) -> None:
 def test_who_matches_and_claims_takes_its_slot_and_a_stranger_may_not(
     tape: Tape, owner: dict[str, Any]
 ) -> None:
-    place = reserve(tape, owner, cpu="3", slots=1)
-    tape.land("owner", "n", place, cpu="3", labels=WEB, maker="web-1")
+    ref = reserve(tape, owner, cpu="3", slots=1)
+    tape.land("owner", "n", ref, cpu="3", labels=WEB, maker="web-1")
     assert tape.kinds() == []
     other = reserve(tape, owner, key="again", node="m", cpu="3")
     tape.land("stranger", "m", cpu="2", labels={"app": "other"}, maker="web-2")
@@ -107,9 +107,9 @@ def test_who_matches_and_claims_takes_its_slot_and_a_stranger_may_not(
 
 
 def test_who_matches_takes_one_slot_and_the_others_stay_held(tape: Tape) -> None:
-    place = reserve(tape, BY_LABEL, cpu="1", slots=3)
-    tape.land("a", "n", place, cpu="1", labels=WEB)
-    tape.land("b", "n", place, cpu="2500m", labels=WEB)
+    ref = reserve(tape, BY_LABEL, cpu="1", slots=3)
+    tape.land("a", "n", ref, cpu="1", labels=WEB)
+    tape.land("b", "n", ref, cpu="2500m", labels=WEB)
     assert tape.kinds() == [Kind.GIVEN_AWAY]
 
 
@@ -134,29 +134,29 @@ def test_of_two_that_it_matches_it_claims_either_and_one(
 ) -> None:
     reserve(tape, BY_LABEL, cpu="1")
     reserve(tape, BY_MAKER, key="second", cpu="1")
-    places = [f"{STORE}/{key}" for key in claims]
-    tape.land("owner", "n", *places, labels=WEB, maker="web-1")
+    refs = [f"{STORE}/{key}" for key in claims]
+    tape.land("owner", "n", *refs, labels=WEB, maker="web-1")
     assert tape.kinds() == kinds
 
 
 def test_who_matches_may_land_elsewhere_and_then_claims_nothing(tape: Tape) -> None:
     tape.land("first", "n", cpu="3")
-    place = reserve(tape, BY_LABEL)
+    ref = reserve(tape, BY_LABEL)
     tape.land("owner", "m", cpu="2", labels=WEB)
     report = tape.report()
     assert (report.violations, report.warnings) == ((), ())
-    tape.land("liar", "m", place, cpu="2", labels=WEB)
+    tape.land("liar", "m", ref, cpu="2", labels=WEB)
     assert tape.kinds() == [Kind.CLAIMED_WRONGLY]
 
 
 def test_a_seat_that_was_edited_onto_another_node_may_be_meant_as_it_was(tape: Tape) -> None:
-    place = reserve(tape, BY_LABEL)
+    ref = reserve(tape, BY_LABEL)
     there = [{"selector": {**BY_LABEL["selector"], "namespace": "shop"}}]
     tape.put("seats", tape.entry(owners=there, node="m"))
-    tape.land("owner", "n", place, labels=WEB)
+    tape.land("owner", "n", ref, labels=WEB)
     assert tape.kinds() == []
     tape.wait(5)
-    tape.land("another", "n", place, labels=WEB)
+    tape.land("another", "n", ref, labels=WEB)
     assert tape.kinds() == [Kind.CLAIMED_WRONGLY]
 
 
@@ -205,19 +205,19 @@ def test_any_of_its_seats_will_do(tape: Tape) -> None:
 
 
 def test_more_owners_than_slots_go_elsewhere_without_a_claim(tape: Tape) -> None:
-    place = reserve(tape, BY_LABEL, policy="Require", cpu="1")
+    ref = reserve(tape, BY_LABEL, policy="Require", cpu="1")
     for name in "ab":
         tape.pod(name, labels=WEB)
-    tape.bind("a", "n", place)
+    tape.bind("a", "n", ref)
     tape.bind("b", "m")
     assert tape.kinds() == []
 
 
 @pytest.mark.parametrize("gone", [True, False])
 def test_a_slot_is_claimed_for_good(tape: Tape, *, gone: bool) -> None:
-    place = reserve(tape, BY_LABEL, cpu="1", slots=2)
+    ref = reserve(tape, BY_LABEL, cpu="1", slots=2)
     for name in "abc":
-        tape.land(name, "n", place, labels=WEB)
+        tape.land(name, "n", ref, labels=WEB)
         tape.wait(20)
         if gone:
             tape.delete(name)
@@ -229,23 +229,23 @@ def test_a_slot_is_claimed_for_good(tape: Tape, *, gone: bool) -> None:
 def test_a_reserver_that_was_just_started_may_not_know_of_claims_whose_pods_are_gone(
     tape: Tape, ago_s: float, kinds: list[Kind]
 ) -> None:
-    place = reserve(tape, BY_LABEL, cpu="1")
-    tape.land("a", "n", place, labels=WEB)
+    ref = reserve(tape, BY_LABEL, cpu="1")
+    tape.land("a", "n", ref, labels=WEB)
     tape.wait(20)
     tape.delete("a")
     tape.wait(40)
-    tape.land("b", "n", place, labels=WEB)
+    tape.land("b", "n", ref, labels=WEB)
     assert tape.kinds(ends=(tape.now - ago_s,), cleaner_s=300) == kinds
-    tape.land("c", "n", place, labels=WEB)
+    tape.land("c", "n", ref, labels=WEB)
     assert tape.kinds(ends=(tape.now - 10,), cleaner_s=300) == [Kind.CLAIMED_TWICE]
 
 
 def test_a_claim_that_nobody_may_have_seen_may_be_forgotten(tape: Tape) -> None:
-    place = reserve(tape, BY_LABEL, cpu="1")
-    tape.land("a", "n", place, labels=WEB)
+    ref = reserve(tape, BY_LABEL, cpu="1")
+    tape.land("a", "n", ref, labels=WEB)
     tape.delete("a")
     tape.outage(20)
-    tape.land("b", "n", place, labels=WEB)
+    tape.land("b", "n", ref, labels=WEB)
     assert tape.kinds() == []
 
 
@@ -260,31 +260,31 @@ def test_a_pod_that_is_named_takes_what_names_it(tape: Tape) -> None:
 
 
 def test_named_and_matched_owners_share_the_slots(tape: Tape) -> None:
-    place = reserve(tape, BY_LABEL, {"pod": {"name": "named"}}, cpu="1", slots=2)
-    tape.land("named", "m", place)
-    tape.land("matched", "n", place, labels=WEB)
+    ref = reserve(tape, BY_LABEL, {"pod": {"name": "named"}}, cpu="1", slots=2)
+    tape.land("named", "m", ref)
+    tape.land("matched", "n", ref, labels=WEB)
     assert tape.kinds() == []
-    tape.land("third", "n", place, labels=WEB)
+    tape.land("third", "n", ref, labels=WEB)
     assert tape.kinds() == [Kind.CLAIMED_TWICE]
 
 
 def test_an_entry_goes_when_the_last_slot_is_claimed_and_not_before(tape: Tape) -> None:
-    place = reserve(tape, BY_LABEL, cpu="1", slots=2)
-    tape.land("a", "n", place, labels=WEB)
-    tape.land("b", "n", place, labels=WEB)
+    ref = reserve(tape, BY_LABEL, cpu="1", slots=2)
+    tape.land("a", "n", ref, labels=WEB)
+    tape.land("b", "n", ref, labels=WEB)
     tape.edit({"seats": None})
     assert tape.kinds() == []
-    place = reserve(tape, BY_LABEL, key="early", node="m", cpu="1", slots=2)
-    tape.land("c", "m", place, labels=WEB)
+    ref = reserve(tape, BY_LABEL, key="early", node="m", cpu="1", slots=2)
+    tape.land("c", "m", ref, labels=WEB)
     tape.edit({"early": None})
     assert tape.kinds() == [Kind.RESERVATION_LOST]
 
 
 @pytest.mark.parametrize("stood_s", [1, 20])
 def test_one_that_is_claimed_and_stands_is_left_over(tape: Tape, stood_s: float) -> None:
-    place = reserve(tape, BY_LABEL, cpu="1", slots=2)
+    ref = reserve(tape, BY_LABEL, cpu="1", slots=2)
     for name in "ab":
-        tape.land(name, "n", place, labels=WEB)
+        tape.land(name, "n", ref, labels=WEB)
     tape.wait(stood_s)
     tape.delete("a")
     tape.wait(50 - stood_s)
@@ -293,22 +293,22 @@ def test_one_that_is_claimed_and_stands_is_left_over(tape: Tape, stood_s: float)
 
 
 def test_a_refusal_for_slots_that_are_all_claimed_is_stale(tape: Tape) -> None:
-    place = reserve(tape, BY_LABEL, cpu="1", slots=2)
+    ref = reserve(tape, BY_LABEL, cpu="1", slots=2)
     tape.pod("waiting", cpu="2")
     for name in "ab":
-        tape.refuse("waiting", place)
-        tape.land(name, "n", place, labels=WEB)
+        tape.refuse("waiting", ref)
+        tape.land(name, "n", ref, labels=WEB)
         tape.wait(5)
     assert tape.kinds() == []
-    tape.refuse("waiting", place, place)
+    tape.refuse("waiting", ref, ref)
     assert tape.kinds() == [Kind.STALE_REFUSAL]
 
 
 def test_of_a_pod_whose_labels_changed_it_cannot_be_told(tape: Tape) -> None:
-    place = reserve(tape, BY_LABEL, cpu="1")
-    tape.land("a", "n", place, labels=WEB)
+    ref = reserve(tape, BY_LABEL, cpu="1")
+    tape.land("a", "n", ref, labels=WEB)
     tape.label("a", app="other")
-    tape.land("b", "n", place, labels=WEB)
+    tape.land("b", "n", ref, labels=WEB)
     tape.pod("c", labels=WEB)
     tape.label("c", app="other")
     tape.bind("c", "n")
@@ -324,8 +324,8 @@ def test_an_owner_that_was_just_deleted_may_have_been_on_its_way(tape: Tape) -> 
 
 
 def test_a_claim_from_before_the_recording_counts(tape: Tape) -> None:
-    place = reserve(tape, BY_LABEL, cpu="1", slots=2)
-    tape.land("before", "n", place, labels=WEB)
+    ref = reserve(tape, BY_LABEL, cpu="1", slots=2)
+    tape.land("before", "n", ref, labels=WEB)
     pending, bound = (r for r in tape.records if r["collection"] == "pods")
     tape.records.remove(pending)
     bound["type"] = "LISTED"

@@ -111,9 +111,9 @@ def test_a_refusal_is_stale_only_while_the_slot_is_taken(
 
 
 def test_a_named_owner_comes_back_to_its_seat(tape: Tape) -> None:
-    place = tape.reserve("web-0", reusable=True)
+    ref = tape.reserve("web-0", reusable=True)
     for _ in range(2):
-        tape.land("web-0", "n", place, cpu="2")
+        tape.land("web-0", "n", ref, cpu="2")
         tape.wait(100)
         tape.delete("web-0")
     assert tape.kinds() == []

@@ -19,10 +19,10 @@ def item(pod: str, **more: Any) -> dict[str, Any]:
 
 
 def test_an_entry_that_goes_without_a_reason_is_lost(tape: Tape) -> None:
-    place = tape.reserve("owner")
+    ref = tape.reserve("owner")
     tape.edit({"hold-owner": None})
     (violation,) = tape.report().violations
-    assert (violation.kind, violation.entry) == (Kind.RESERVATION_LOST, place)
+    assert (violation.kind, violation.entry) == (Kind.RESERVATION_LOST, ref)
 
 
 def test_without_the_managers_account_nobody_can_tell(tape: Tape) -> None:
@@ -61,8 +61,8 @@ def test_a_manager_that_learns_after_an_outage_that_its_removal_was_done(tape: T
 
 
 def test_a_key_that_the_cleaner_took_with_the_managers_new_value_in_it_is_lost(tape: Tape) -> None:
-    place = tape.reserve("owner")
-    tape.land("owner", "n", place)
+    ref = tape.reserve("owner")
+    tape.land("owner", "n", ref)
     tape.put("hold-owner", tape.entry("owner", cpu="1"))
     tape.edit({"hold-owner": None})
     tape.wait(5)
@@ -146,9 +146,9 @@ def test_an_item_is_put_by_its_own_value(tape: Tape) -> None:
 
 
 def test_an_entry_that_may_have_been_claimed_in_a_gap_of_the_pods_is_not_missed(tape: Tape) -> None:
-    place = tape.reserve("owner")
+    ref = tape.reserve("owner")
     before = tape.revision
-    tape.land("owner", "n", place)
+    tape.land("owner", "n", ref)
     tape.delete("owner")
     tape.wait(1)
     tape.miss("pods", before)

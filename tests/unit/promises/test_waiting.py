@@ -15,9 +15,9 @@ STALE = [Kind.STALE_REFUSAL]
 
 def keep_waiting(tape: Tape, seconds: float = 30, **pod: Any) -> None:
     """Have a pod refused because of a hold that is removed after a second, and nobody retry it."""
-    place = tape.reserve("owner", cpu="4")
+    ref = tape.reserve("owner", cpu="4")
     tape.pod("stranger", **pod)
-    tape.refuse("stranger", place)
+    tape.refuse("stranger", ref)
     tape.wait(1)
     tape.remove("hold-owner")
     tape.wait(seconds)
@@ -56,9 +56,9 @@ def test_a_pod_that_is_refused_for_another_reason_by_then(tape: Tape) -> None:
 
 
 def test_a_hold_that_lasts_may_keep_a_pod_waiting(tape: Tape) -> None:
-    place = tape.reserve("owner", cpu="4")
+    ref = tape.reserve("owner", cpu="4")
     tape.pod("stranger")
-    tape.refuse("stranger", place)
+    tape.refuse("stranger", ref)
     tape.wait(60)
     assert tape.kinds() == []
 
@@ -136,11 +136,11 @@ def test_an_expired_and_a_claimed_hold_are_over_as_well(tape: Tape) -> None:
 def test_a_pod_that_is_refused_because_of_what_is_over(
     tape: Tape, after_s: float, kinds: list[str]
 ) -> None:
-    place = tape.reserve("owner", cpu="4")
+    ref = tape.reserve("owner", cpu="4")
     tape.remove("hold-owner")
     tape.wait(after_s)
     tape.pod("stranger")
-    tape.refuse("stranger", place)
+    tape.refuse("stranger", ref)
     assert tape.kinds() == kinds
 
 

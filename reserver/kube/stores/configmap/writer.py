@@ -63,7 +63,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
                 return ref
         return None
 
-    def place(self, sizes: Mapping[str, int]) -> Ref:
+    def new_ref(self, sizes: Mapping[str, int]) -> Ref:
         """Return a ConfigMap with room for keys and values of so many bytes."""
         size = sum(len(key.encode()) + each for key, each in sizes.items())
         if size > MOST_BYTES:

@@ -18,7 +18,7 @@ from reserver.wire.status.object import was_admitted
 
 @dataclass(eq=False, repr=False)
 class ObjectCache(Cache[KnownObject, Deletion]):
-    """What all Reservation objects say; a place is an object.
+    """What all Reservation objects say; a ref is an object.
 
     Attributes:
         home: Reserver's own namespace.

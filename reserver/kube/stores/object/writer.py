@@ -49,8 +49,8 @@ class ObjectWriter(Writer[ObjectCache]):
         ref = Ref.of_object(self.namespace, name)
         return ref if self.cache.latest(ref) is not None else None
 
-    def place(self, sizes: Mapping[str, int]) -> Ref:
-        """Return the place for objects of so many bytes by name."""
+    def new_ref(self, sizes: Mapping[str, int]) -> Ref:
+        """Return the ref for objects of so many bytes by name."""
         name, size = max(sizes.items(), key=lambda each: each[1])
         if size > MOST_BYTES:
             problem = f"{name} takes {size} bytes, which is too much for one object"

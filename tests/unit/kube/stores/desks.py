@@ -82,20 +82,20 @@ class Desk(ABC):
 
     @abstractmethod
     def ref(self, key: str) -> Ref:
-        """Return the place of a reservation."""
+        """Return the ref of a reservation."""
 
     @abstractmethod
     def shows(self, version: int, **cpus: int) -> None:
         """Let the watch show what there is, by name, with the CPUs that it says; nothing else."""
 
     def insert(self, *keys: str, text: Callable[[str], str] = text, size: int = 0) -> Any:
-        place = self.booking.place(dict.fromkeys(keys, size))
+        ref = self.booking.new_ref(dict.fromkeys(keys, size))
         texts = {key: text(key) for key in keys}
         entries = {
-            key: Entries((specform.read(document.parse(each), place._replace(key=key), NOW),))
+            key: Entries((specform.read(document.parse(each), ref._replace(key=key), NOW),))
             for key, each in texts.items()
         }
-        return self.booking.insert(place, texts, entries)
+        return self.booking.insert(ref, texts, entries)
 
     def edit(self, value: str | None, key: str = "a") -> asyncio.Task[bool]:
         """Begin to change or remove what is written."""

@@ -81,10 +81,10 @@ async def test_a_store_that_is_deleted_holds_no_longer(desk: Make) -> None:
 async def test_a_full_configmap_is_followed_by_the_next(desk: Make) -> None:
     made = desk()
     made.show(3, {"x": "y" * (MOST_BYTES - 100)})
-    assert made.booking.place({"k": 49}).configmap == "reservations"
-    assert made.booking.place({"k": 199}).configmap == "reservations-2"
+    assert made.booking.new_ref({"k": 49}).configmap == "reservations"
+    assert made.booking.new_ref({"k": 199}).configmap == "reservations-2"
     made.show(4, {"x": "y" * (MOST_BYTES - 100)}, "reservations-2")
-    assert made.booking.place({"k": 199}).configmap == "reservations-3"
+    assert made.booking.new_ref({"k": 199}).configmap == "reservations-3"
     made.show(5, {"here": text("here")}, "reservations-2")
     assert made.booking.find("here") == Ref(HOME, "reservations-2", "here")
 
@@ -100,7 +100,7 @@ async def test_a_name_is_found_in_every_configmap_of_the_store_also_beside_a_gap
     assert made.booking.find("here") == Ref(HOME, "reservations-5", "here")
     assert made.booking.find("last") == Ref(HOME, "reservations-11", "last")
     assert made.booking.find("elsewhere") is None
-    assert made.booking.place({"k": MOST_BYTES - 10}).configmap == "reservations-2"
+    assert made.booking.new_ref({"k": MOST_BYTES - 10}).configmap == "reservations-2"
 
 
 async def test_a_name_is_found_in_the_next_configmap_before_that_is_written(desk: Make) -> None:
