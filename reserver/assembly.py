@@ -42,7 +42,8 @@ from reserver.quarantine import take_note
 from reserver.readiness import ProcessReadiness
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
-from reserver.reservations.reservation import Ref, StoreKind
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import StoreKind
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 from reserver.wire.spec import quotaform
@@ -156,7 +157,7 @@ class Assembly:
                 ObjectStatuses(client, objects, warn_object, room, refused),
             ),
         }
-        return Stores(both, StoreKind(settings.reservation_store))
+        return Stores(both, settings.reservation_store)
 
     def _touched(self, ref: Ref) -> None:
         self.cleaner.touched(ref)

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.flags import Flag, declared
+from reserver.reservations.terms import StoreKind
 from reserver.server.tls_files import TlsFiles
 from reserver.wire.k8s import names
 
@@ -30,16 +31,6 @@ class LogLevel(StrEnum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
-
-
-class ReservationStore(StrEnum):
-    """Where reservations are written that clients create."""
-
-    CONFIGMAP = "configmap"
-    """In ConfigMaps: a set is one write."""
-
-    OBJECT = "object"
-    """As Reservation objects."""
 
 
 def parse_address(flag: str, text: str) -> tuple[str, int]:
@@ -210,12 +201,12 @@ class Settings:
         _setting("Wait for the CRD reservations.reserver.io; else it is read once it is there."),
     ] = False
     reservation_store: Annotated[
-        ReservationStore,
+        StoreKind,
         _setting(
             "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, for which the "
             "CRD has to be there."
         ),
-    ] = ReservationStore.CONFIGMAP
+    ] = StoreKind.CONFIGMAP
     default_quota: Annotated[
         str,
         _setting(
@@ -288,7 +279,7 @@ class Settings:
     @property
     def needs_crd(self) -> bool:
         """Whether nothing is decided before the API server knows Reservations."""
-        return self.crd or self.reservation_store is ReservationStore.OBJECT
+        return self.crd or self.reservation_store is StoreKind.OBJECT
 
     @property
     def is_grpc_local(self) -> bool:

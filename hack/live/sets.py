@@ -24,7 +24,7 @@ from hack.live.clients import Outcome
 from hack.live.scene import CPUS, Scene, scene
 from hack.reserver_process import ReserverProcess
 from reserver.client import CallFailed, Client, PodOwner, Spec
-from reserver.config import ReservationStore
+from reserver.reservations.terms import StoreKind
 
 _NODES = 40
 _PATIENCE_S = 60
@@ -33,10 +33,10 @@ _PATIENCE_S = 60
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    stores = list(ReservationStore)
+    stores = list(StoreKind)
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--store", type=ReservationStore, choices=stores, default=stores[0])
+    parser.add_argument("--store", type=StoreKind, choices=stores, default=stores[0])
 
 
 def measure(options: argparse.Namespace) -> bool:
@@ -64,7 +64,7 @@ async def _measure(stage: Scene, options: argparse.Namespace) -> tuple[Outcome, 
 async def race(
     kubeconfig: Path,
     account: Path,
-    store: ReservationStore,
+    store: StoreKind,
     folder: Path,
     *,
     calls: int,

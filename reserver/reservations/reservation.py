@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import NamedTuple
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.identity import near_digests
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
-from reserver.reservations.terms import Phase, Policy
+from reserver.reservations.terms import Phase, Policy, StoreKind
 
 
 class Written(NamedTuple):
@@ -31,16 +30,6 @@ ANY_TIME = Written(0, 2**63)
 
 NOT_YET = Written(2**63, 2**63)
 """It is being written, after everything that is known."""
-
-
-class StoreKind(StrEnum):
-    """Which kind of store a reservation is written in."""
-
-    CONFIGMAP = "configmap"
-    """It is an entry of a ConfigMap."""
-
-    OBJECT = "object"
-    """It is a Reservation object."""
 
 
 class Ref(NamedTuple):

@@ -36,3 +36,13 @@ class Strategy(StrEnum):
 
     SPREAD = "spread"
     """The emptiest one, slot by slot."""
+
+
+class StoreKind(StrEnum):
+    """Which kind of store a reservation is written in."""
+
+    CONFIGMAP = "configmap"
+    """It is an entry of a ConfigMap."""
+
+    OBJECT = "object"
+    """It is a Reservation object."""

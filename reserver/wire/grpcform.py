@@ -19,8 +19,9 @@ from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import Parts
-from reserver.reservations.reservation import Ref, Reservation, StoreKind
+from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Status
+from reserver.reservations.terms import StoreKind
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.limits import HOME, MOST_IN_SET, SET_BYTES, check_bytes
 from reserver.wire.spec import document
@@ -236,8 +237,8 @@ def show_id(ref: Ref) -> str:
 
 def parse_id(text: str) -> Ref | None:
     """Return the ref that an id names; None for a plain name."""
-    ref, bracket, item = text.partition("[")
-    match ref.split("/"), bracket:
+    path, bracket, item = text.partition("[")
+    match path.split("/"), bracket:
         case [_], "":
             return None
         case [namespace, name], "":

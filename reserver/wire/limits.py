@@ -11,7 +11,8 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from reserver.errors import InvalidInput
-from reserver.reservations.reservation import Ref, StoreKind
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import StoreKind
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 """An integer of the Kubernetes API that is declared as int32."""

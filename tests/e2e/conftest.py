@@ -21,7 +21,7 @@ from hack.controlplane.cluster import (
     service_account_kubeconfig,
 )
 from hack.reserver_process import ReserverProcess, wait_for
-from reserver.config import ReservationStore
+from reserver.reservations.terms import StoreKind
 from tests.e2e.cluster import CONFIG_MAP_FORMS, FORMS, NAMED_STORE, STORE, Corner, Form
 
 ROOT = Path(__file__).parents[2]
@@ -154,7 +154,7 @@ def reserver(
         yield process
 
 
-@pytest.fixture(scope="module", params=ReservationStore)
+@pytest.fixture(scope="module", params=StoreKind)
 def served(
     request: pytest.FixtureRequest,
     control_plane: ControlPlane,

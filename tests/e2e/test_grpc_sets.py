@@ -16,7 +16,7 @@ from hack.controlplane.cluster import ControlPlane
 from hack.live.sets import race
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, Client, PodOwner, Spec
-from reserver.config import ReservationStore
+from reserver.reservations.terms import StoreKind
 from tests.e2e.cluster import OBJECTS, Corner
 
 pytestmark = pytest.mark.controlplane
@@ -139,12 +139,12 @@ async def test_a_set_of_which_the_cluster_refuses_one_leaves_nothing(
             await client.release(each.name)
 
 
-@pytest.mark.parametrize("store", ReservationStore)
+@pytest.mark.parametrize("store", StoreKind)
 async def test_whoever_races_for_room_no_node_holds_too_much_and_no_set_is_half_there(
     control_plane: ControlPlane,
     reserver_kubeconfig: Path,
     tmp_path: Path,
-    store: ReservationStore,
+    store: StoreKind,
 ) -> None:
     where = (control_plane.kubeconfig, reserver_kubeconfig, store, tmp_path)
     outcome, auditor, _ = await race(*where, calls=400, count=20)

@@ -13,12 +13,12 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from reserver.config import ReservationStore
+from reserver.reservations.terms import StoreKind
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.world import World, again, serving
 
 
-@pytest.fixture(params=ReservationStore)
+@pytest.fixture(params=StoreKind)
 async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """Reserver that writes what is created into each of the stores."""
     async with serving(tmp_path, store=request.param) as world:
@@ -94,9 +94,9 @@ async def test_the_same_request_twice_creates_one(world: World) -> None:
     assert "choose one for each request" in fields["requestId"]
 
 
-@pytest.mark.parametrize("then", ReservationStore)
+@pytest.mark.parametrize("then", StoreKind)
 async def test_a_request_that_was_answered_before_a_restart_is_known_after_it(
-    world: World, tmp_path: Path, then: ReservationStore
+    world: World, tmp_path: Path, then: StoreKind
 ) -> None:
     request = pb.CreateRequest(name="once", spec=spec(), request_id="r-1")
     first = await world.api.Create(request)

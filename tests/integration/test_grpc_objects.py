@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from reserver.config import ReservationStore
+from reserver.reservations.terms import StoreKind
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.test_grpc import refused, spec
 from tests.integration.world import OBJECTS, SYSTEM, World, again, serving
@@ -93,7 +93,7 @@ async def test_a_name_is_taken_whichever_store_has_it(world: World) -> None:
 
 
 async def test_a_change_of_an_object_keeps_what_it_is_known_by(tmp_path: Path) -> None:
-    async with serving(tmp_path, store=ReservationStore.OBJECT) as world:
+    async with serving(tmp_path, store=StoreKind.OBJECT) as world:
         await world.api.Create(pb.CreateRequest(name="mine", spec=spec(), request_id="r-1"))
         before = json.loads((await world.written())["mine"])
         assert before["origin"].startswith(f"{SYSTEM}/mine#")

@@ -13,7 +13,7 @@ import grpc
 import pytest
 
 from reserver.client import Client, Phase, PodOwner, Spec
-from reserver.config import ReservationStore
+from reserver.reservations.terms import StoreKind
 from reserver.v1 import capacity_pb2
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
@@ -24,7 +24,7 @@ ON_THE_SECOND = pb.Placement(node_selector={"kubernetes.io/hostname": "worker-2"
 SPREAD = pb.Placement(strategy=pb.Placement.STRATEGY_SPREAD)
 
 
-@pytest.fixture(params=ReservationStore)
+@pytest.fixture(params=StoreKind)
 async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """Two nodes of 4 CPUs."""
     async with serving(tmp_path, store=request.param) as world:

@@ -17,7 +17,8 @@ from reserver import app
 from reserver.assembly import Assembly
 from reserver.cli.main import app as cli
 from reserver.cluster.pod import PodName
-from reserver.config import ReservationStore, Settings
+from reserver.config import Settings
+from reserver.reservations.terms import StoreKind
 from reserver.v1 import capacity_pb2 as pb_capacity
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
@@ -29,7 +30,7 @@ MERGE = "application/merge-patch+json"
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with serving(tmp_path, "worker-1", "worker-2", store=ReservationStore.OBJECT) as world:
+    async with serving(tmp_path, "worker-1", "worker-2", store=StoreKind.OBJECT) as world:
         yield world
 
 

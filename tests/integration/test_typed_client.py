@@ -28,14 +28,15 @@ from reserver.client import (
     Selection,
     Spec,
 )
-from reserver.config import ReservationStore, Settings
+from reserver.config import Settings
+from reserver.reservations.terms import StoreKind
 from tests.integration.world import World, serving
 
 EXAMPLE = Path(__file__).parents[2] / "examples/global_manager.py"
 SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})
 
 
-@pytest.fixture(params=ReservationStore)
+@pytest.fixture(params=StoreKind)
 async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[World]:
     async with serving(tmp_path, store=request.param) as world:
         yield world

@@ -13,7 +13,8 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from reserver import app
-from reserver.config import ReservationStore, Settings
+from reserver.config import Settings
+from reserver.reservations.terms import StoreKind
 from reserver.sim.cluster import EmbeddedCluster
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 
@@ -30,13 +31,13 @@ class World:
         cluster: EmbeddedCluster,
         running: app.Running,
         channel: Any,
-        store: ReservationStore,
+        store: StoreKind,
     ) -> None:
         self.cluster = cluster
         self.running = running
         self.channel = channel
         self.api = ReservationServiceStub(channel)
-        self.writes_objects = store is ReservationStore.OBJECT
+        self.writes_objects = store is StoreKind.OBJECT
 
     def id_of(self, name: str) -> str:
         """Return the id of what was created under a name."""
@@ -59,7 +60,7 @@ class World:
 
 @contextlib.asynccontextmanager
 async def serving(
-    tmp_path: Path, *nodes: str, store: ReservationStore = ReservationStore.CONFIGMAP
+    tmp_path: Path, *nodes: str, store: StoreKind = StoreKind.CONFIGMAP
 ) -> AsyncIterator[World]:
     async with EmbeddedCluster() as cluster:
         for node in nodes or ("worker-1", "worker-2"):
@@ -86,9 +87,7 @@ async def serving(
 
 
 @contextlib.asynccontextmanager
-async def again(
-    tmp_path: Path, store: ReservationStore = ReservationStore.CONFIGMAP
-) -> AsyncIterator[Any]:
+async def again(tmp_path: Path, store: StoreKind = StoreKind.CONFIGMAP) -> AsyncIterator[Any]:
     """Start a further reserver on the same cluster, and yield a stub of its API."""
     settings = Settings(
         kubeconfig=tmp_path / "kubeconfig",

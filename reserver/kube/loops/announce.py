@@ -10,7 +10,8 @@ from reserver.errors import InvalidInput
 from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.placer import Notice
 from reserver.kube.stores.stores import Stores
-from reserver.reservations.reservation import Ref, StoreKind
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import StoreKind
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.edits import Deletion, Edit

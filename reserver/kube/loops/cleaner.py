@@ -15,7 +15,8 @@ from reserver.kube.api.apply import Apply
 from reserver.kube.loops.queue import WorkQueue
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
-from reserver.reservations.reservation import Ref, StoreKind
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import StoreKind
 from reserver.wire.spec.edits import Deletion, Edit
 
 log = structlog.get_logger(__name__)

@@ -11,7 +11,8 @@ from reserver.errors import Fault
 from reserver.kube.stores.cache import Cache, Name
 from reserver.kube.stores.status import Statuses
 from reserver.kube.stores.writer import Outcome, Writer
-from reserver.reservations.reservation import Ref, Reservation, StoreKind
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import StoreKind
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.entries import Entries

@@ -14,7 +14,8 @@ from cachetools import TTLCache
 from reserver.errors import InvalidInput, NotReady, ReserverError, Taken
 from reserver.pacer import outcome
 from reserver.reservations.placement import Parts
-from reserver.reservations.reservation import Ref, Reservation, StoreKind
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import StoreKind
 from reserver.scheduling.admit import judge_set, place_now
 from reserver.scheduling.state import State
 from reserver.server.rpc import refusal

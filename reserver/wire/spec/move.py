@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reserver.errors import InvalidInput
-from reserver.reservations.reservation import Ref, Reservation, StoreKind
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import StoreKind
 from reserver.wire.limits import limits_at
 from reserver.wire.spec import placementform, specform
 

@@ -12,8 +12,8 @@ from reserver.cluster import quantity
 from reserver.errors import InvalidInput
 from reserver.reservations import owner
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
-from reserver.reservations.reservation import Ref, Reservation, StoreKind
-from reserver.reservations.terms import Policy
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Policy, StoreKind
 from reserver.scheduling.placement import MOST_BESIDE_EACH_OTHER, is_about_neighbours, slot_pod
 from reserver.wire.k8s import names
 from reserver.wire.k8s.objects import from_msgspec
