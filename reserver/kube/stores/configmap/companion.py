@@ -35,7 +35,7 @@ _BACKOFF_S = (1.0, 30.0)
 
 
 class NotOurs(ReserverError):
-    """There is something else in a companion's place."""
+    """Another ConfigMap has a companion's name."""
 
 
 class Companion:

@@ -65,7 +65,7 @@ class Reading:
         return read_object(item, self._clock(), self._home)
 
     def read(self, item: ReservationObject, before: KnownObject | None) -> KnownObject:
-        """Return an object as it is now, in the place of what was known of it before.
+        """Return an object as it is now, instead of what was known of it before.
 
         One that was read before, also by who was here before, is read again: it may hold.
         """
