@@ -193,7 +193,7 @@ def demands(written: WrittenDemands) -> Demands:
     selector = decode_part(dict[str, str], written.selector, "spec.nodeSelector") or {}
     affinity = decode_part(Affinity, written.affinity, "spec.affinity") or Affinity()
     tolerations = decode_part(list[TolerationObject], written.tolerations, "spec.tolerations") or []
-    spread = decode_part(list[SpreadObject], written.spread, "spec.topologySpreadConstraints") or []
+    rules = decode_part(list[SpreadObject], written.spread, "spec.topologySpreadConstraints") or []
     namespace = written.namespace
     near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
     parts = (affinity.node_affinity, near, apart)
@@ -203,10 +203,10 @@ def demands(written: WrittenDemands) -> Demands:
         node_terms=_required_node_terms(affinity.node_affinity),
         affinity=_pod_terms(near, namespace),
         anti_affinity=_pod_terms(apart, namespace),
-        spread=tuple(_spread(c) for c in spread if c.when_unsatisfiable == "DoNotSchedule"),
+        spread=tuple(spread(c) for c in rules if c.when_unsatisfiable == "DoNotSchedule"),
         host_ports=_host_ports(written.ports),
     )
-    has_preferences = any(c.when_unsatisfiable == "ScheduleAnyway" for c in spread) or any(
+    has_preferences = any(c.when_unsatisfiable == "ScheduleAnyway" for c in rules) or any(
         part and part.preferred_during_scheduling_ignored_during_execution for part in parts
     )
     return Demands(constraints, has_preferences)
@@ -248,7 +248,8 @@ def _pod_term(term: PodAffinityTerm, namespace: str) -> PodTerm:
     )
 
 
-def _spread(constraint: SpreadObject) -> Spread:
+def spread(constraint: SpreadObject) -> Spread:
+    """Return a topology spread constraint, whatever it says when it cannot be met."""
     return Spread(
         topology_key=constraint.topology_key,
         selector=label_selector(constraint.label_selector),

@@ -1,0 +1,165 @@
+"""What else a descheduler looks at, from what the objects say."""
+
+from __future__ import annotations
+
+import msgspec
+
+from reserver.cluster import quantity
+from reserver.cluster.constraints import Taint
+from reserver.cluster.pod import PodName
+from reserver.rebalance.inventory import Amounts, Budget, ListedNode
+from reserver.wire.k8s.constraints import LabelSelector, label_selector
+from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.objects import Metadata, WireStruct, decode
+from reserver.wire.k8s.requests import Amounts as WrittenAmounts
+from reserver.wire.k8s.requests import nano
+from reserver.wire.limits import Int32
+
+Raw = bytes | msgspec.Raw
+
+
+class _Taint(WireStruct, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class _NodeSpec(WireStruct, frozen=True):
+    taints: list[_Taint] | None = None
+
+
+class _Condition(WireStruct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _NodeStatus(WireStruct, frozen=True):
+    capacity: WrittenAmounts | None = None
+    conditions: list[_Condition] | None = None
+
+
+class _Node(WireStruct, frozen=True):
+    spec: _NodeSpec = _NodeSpec()
+    status: _NodeStatus = _NodeStatus()
+
+
+class _BudgetSpec(WireStruct, frozen=True):
+    selector: LabelSelector | None = None
+    unhealthy_pod_eviction_policy: str | None = None
+
+
+class _BudgetStatus(WireStruct, frozen=True):
+    disruptions_allowed: Int32 = 0
+
+
+class _Budget(WireStruct, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: _BudgetSpec = _BudgetSpec()
+    status: _BudgetStatus = _BudgetStatus()
+
+
+class _PriorityClass(WireStruct, frozen=True):
+    metadata: Metadata = Metadata()
+    value: Int32 = 0
+
+
+class _ClaimSpec(WireStruct, frozen=True):
+    storage_class_name: str | None = None
+
+
+class _Claim(WireStruct, frozen=True):
+    spec: _ClaimSpec = _ClaimSpec()
+
+
+class _NodeMetrics(WireStruct, frozen=True):
+    metadata: Metadata = Metadata()
+    usage: WrittenAmounts | None = None
+
+
+class _ContainerMetrics(WireStruct, frozen=True):
+    usage: WrittenAmounts | None = None
+
+
+class _PodMetrics(WireStruct, frozen=True):
+    metadata: Metadata = Metadata()
+    containers: list[_ContainerMetrics] | None = None
+
+
+def read_node(raw: Raw) -> ListedNode:
+    """Return a Node as a descheduler looks at it.
+
+    Raises:
+        InvalidInput: a part is malformed; the error carries its path.
+    """
+    listed = decode(_Node, raw)
+    taints = listed.spec.taints or ()
+    readiness = [c.status for c in listed.status.conditions or () if c.type == "Ready"]
+    return ListedNode(
+        node=decode(NodeObject, raw).value(),
+        taints=tuple(Taint(taint.key, taint.value, taint.effect) for taint in taints),
+        capacity=_amounts(listed.status.capacity, "status.capacity"),
+        is_ready=all(status == "True" for status in readiness),
+    )
+
+
+def read_budget(raw: Raw) -> Budget:
+    """Return a PodDisruptionBudget.
+
+    Raises:
+        InvalidInput: it is malformed; the error carries the path.
+    """
+    budget = decode(_Budget, raw)
+    return Budget(
+        name=_name(budget.metadata),
+        selector=label_selector(budget.spec.selector),
+        allowed=budget.status.disruptions_allowed,
+        spares_unhealthy=budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
+    )
+
+
+def read_priority_class(raw: Raw) -> tuple[str, int]:
+    """Return name and value of a PriorityClass.
+
+    Raises:
+        InvalidInput: it is malformed; the error carries the path.
+    """
+    found = decode(_PriorityClass, raw)
+    return found.metadata.name, found.value
+
+
+def read_claim_class(raw: Raw) -> str:
+    """Return the storage class that the spec of a PersistentVolumeClaim names, empty for none.
+
+    Raises:
+        InvalidInput: it is malformed; the error carries the path.
+    """
+    return decode(_Claim, raw).spec.storage_class_name or ""
+
+
+def read_node_metrics(raw: Raw) -> tuple[str, Amounts]:
+    """Return the name of a node and what it uses.
+
+    Raises:
+        InvalidInput: they are malformed; the error carries the path.
+    """
+    found = decode(_NodeMetrics, raw)
+    return found.metadata.name, _amounts(found.usage, "usage")
+
+
+def read_pod_metrics(raw: Raw) -> tuple[PodName, tuple[Amounts, ...]]:
+    """Return the name of a pod and what its containers use.
+
+    Raises:
+        InvalidInput: they are malformed; the error carries the path.
+    """
+    found = decode(_PodMetrics, raw)
+    usage = (_amounts(container.usage, "containers.usage") for container in found.containers or ())
+    return _name(found.metadata), tuple(usage)
+
+
+def _name(metadata: Metadata) -> PodName:
+    return PodName(metadata.namespace, metadata.name)
+
+
+def _amounts(written: WrittenAmounts | None, path: str) -> Amounts:
+    return {name: quantity.to_unit(name, amount) for name, amount in nano(written, path).items()}
