@@ -7,14 +7,14 @@ from pathlib import Path
 
 import typer
 
-from reserver.cli import change, create, explain, get, top
+from reserver.cli import change, create, explain, get, rebalance, top
 from reserver.cli.demo import demo
 from reserver.cli.migrate import migrate
 from reserver.cli.serve import serve
 from reserver.cli.validate import validate
 
 _PLUGIN = "kubectl-reserver"
-_RESERVE, _LOOK, _RUN = "Reserve", "Look", "Run"
+_RESERVE, _LOOK, _REBALANCE, _RUN = "Reserve", "Look", "Rebalance", "Run"
 
 app = typer.Typer(
     name="reserver",
@@ -38,6 +38,7 @@ for command, panel in (
     app.command(rich_help_panel=panel)(command)
 app.add_typer(top.app, name="top", rich_help_panel=_LOOK)
 app.add_typer(explain.app, name="explain", rich_help_panel=_LOOK)
+app.add_typer(rebalance.app, name="rebalance", rich_help_panel=_REBALANCE)
 
 
 def program_name(path: str) -> str:

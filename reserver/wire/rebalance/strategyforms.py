@@ -1,0 +1,215 @@
+"""The ``args`` of strategies that judge pods one by one, checked as upstream checks them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from reserver.errors import InvalidInput
+from reserver.rebalance import arguments as values
+from reserver.wire.limits import Int32
+from reserver.wire.rebalance.parts import (
+    Args,
+    Names,
+    Part,
+    Problems,
+    Selecting,
+    UInt,
+    among,
+    choice,
+    one_choice,
+)
+
+
+class RemoveDuplicates(Args):
+    """Arguments of RemoveDuplicates."""
+
+    namespaces: Names | None = None
+    exclude_owner_kinds: tuple[str, ...] = ()
+
+    def problems(self) -> Problems:
+        yield from one_choice("namespaces", self.namespaces)
+
+    def value(self) -> values.RemoveDuplicates:
+        return values.RemoveDuplicates(
+            namespaces=choice(self.namespaces),
+            exclude_owner_kinds=frozenset(self.exclude_owner_kinds),
+        )
+
+
+class RemovePodsViolatingInterPodAntiAffinity(Selecting):
+    """Arguments of RemovePodsViolatingInterPodAntiAffinity."""
+
+    def value(self) -> values.RemovePodsViolatingInterPodAntiAffinity:
+        return values.RemovePodsViolatingInterPodAntiAffinity(**self.chosen)
+
+
+class RemovePodsViolatingNodeAffinity(Selecting):
+    """Arguments of RemovePodsViolatingNodeAffinity."""
+
+    REQUIRED: ClassVar = "requiredDuringSchedulingIgnoredDuringExecution"
+    PREFERRED: ClassVar = "preferredDuringSchedulingIgnoredDuringExecution"
+
+    _TYPES: ClassVar = (REQUIRED, PREFERRED)
+
+    node_affinity_type: tuple[str, ...] = ()
+
+    def problems(self) -> Problems:
+        if not self.node_affinity_type:
+            yield InvalidInput("nodeAffinityType", "is missing", f"write {self.REQUIRED}")
+        yield from super().problems()
+
+    def warnings(self) -> Problems:
+        yield from among("nodeAffinityType", self.node_affinity_type, self._TYPES)
+
+    def value(self) -> values.RemovePodsViolatingNodeAffinity:
+        return values.RemovePodsViolatingNodeAffinity(
+            **self.chosen,
+            required=self.REQUIRED in self.node_affinity_type,
+            preferred=self.PREFERRED in self.node_affinity_type,
+        )
+
+
+class RemovePodsViolatingNodeTaints(Selecting):
+    """Arguments of RemovePodsViolatingNodeTaints."""
+
+    include_prefer_no_schedule: bool = False
+    excluded_taints: tuple[str, ...] = ()
+    included_taints: tuple[str, ...] | None = None
+
+    def problems(self) -> Problems:
+        yield from super().problems()
+        if self.excluded_taints and self.included_taints:
+            problem = "is given beside excludedTaints"
+            yield InvalidInput("includedTaints", problem, "write one of them")
+
+    def value(self) -> values.RemovePodsViolatingNodeTaints:
+        included = self.included_taints
+        return values.RemovePodsViolatingNodeTaints(
+            **self.chosen,
+            include_prefer_no_schedule=self.include_prefer_no_schedule,
+            excluded_taints=frozenset(self.excluded_taints),
+            included_taints=None if included is None else frozenset(included),
+        )
+
+
+class RemovePodsViolatingTopologySpreadConstraint(Selecting):
+    """Arguments of RemovePodsViolatingTopologySpreadConstraint."""
+
+    constraints: tuple[str, ...] = ()
+    topology_balance_node_fit: bool = True
+
+    def problems(self) -> Problems:
+        yield from super().problems()
+        yield from among("constraints", self.constraints, ["DoNotSchedule", "ScheduleAnyway"])
+
+    def value(self) -> values.RemovePodsViolatingTopologySpreadConstraint:
+        return values.RemovePodsViolatingTopologySpreadConstraint(
+            **self.chosen,
+            constraints=frozenset(self.constraints or ["DoNotSchedule"]),
+            topology_balance_node_fit=self.topology_balance_node_fit,
+        )
+
+
+class RemovePodsHavingTooManyRestarts(Selecting):
+    """Arguments of RemovePodsHavingTooManyRestarts."""
+
+    pod_restart_threshold: Int32 = 0
+    including_init_containers: bool = False
+    states: tuple[str, ...] = ()
+
+    def problems(self) -> Problems:
+        yield from super().problems()
+        if self.pod_restart_threshold < 1:
+            problem = f"{self.pod_restart_threshold} is less than 1"
+            yield InvalidInput("podRestartThreshold", problem, "write the restarts to tolerate")
+        yield from among("states", self.states, ["CrashLoopBackOff", "Running"])
+
+    def value(self) -> values.RemovePodsHavingTooManyRestarts:
+        return values.RemovePodsHavingTooManyRestarts(
+            **self.chosen,
+            pod_restart_threshold=self.pod_restart_threshold,
+            including_init_containers=self.including_init_containers,
+            states=frozenset(self.states),
+        )
+
+
+class _Condition(Part):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    min_time_since_last_transition_seconds: UInt | None = None
+
+
+_LIFE_STATES = (
+    *("Running", "Pending", "Succeeded", "Failed", "Unknown"),
+    *("NodeAffinity", "NodeLost", "Shutdown", "UnexpectedAdmissionError"),
+    *("PodInitializing", "ContainerCreating", "ImagePullBackOff", "CrashLoopBackOff"),
+    *("CreateContainerConfigError", "ErrImagePull", "CreateContainerError", "InvalidImageName"),
+    *("OOMKilled", "Error", "Completed", "DeadlineExceeded", "Evicted", "ContainerCannotRun"),
+    "StartError",
+)
+
+
+class PodLifeTime(Selecting):
+    """Arguments of PodLifeTime."""
+
+    owner_kinds: Names | None = None
+    max_pod_life_time_seconds: UInt | None = None
+    states: tuple[str, ...] = ()
+    conditions: tuple[_Condition, ...] = ()
+    exit_codes: tuple[Int32, ...] = ()
+    including_init_containers: bool = False
+    including_ephemeral_containers: bool = False
+
+    def problems(self) -> Problems:
+        yield from super().problems()
+        yield from one_choice("ownerKinds", self.owner_kinds)
+        yield from among("states", self.states, _LIFE_STATES)
+        for index, each in enumerate(self.conditions):
+            if each == _Condition():
+                remedy = "write type, status, reason or minTimeSinceLastTransitionSeconds"
+                yield InvalidInput(f"conditions[{index}]", "asks for nothing", remedy)
+        criteria = (self.states, self.conditions, self.exit_codes)
+        if self.max_pod_life_time_seconds is None and not any(criteria):
+            remedy = "write maxPodLifeTimeSeconds, states, conditions or exitCodes"
+            yield InvalidInput("", "no criterion is given", remedy)
+
+    def value(self) -> values.PodLifeTime:
+        return values.PodLifeTime(
+            **self.chosen,
+            owner_kinds=choice(self.owner_kinds),
+            max_pod_life_time_seconds=self.max_pod_life_time_seconds,
+            states=frozenset(self.states),
+            conditions=tuple(
+                values.ConditionFilter(
+                    type=each.type,
+                    status=each.status,
+                    reason=each.reason,
+                    min_s=each.min_time_since_last_transition_seconds,
+                )
+                for each in self.conditions
+            ),
+            exit_codes=frozenset(self.exit_codes),
+            including_init_containers=self.including_init_containers,
+            including_ephemeral_containers=self.including_ephemeral_containers,
+        )
+
+
+class RemoveFailedPods(Selecting):
+    """Arguments of RemoveFailedPods."""
+
+    exclude_owner_kinds: tuple[str, ...] = ()
+    min_pod_lifetime_seconds: UInt = 3600
+    reasons: tuple[str, ...] = ()
+    exit_codes: tuple[Int32, ...] = ()
+    including_init_containers: bool = False
+
+    def value(self) -> values.RemoveFailedPods:
+        return values.RemoveFailedPods(
+            **self.chosen,
+            exclude_owner_kinds=frozenset(self.exclude_owner_kinds),
+            min_pod_lifetime_seconds=self.min_pod_lifetime_seconds,
+            reasons=frozenset(self.reasons),
+            exit_codes=frozenset(self.exit_codes),
+            including_init_containers=self.including_init_containers,
+        )

@@ -1,0 +1,92 @@
+"""The outer document of a policy file as it is written (pkg/api/v1alpha2/types.go)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from reserver.wire.limits import Int64
+from reserver.wire.rebalance.parts import Part, UInt
+
+
+class PluginConfig(Part):
+    """One entry of ``pluginConfig``; its ``args`` are read by the plugin that it names."""
+
+    name: str = ""
+    args: Any = None
+
+
+class PluginSet(Part):
+    """The plugins of an extension point; nobody reads ``disabled``."""
+
+    enabled: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+
+
+class Plugins(Part):
+    """The extension points of a profile; nobody reads ``presort`` and ``sort``."""
+
+    presort: PluginSet = msgspec.field(default_factory=PluginSet)
+    sort: PluginSet = msgspec.field(default_factory=PluginSet)
+    deschedule: PluginSet = msgspec.field(default_factory=PluginSet)
+    balance: PluginSet = msgspec.field(default_factory=PluginSet)
+    filter: PluginSet = msgspec.field(default_factory=PluginSet)
+    preevictionfilter: PluginSet = msgspec.field(default_factory=PluginSet)
+
+
+class Profile(Part):
+    """One entry of ``profiles``."""
+
+    name: str = ""
+    plugin_config: tuple[PluginConfig, ...] = ()
+    plugins: Plugins = msgspec.field(default_factory=Plugins)
+
+
+class MetricsCollector(Part):
+    """Deprecated: as a provider KubernetesMetrics."""
+
+    enabled: bool = False
+
+
+class SecretReference(Part):
+    """A Secret."""
+
+    namespace: str = ""
+    name: str = ""
+
+
+class AuthToken(Part):
+    """A token for Prometheus."""
+
+    secret_reference: SecretReference | None = None
+
+
+class Prometheus(Part):
+    """Where Prometheus is."""
+
+    url: str = ""
+    auth_token: AuthToken | None = None
+
+
+class MetricsProvider(Part):
+    """One entry of ``metricsProviders``."""
+
+    source: str = ""
+    prometheus: Prometheus | None = None
+
+
+class Policy(Part):
+    """The outer document."""
+
+    api_version: str = ""
+    kind: str = ""
+    profiles: tuple[Profile, ...] = ()
+    node_selector: str | None = None
+    max_no_of_pods_to_evict_per_node: UInt | None = None
+    max_no_of_pods_to_evict_per_namespace: UInt | None = None
+    max_no_of_pods_to_evict_total: UInt | None = None
+    eviction_failure_event_notification: bool = False
+    metrics_collector: MetricsCollector | None = None
+    metrics_providers: tuple[MetricsProvider, ...] = ()
+    grace_period_seconds: Int64 | None = None
