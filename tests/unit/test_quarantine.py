@@ -470,7 +470,8 @@ async def in_the_feed(_: pytest.MonkeyPatch) -> None:
     for key in ("a", POISON, "z"):
         feed.touched(ref(key))
     await feed.catch_up()
-    assert sorted(each.id for each in feed.all()) == ["a", "z"]
+    shown = map(pb.Reservation.FromString, feed.all())
+    assert sorted(each.id for each in shown) == ["a", "z"]
 
 
 async def in_an_http_call(_: pytest.MonkeyPatch) -> None:

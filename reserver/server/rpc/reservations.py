@@ -57,7 +57,8 @@ class Reservations(ReservationServiceServicer):
         pages = Pages.of(request)
         await self._feed.catch_up()
         found, pacer = [], Pacer()
-        for each in self._feed.all():
+        for packed in self._feed.all():
+            each = pb.Reservation.FromString(packed)
             if selection.covers(each):
                 found.append(each)
             await pacer.give_way()
@@ -81,8 +82,9 @@ class Reservations(ReservationServiceServicer):
                         yield message
             else:
                 there, token = self._feed.all(), self._feed.token
-                for each in there:
+                for packed in there:
                     await pacer.give_way()
+                    each = pb.Reservation.FromString(packed)
                     if selection.covers(each):
                         added = pb.WatchResponse.KIND_ADDED
                         yield pb.WatchResponse(kind=added, reservation=each)
@@ -108,8 +110,9 @@ class Reservations(ReservationServiceServicer):
 
     def _message(self, change: Change, selection: Selection) -> pb.WatchResponse | None:
         """Return what a change is for somebody who follows some reservations."""
-        was = change.before is not None and selection.covers(change.before)
-        is_now = change.after is not None and selection.covers(change.after)
+        before, after = _unpacked(change.before), _unpacked(change.after)
+        was = before is not None and selection.covers(before)
+        is_now = after is not None and selection.covers(after)
         kinds = pb.WatchResponse
         if is_now:
             kind = kinds.KIND_MODIFIED if was else kinds.KIND_ADDED
@@ -118,5 +121,9 @@ class Reservations(ReservationServiceServicer):
         else:
             return None
         token = self._feed.token_of(change.number)
-        shown = change.after if is_now else change.before
+        shown = after if is_now else before
         return pb.WatchResponse(kind=kind, reservation=shown, resume_token=token)
+
+
+def _unpacked(packed: bytes | None) -> pb.Reservation | None:
+    return None if packed is None else pb.Reservation.FromString(packed)
