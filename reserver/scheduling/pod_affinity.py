@@ -67,13 +67,13 @@ def _near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:
 def _unwanted(pod: Pod, snapshot: Snapshot) -> Bools:
     """Return, for each row, whether a pod in a domain of it does not want this one near."""
     unwanted = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    rejects = partial(_rejects, pod=pod, snapshot=snapshot)
-    for key, rows in snapshot.residents.rows_rejecting(pod.labels, rejects):
+    meant = partial(rejects, pod=pod, snapshot=snapshot)
+    for key, rows in snapshot.residents.rows_rejecting(pod.labels, meant):
         unwanted |= snapshot.topology.domains_of(key, rows)
     return unwanted
 
 
-def _rejects(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
+def rejects(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
     """Return whether a term of a pod on a node means this pod.
 
     A namespace that is not known has no labels.

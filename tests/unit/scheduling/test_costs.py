@@ -271,14 +271,14 @@ def test_neighbours_that_want_nobody_near_are_asked_so_many_times(
         name = f"big-{number}"
         crowd.pod_seen(written_pod(spec, {"name": name, "uid": name, "namespace": "other"}))
     asked = 0
-    rejects = pod_affinity._rejects
+    rejects = pod_affinity.rejects
 
     def counting(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
         nonlocal asked
         asked += 1
         return rejects(term, pod, snapshot)
 
-    monkeypatch.setattr(pod_affinity, "_rejects", counting)
+    monkeypatch.setattr(pod_affinity, "rejects", counting)
     assert fits(pod("w", cpu="1"), crowd.snapshot)[crowd.snapshot.row("free")]
     assert asked == residents.MOST_ASKED
 

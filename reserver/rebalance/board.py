@@ -1,0 +1,128 @@
+"""A copy of a cluster on which pods are moved, to see what comes of it.
+
+A pod has room on a node by the one `fit`, except that all that is held counts as used: what was
+promised to others is nobody's to move into, be it the pod's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.constraints import PodTerm
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Int64s, Rows, Snapshot, clamped
+from reserver.scheduling.fit import allowed
+from reserver.scheduling.pod_affinity import rejects
+
+NOWHERE = -1
+"""The row of a pod that is on no node."""
+
+
+class Board:
+    """Pods on nodes, as arrays by the pods' numbers and the nodes' rows.
+
+    Attributes:
+        snapshot: the cluster as the moves so far have made it. It belongs to this board.
+        pods: all pods that take something from a node or are to get one; their numbers are their
+            places in it.
+        rows: intp array, pods: the row of the node that each is on, `NOWHERE` for none.
+        requests: int64 array, pods × columns, of what each requests.
+        free: int64 array, rows × columns, of what is neither requested nor held.
+        closed: bool array, rows: no pod may come to this node.
+    """
+
+    def __init__(self, snapshot: Snapshot, pods: Iterable[Pod]) -> None:
+        """Begin with pods where they are.
+
+        Args:
+            snapshot: as it is with these pods; only this board may change it from now on.
+            pods: those that are on nodes, and those that are to get one.
+        """
+        self.snapshot = snapshot
+        self.pods = tuple(pods)
+        names = [pod.node for pod in self.pods]
+        self.rows: Rows = snapshot.rows(names)
+        self.closed: Bools = ~snapshot.exists | snapshot.in_doubt
+        self.free: Int64s = snapshot.allocatable - snapshot.requested - snapshot.held
+        self.requests: Int64s = np.zeros((len(self.pods), self.free.shape[1]), dtype=np.int64)
+        self._lacks_column = np.zeros(len(self.pods), dtype=np.bool_)
+        for number, pod in enumerate(self.pods):
+            for resource, amount in pod.requests.items():
+                column = snapshot.columns.get(resource)
+                if column is not None:
+                    self.requests[number, column] = clamped(amount)
+                elif amount:
+                    self._lacks_column[number] = True
+        self._judged: dict[object, Bools | None] = {}
+        terms = (pod.constraints.anti_affinity for pod in self.pods)
+        self._anti_affinity: frozenset[PodTerm] = frozenset(chain.from_iterable(terms))
+
+    def targets(self, number: int) -> Bools:
+        """Return, for each row, whether a pod may go there now; its own node is none."""
+        return self.may_go(number) & self.has_room(number)
+
+    def has_room(self, number: int) -> Bools:
+        """Return, for each row, whether all that a pod requests is free there."""
+        if self._lacks_column[number]:
+            return np.zeros(len(self.free), dtype=np.bool_)
+        wanted = self.requests[number]
+        asked = np.flatnonzero(wanted)
+        room: Bools = np.all(self.free[:, asked] >= wanted[asked], axis=1)
+        return room
+
+    def may_go(self, number: int) -> Bools:
+        """Return, for each row, whether a pod may go there if there is room."""
+        pod, row = self.pods[number], int(self.rows[number])
+        key = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
+        if key not in self._judged:
+            alone = not self.has_company(number)
+            self._judged[key] = allowed(pod, self.snapshot) if alone else None
+        known = None if pod.volume_claims else self._judged[key]
+        if known is None:  # It depends on who is where.
+            self.snapshot.uncount(pod.uid)
+            known = allowed(pod, self.snapshot)
+            if row != NOWHERE:
+                self._place(number, row)
+        found: Bools = known & ~self.closed
+        if row != NOWHERE:
+            found[row] = False
+        return found
+
+    def put(self, number: int, row: int) -> None:
+        """Put a pod on the node of a row, or on none with `NOWHERE`."""
+        before = int(self.rows[number])
+        if before != NOWHERE:
+            self.free[before] += self.requests[number]
+        if row != NOWHERE:
+            self.free[row] -= self.requests[number]
+            self._place(number, row)
+        else:
+            self.snapshot.uncount(self.pods[number].uid)
+        self.rows[number] = row
+
+    def on(self, row: int) -> Rows:
+        """Return the numbers of the pods on the node of a row."""
+        return np.flatnonzero(self.rows == row)
+
+    def has_columns(self, number: int) -> bool:
+        """Return whether some node offers each resource that a pod requests."""
+        return not self._lacks_column[number]
+
+    def has_company(self, number: int) -> bool:
+        """Return whether where a pod may go depends on the pods that are there."""
+        pod = self.pods[number]
+        demands = pod.constraints
+        if demands.spread or demands.affinity or demands.anti_affinity or demands.host_ports:
+            return True
+        means = partial(rejects, pod=pod, snapshot=self.snapshot)
+        return any(means(term) for term in self._anti_affinity)
+
+    def _place(self, number: int, row: int) -> None:
+        node = self.snapshot.name_of(row)
+        self.snapshot.count(replace(self.pods[number], node=node), node)

@@ -1,0 +1,56 @@
+"""What PodDisruptionBudgets let a plan evict, spent within the plan.
+
+The eviction API refuses a pod that several budgets are about, and one whose budget allows no more
+disruptions (registry/core/pod/storage/eviction.go). A plan counts as if no pod came back before its
+end: that it can be carried out does not depend on how fast pods start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.rebalance.inventory import Budget
+
+
+class Disruptions:
+    """How many more evictions budgets allow."""
+
+    def __init__(self, budgets: Iterable[Budget] = ()) -> None:
+        """Begin with what the budgets say they allow."""
+        self._left: dict[PodName, int] = {}
+        self._in: dict[str, list[Budget]] = {}
+        self._about: dict[object, tuple[PodName, ...]] = {}
+        for budget in budgets:
+            self._left[budget.name] = budget.allowed
+            self._in.setdefault(budget.name.namespace, []).append(budget)
+
+    def refusal(self, pod: Pod) -> str:
+        """Return why a pod may not be evicted now; empty if it may."""
+        names = self._names(pod)
+        if len(names) > 1:
+            return f"{len(names)} PodDisruptionBudgets select it; the eviction API allows one"
+        if names and self._left[names[0]] <= 0:
+            return f"the PodDisruptionBudget {names[0].name} allows no further disruption"
+        return ""
+
+    def spend(self, pod: Pod) -> None:
+        """Count an eviction."""
+        for name in self._names(pod):
+            self._left[name] -= 1
+
+    def give_back(self, pod: Pod) -> None:
+        """Count an eviction no longer: it will not be made."""
+        for name in self._names(pod):
+            self._left[name] += 1
+
+    def _names(self, pod: Pod) -> tuple[PodName, ...]:
+        """Return the budgets that select a pod."""
+        budgets = self._in.get(pod.name.namespace)
+        if not budgets:
+            return ()
+        key = (pod.name.namespace, frozenset(pod.labels.items()))
+        if key not in self._about:
+            found = (each.name for each in budgets if each.selector.matches(pod.labels))
+            self._about[key] = tuple(found)
+        return self._about[key]

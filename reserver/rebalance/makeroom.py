@@ -1,0 +1,231 @@
+"""Room for pods that fit nowhere, with few moves of others.
+
+For each node in turn, some of its pods go elsewhere, and others make way for them (chains, swaps).
+One move is tried everywhere before two are tried anywhere, and so on, so that the first way found
+for a pod has few moves. What is found for several pods together is found for one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.snapshot import Int64s, Rows
+from reserver.rebalance.board import NOWHERE, Board
+from reserver.rebalance.ordering import order, take_back
+from reserver.rebalance.packing import DEPTH, Packing
+from reserver.rebalance.plan import Bound, Kept, Plan
+from reserver.rebalance.scene import Scene, Why, plan_of
+from reserver.rebalance.solver import solve
+from reserver.scheduling.pod_affinity import rejects
+
+MAKE_ROOM = "MakeRoom"
+
+STEPS = 60_000
+"""How many places are tried."""
+
+MOST_MOVES = 6
+"""How many others may move for one pod."""
+
+_SETS = 12
+"""How many sets of pods of one node are tried to make way."""
+
+_MOST_TOGETHER = 3
+"""How many pods leave one node at most, beside those that the pod may not be near."""
+
+
+_NO_WAY = f"no {MOST_MOVES} moves were found that make room for it"
+
+
+class Room(NamedTuple):
+    """Where pods get room, and what has to move for it.
+
+    Attributes:
+        goals: the row where each pod is to be that has to move, or that is to get a node.
+        without: the pods that get none.
+        fewest: no plan that makes room for the others has fewer moves.
+    """
+
+    goals: dict[int, int]
+    without: tuple[int, ...]
+    fewest: int
+
+
+def make_room(scene: Scene, *, together: bool = False, seconds: float = 0.0) -> Plan:
+    """Return the plan that makes room for the pods of a scene that are on no node.
+
+    Args:
+        scene: the cluster. Its board is as it is after all moves when this returns.
+        together: all of them get room, or none does.
+        seconds: how long a solver may look for fewer moves; 0 for not at all.
+    """
+    board = scene.board
+    wanted = list(map(int, np.flatnonzero(board.rows == NOWHERE)))
+    room = room_for(scene, wanted, together=together)
+    bound = Bound(fewest_moves=room.fewest, by="counting what pods request")
+    goals = room.goals
+    if seconds > 0 and not room.without:
+        goals, bound = _solved(scene, room, bound, seconds)
+    steps = order(board, goals, scene.disruptions)
+    if steps.stuck and goals is not room.goals:
+        take_back(board, steps, scene.disruptions)
+        steps = order(board, room.goals, scene.disruptions)
+    kept = [_kept(scene, number, _NO_WAY) for number in room.without]
+    kept += [_kept(scene, number, why) for number, why in steps.stuck.items()]
+    return plan_of(scene, steps, lambda _, __: _why(scene, wanted), kept=kept, bound=bound)
+
+
+def _solved(scene: Scene, room: Room, bound: Bound, seconds: float) -> tuple[dict[int, int], Bound]:
+    """Return a solver's goals if they are better, and what it has proved."""
+    board = scene.board
+    nothing = np.zeros(len(board.closed), dtype=np.bool_)
+    solved = solve(board, scene.movable | (board.rows == NOWHERE), nothing, seconds)
+    if solved is None:
+        return room.goals, bound
+    bound = Bound(fewest_moves=solved.fewest, by="HiGHS")
+    return (solved.goals if len(solved.goals) < len(room.goals) else room.goals), bound
+
+
+def room_for(
+    scene: Scene, wanted: Sequence[int], *, together: bool = False, steps: int = STEPS
+) -> Room:
+    """Return where pods get room with how few moves of others; the board is as it was.
+
+    Args:
+        scene: the cluster.
+        wanted: the pods that are to get a node.
+        together: all of them get room, or none does.
+        steps: how many places may be tried.
+    """
+    packing = Packing(scene.board, scene.movable, scene.disruptions, steps)
+    without = []
+    fewest = 0
+    for number in packing.by_size(wanted):
+        least = int(_least_moves(scene.board, number, scene.movable).min())
+        if _make_room(packing, number, least):
+            fewest = max(fewest, least)
+        else:
+            without.append(number)
+    if without and together:
+        packing.back(0)
+        return Room({}, tuple(wanted), 0)
+    packing.settle_back()
+    goals = packing.goals()
+    packing.back(0)
+    return Room(goals, tuple(without), fewest)
+
+
+def _make_room(packing: Packing, number: int, least: int) -> bool:
+    """Give a pod a node, with the fewest moves that are found; return whether there is one."""
+    board, before = packing.board, packing.moved
+    for most in range(least, MOST_MOVES + 1):
+        needs = _least_moves(board, number, packing.movable)
+        rows = np.flatnonzero(needs <= most)
+        for row in rows[np.argsort(needs[rows], kind="stable")]:
+            for leaving in _sets(packing, number, int(row), most):
+                if _instead_of(packing, number, int(row), leaving, before + most):
+                    return True
+                if packing.steps_left <= 0:
+                    return False
+    return False
+
+
+def _instead_of(packing: Packing, number: int, row: int, leaving: Sequence[int], most: int) -> bool:
+    """Put a pod on a node that others leave, if they find other places with so few moves."""
+    board, mark = packing.board, packing.mark()
+    for other in leaving:
+        if not packing.may_leave(other):
+            packing.back(mark)
+            return False
+        packing.put(other, NOWHERE)
+    if board.targets(number)[row]:
+        packing.put(number, row)
+        spare = most - packing.moved
+        others = packing.by_size(leaving)
+        found = all(packing.insert(other, min(max(spare, 0), DEPTH)) for other in others)
+        if found and packing.moved <= most:
+            return True
+    packing.back(mark)
+    return False
+
+
+def _sets(packing: Packing, number: int, row: int, most: int) -> Iterator[Sequence[int]]:
+    """Yield sets of pods on a node without which another one has room there, small ones first."""
+    board = packing.board
+    there = board.on(row)
+    foes = [int(n) for n in there if _are_foes(board, number, int(n))]
+    if not all(packing.movable[n] for n in foes):
+        return
+    asked = np.flatnonzero(board.requests[number])
+    free = board.free[row, asked] + board.requests[foes][:, asked].sum(axis=0)
+    lacking = board.requests[number, asked] - free
+    if np.all(lacking <= 0):
+        yield foes
+        return
+    others = [int(n) for n in there[packing.movable[there]] if int(n) not in foes]
+    for size in range(1, min(most - len(foes), _MOST_TOGETHER) + 1):
+        sets = list(combinations(others, size))
+        if not sets:
+            return
+        gained = board.requests[np.array(sets)][:, :, asked].sum(axis=1)
+        enough = np.flatnonzero(np.all(gained >= lacking, axis=1))
+        waste = [packing.size_of(sets[index]) for index in enough]
+        for index in enough[np.argsort(waste, kind="stable")][:_SETS]:
+            yield [*foes, *sets[index]]
+
+
+def _least_moves(board: Board, number: int, movable: Bools) -> Int64s:
+    """Return, for each row, how many pods have to leave it at least; too many if none can help.
+
+    For each resource by itself, the pods that request most of it leave first.
+    """
+    size, wanted = len(board.closed), board.requests[number]
+    never = MOST_MOVES + 1
+    least = np.zeros(size, dtype=np.int64)
+    there: Rows = np.flatnonzero(movable & (board.rows != NOWHERE))
+    for column in np.flatnonzero(wanted):
+        lacking = wanted[column] - board.free[:, column]
+        order = there[np.lexsort((-board.requests[there, column], board.rows[there]))]
+        rows = board.rows[order]
+        starts = np.searchsorted(rows, np.arange(size))
+        sums = np.concatenate(([0], np.cumsum(board.requests[order, column])))
+        needed = np.full(size, never)
+        needed[lacking <= 0] = 0
+        ends = np.searchsorted(rows, np.arange(size), side="right")
+        for leaving in range(MOST_MOVES, 0, -1):
+            gained = sums[np.minimum(starts + leaving, ends)] - sums[starts]
+            needed[(lacking > 0) & (gained >= lacking)] = leaving
+        least = np.maximum(least, needed)
+    if not board.has_columns(number):
+        least[:] = never
+    may_go = board.may_go(number)
+    least[~may_go] = np.maximum(least, 1)[~may_go] if board.has_company(number) else never
+    least[board.closed] = never
+    return least
+
+
+def _are_foes(board: Board, number: int, other: int) -> bool:
+    """Return whether two pods may not be near each other, or want the same port."""
+    one, two = board.pods[number], board.pods[other]
+    ports = two.constraints.host_ports
+    return (
+        any(rejects(term, two, board.snapshot) for term in one.constraints.anti_affinity)
+        or any(rejects(term, one, board.snapshot) for term in two.constraints.anti_affinity)
+        or any(own.conflicts(port) for own in one.constraints.host_ports for port in ports)
+    )
+
+
+def _why(scene: Scene, wanted: Sequence[int]) -> Why:
+    landed = [str(scene.board.pods[n].name) for n in wanted if scene.board.rows[n] != NOWHERE]
+    named = landed[0] if len(landed) == 1 else f"{len(landed)} pending pods"
+    return Why(MAKE_ROOM, reason=f"makes room for {named}", improves=f"room for {named}")
+
+
+def _kept(scene: Scene, number: int, why: str) -> Kept:
+    row = int(scene.board.rows[number])
+    node = "" if row == NOWHERE else scene.board.snapshot.name_of(row)
+    return Kept(pod=scene.board.pods[number].name, node=node, strategy=MAKE_ROOM, why=why)

@@ -1,0 +1,140 @@
+"""Room for pods that fit nowhere, with the fewest moves."""
+
+import pytest
+
+from reserver.cluster.constraints import Constraints, PodTerm
+from reserver.cluster.labels import equals
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.rebalance.makeroom import make_room
+from tests.builders import NAMESPACE, node, pod
+from tests.unit.rebalance.scenes import assert_feasible, budget, list_of, moves, scene
+
+HOST = "kubernetes.io/hostname"
+BIG = pod("big", cpu="4")
+A, B, C = (node(each, cpu="4", labels={HOST: each}) for each in "abc")
+
+
+def test_a_pod_that_fits_moves_nobody() -> None:
+    plan = make_room(scene(A, pod("p", node="a", cpu="1"), B, wanted=[BIG]))
+    assert not plan.moves
+    assert [landing.node for landing in plan.landings] == ["b"]
+    assert plan.bound.fewest_moves == 0
+
+
+def test_one_move_makes_room() -> None:
+    things: list[Node | Pod] = list_of(
+        A, pod("p", node="a", cpu="1"), B, pod("q", node="b", cpu="3")
+    )
+    plan = make_room(scene(*things, wanted=[BIG]))
+    assert moves(plan) == [("p", "a", "b")]
+    assert plan.moves[0].reason == "makes room for shop/big"
+    assert plan.bound.fewest_moves == 1
+    assert_feasible(plan, *things, wanted=[BIG])
+
+
+def test_a_chain_makes_room_where_no_single_move_does() -> None:
+    things: list[Node | Pod] = list_of(
+        node("a", cpu="4"),
+        pod("p", node="a", cpu="2"),
+        node("b", cpu="4"),
+        pod("q", node="b", cpu="1"),
+        pod("r", node="b", cpu="2"),
+        node("c", cpu="1"),
+    )
+    plan = make_room(scene(*things, wanted=[BIG]))
+    assert moves(plan) == [("q", "b", "c"), ("p", "a", "b")]
+    assert_feasible(plan, *things, wanted=[BIG])
+
+
+def test_a_swap_makes_room() -> None:
+    things: list[Node | Pod] = list_of(
+        node("a", cpu="4", labels={HOST: "a"}),
+        pod("large", node="a", cpu="3"),
+        node("b", cpu="3"),
+        pod("small", node="b", cpu="1"),
+    )
+    only_a = Constraints(node_selector=equals({HOST: "a"}))
+    wanted = pod("wanted", cpu="3", constraints=only_a)
+    plan = make_room(scene(*things, wanted=[wanted]))
+    assert moves(plan) == [("small", "b", "a"), ("large", "a", "b")]
+    assert [landing.node for landing in plan.landings] == ["a"]
+    assert_feasible(plan, *things, wanted=[wanted])
+
+
+def test_a_pod_that_nothing_helps_is_named() -> None:
+    only_a = Constraints(node_selector=equals({HOST: "a"}))
+    things: list[Node | Pod] = list_of(
+        node("a", cpu="4", labels={HOST: "a"}), pod("p", node="a", cpu="4")
+    )
+    things += list_of(node("b", cpu="3"), pod("q", node="b", cpu="3"), node("c", cpu="1"))
+    wanted = pod("wanted", cpu="1", constraints=only_a)
+    plan = make_room(scene(*things, wanted=[wanted]))
+    assert not plan.moves
+    assert [kept.pod.name for kept in plan.kept] == ["wanted"]
+    assert "no 6 moves" in plan.kept[0].why
+
+
+def test_what_is_held_counts_as_used() -> None:
+    things: list[Node | Pod] = list_of(
+        A, pod("p", node="a", cpu="1"), B, pod("q", node="b", cpu="3")
+    )
+    plan = make_room(scene(*things, wanted=[BIG], held={"b": {"cpu": 1000}}))
+    assert not plan.moves
+    assert plan.kept
+
+
+def test_a_pod_that_is_not_wanted_near_makes_way() -> None:
+    apart = Constraints(
+        anti_affinity=(PodTerm(equals({"app": "x"}), HOST, frozenset({NAMESPACE})),)
+    )
+    wanted = pod("wanted", cpu="1", constraints=apart)
+    things: list[Node | Pod] = list_of(A, pod("x1", node="a", cpu="1", labels={"app": "x"}))
+    things += list_of(B, pod("x2", node="b", cpu="1", labels={"app": "x"}))
+    plan = make_room(scene(*things, wanted=[wanted]))
+    assert len(plan.moves) == 1
+    assert_feasible(plan, *things, wanted=[wanted])
+
+
+def test_a_budget_is_spent_within_the_plan() -> None:
+    things: list[Node | Pod] = list_of(
+        A, *(pod(f"p{n}", node="a", cpu="2", labels={"app": "p"}) for n in range(2))
+    )
+    things += list_of(B, pod("q", node="b", cpu="1"), C, pod("r", node="c", cpu="1"))
+    wanted = [BIG]
+    free = make_room(scene(*things, wanted=wanted))
+    assert len(free.moves) == 1  # q or r goes to the other.
+    allowed = make_room(scene(*things, wanted=wanted, budgets=[budget("p", 1, app="p")]))
+    assert len(allowed.moves) == 1
+    stuck = scene(
+        *things, wanted=wanted, budgets=[budget("p", 0, app="p")], protects=_protects_all_but_p
+    )
+    kept = make_room(stuck)
+    assert not kept.moves
+    assert [each.pod.name for each in kept.kept] == ["big"]
+
+
+def _protects_all_but_p(each: object) -> str:
+    return "" if each.name.name.startswith("p") else "somebody protects it"  # type: ignore[attr-defined]
+
+
+def test_a_set_gets_room_together_or_not_at_all() -> None:
+    wanted = [BIG, pod("second", cpu="4")]
+    things: list[Node | Pod] = list_of(
+        A, pod("p", node="a", cpu="1"), B, pod("q", node="b", cpu="3")
+    )
+    both = make_room(scene(*things, wanted=wanted), together=True)
+    assert not both.moves
+    assert {each.pod.name for each in both.kept} == {"big", "second"}
+    one = make_room(scene(*things, wanted=wanted))
+    assert len(one.moves) == 1
+
+
+def test_no_solver_finds_fewer_moves_than_are_proved() -> None:
+    pytest.importorskip("highspy")
+    things: list[Node | Pod] = list_of(
+        A, pod("p", node="a", cpu="1"), B, pod("q", node="b", cpu="3")
+    )
+    plan = make_room(scene(*things, wanted=[BIG]), seconds=5)
+    assert len(plan.moves) == 1
+    assert plan.bound == (1, None, "HiGHS")
