@@ -64,7 +64,7 @@ class Keys(Generic[K]):
     @property
     def depth(self) -> int:
         """How many groups are given, or will be without further delay."""
-        return len(self._ready.keys() | self._given)
+        return len(self._ready) + sum(group not in self._ready for group in self._given)
 
     def add(self, key: K, at: float = -inf) -> None:
         """Have a key given at a moment; one that was to be given before that still is."""
