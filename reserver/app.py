@@ -182,7 +182,7 @@ def _service(
 
 def _lease(settings: Settings, client: ApiClient) -> Lease:
     identity = f"{socket.gethostname()}_{uuid4()}"
-    return Lease(client, settings.namespace, LEASE, identity, time.time, _elapsed)
+    return Lease(client, (settings.namespace, LEASE), identity, time.time, _elapsed)
 
 
 def _elapsed() -> float:

@@ -356,8 +356,9 @@ class AnomalyCondition:
     """When a node counts as hot for `LowNodeLoad`: not at its first hot round.
 
     Attributes:
-        timeout_s: a node that was not seen to be hot for so many seconds begins anew.
-        consecutive_abnormalities: hot rounds in a row that are tolerated; the next one counts.
+        timeout_s: for how long it counts then, in seconds; after that it begins anew.
+        consecutive_abnormalities: hot rounds in a row that are tolerated, the next one counts;
+            with 1 the first one counts.
         consecutive_normalities: rounds in a row that are not hot until it counts as normal again.
     """
 

@@ -23,7 +23,7 @@ FADES_S = 300.0
 """A reading counts for 1/e after so many seconds: a load that swings each minute is flat then."""
 
 FORGOTTEN_S = 900.0
-"""After so many seconds a move is no longer accounted for, whatever the metrics show."""
+"""So long a move is remembered, in seconds: what has just moved because of its load stays."""
 
 
 class Reading(NamedTuple):
@@ -106,31 +106,33 @@ class Standing(NamedTuple):
         owner: UID of its controller, or empty.
         node: where it is bound to; empty while it is pending.
         created_at: unix seconds.
+        started_at: since when it runs there, in unix seconds; infinite while it does not.
     """
 
     uid: str
     owner: str
     node: str
     created_at: float
+    started_at: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """Load that has left, or will any moment, and that metrics may not show yet.
+    """Load that has left lately, or will any moment; metrics may not show it yet.
 
     Attributes:
         departure: what was evicted.
         gone_at: when it has ended, or will have.
         successor: UID of the pod that took its place; empty until it is seen on a node.
         target: that node.
-        landed_at: when it was seen there.
+        runs_at: since when it runs there; infinite while it does not.
     """
 
     departure: Departure
     gone_at: float
     successor: str = ""
     target: str = ""
-    landed_at: float = math.inf
+    runs_at: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,16 +212,23 @@ def _accounted(reading: Reading, node: str, moving: Iterable[Moving]) -> Reading
     """Return a reading as it would be had all that moves arrived before its window began."""
     usage = reading.usage
     for each in moving:
-        if each.departure.source == node and reading.since < each.gone_at:
-            usage = shifted(usage, each.departure.usage, -1)
-        if each.target == node and reading.since < each.landed_at:
-            usage = shifted(usage, each.departure.usage, 1)
+        if each.departure.source == node:
+            usage = shifted(usage, each.departure.usage, -_before(reading, each.gone_at))
+        if each.target == node:
+            usage = shifted(usage, each.departure.usage, _before(reading, each.runs_at))
     return reading._replace(usage=usage)
 
 
-def shifted(usage: Usage, amount: Usage, sign: int) -> Usage:
-    """Return a usage with an amount added or taken, never below nothing."""
-    return {name: max(0.0, had + sign * amount.get(name, 0.0)) for name, had in usage.items()}
+def _before(reading: Reading, moment: float) -> float:
+    """Return the share of a reading's window that lies before a moment."""
+    if reading.window_s <= 0:
+        return float(reading.at < moment)
+    return min(1.0, max(0.0, (moment - reading.since) / reading.window_s))
+
+
+def shifted(usage: Usage, amount: Usage, times: float) -> Usage:
+    """Return a usage with an amount added so many times, never below nothing."""
+    return {name: max(0.0, had + times * amount.get(name, 0.0)) for name, had in usage.items()}
 
 
 def departed(memory: Memory, departures: Iterable[Departure]) -> Memory:
@@ -231,9 +240,9 @@ def departed(memory: Memory, departures: Iterable[Departure]) -> Memory:
     return replace(memory, nodes=nodes, moving=tuple(moving))
 
 
-def _shift(nodes: dict[str, Average], name: str, amount: Usage, sign: int) -> None:
+def _shift(nodes: dict[str, Average], name: str, amount: Usage, times: float) -> None:
     if (known := nodes.get(name)) is not None:
-        nodes[name] = known._replace(usage=shifted(known.usage, amount, sign))
+        nodes[name] = known._replace(usage=shifted(known.usage, amount, times))
 
 
 def settled(memory: Memory, standing: Iterable[Standing], now: float) -> Memory:
@@ -241,7 +250,7 @@ def settled(memory: Memory, standing: Iterable[Standing], now: float) -> Memory:
 
     A pod that takes longer to end than it may is still counted as ending. The first pods of the
     same controller that were created since, and are bound, are taken for successors; what they
-    will use counts on their node from now on.
+    will use counts on their node from now on, but for what its average has of it already.
 
     Args:
         memory: what was known before.
@@ -256,6 +265,7 @@ def settled(memory: Memory, standing: Iterable[Standing], now: float) -> Memory:
     )
     present = {pod.uid for pod in pods}
     taken = {each.successor for each in memory.moving if each.successor}
+    heirs = {pod.uid: pod.started_at for pod in pods}
     nodes, moving = dict(memory.nodes), []
     for each in memory.moving:
         updated = each
@@ -263,11 +273,23 @@ def settled(memory: Memory, standing: Iterable[Standing], now: float) -> Memory:
             updated = replace(updated, gone_at=now + each.departure.grace_s)
         if not each.successor and (heir := _heir(each, pods, taken)) is not None:
             taken.add(heir.uid)
-            updated = replace(updated, successor=heir.uid, target=heir.node, landed_at=now)
-            _shift(nodes, heir.node, each.departure.usage, 1)
-        if not _is_shown(updated, memory.nodes, now):
+            updated = replace(
+                updated, successor=heir.uid, target=heir.node, runs_at=heir.started_at
+            )
+            unseen = _unseen(nodes.get(heir.node), heir.started_at)
+            _shift(nodes, heir.node, each.departure.usage, unseen)
+        elif heirs.get(each.successor, each.runs_at) != each.runs_at:
+            updated = replace(updated, runs_at=heirs[each.successor])
+        if now - each.departure.at < FORGOTTEN_S:
             moving.append(updated)
     return replace(memory, nodes=nodes, moving=tuple(moving))
+
+
+def _unseen(known: Average | None, moment: float) -> float:
+    """Return the share of an average that is of the time before a moment."""
+    if known is None or known.at <= moment:
+        return 1.0
+    return max(0.0, 1.0 - _share(known.at - moment) / known.weight_s)
 
 
 def _heir(moving: Moving, pods: Iterable[Standing], taken: set[str]) -> Standing | None:
@@ -278,16 +300,6 @@ def _heir(moving: Moving, pods: Iterable[Standing], taken: set[str]) -> Standing
         if is_heir and pod.uid not in taken:
             return pod
     return None
-
-
-def _is_shown(moving: Moving, nodes: Mapping[str, Average], now: float) -> bool:
-    """Return whether the latest readings cover only the time after the move, or it is too old."""
-    if now - moving.departure.at >= FORGOTTEN_S:
-        return True
-    source, target = nodes.get(moving.departure.source), nodes.get(moving.target)
-    left = source is None or source.since >= moving.gone_at
-    arrived = target is not None and target.since >= moving.landed_at
-    return left and (arrived or not moving.departure.owner)
 
 
 def on_the_way(memory: Memory) -> Usage:
@@ -308,11 +320,13 @@ class Load:
         nodes: what is used of them, by name.
         pods: what pods use, by name.
         on_the_way: what has left a node and was seen on no other yet.
+        moved: UIDs of the pods that took the place of those that have left lately.
     """
 
     nodes: Mapping[str, Average] = field(default_factory=dict)
     pods: Mapping[PodName, Usage] = field(default_factory=dict)
     on_the_way: Usage = field(default_factory=dict)
+    moved: frozenset[str] = frozenset()
 
 
 def load_of(memory: Memory) -> Load:
@@ -321,4 +335,5 @@ def load_of(memory: Memory) -> Load:
         nodes=memory.nodes,
         pods={name: known.usage for name, (_, known) in memory.pods.items()},
         on_the_way=on_the_way(memory),
+        moved=frozenset(each.successor for each in memory.moving if each.successor),
     )

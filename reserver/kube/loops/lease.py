@@ -15,7 +15,7 @@ from reserver.errors import ApiError, InvalidInput, LeadershipLost
 from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.reflector import advice
 from reserver.wire.k8s import lease as wire
-from reserver.wire.k8s.lease import LeaseObject, LeaseSpec
+from reserver.wire.k8s.lease import BESIDE_SCHEDULER, LeaseObject, LeaseSpec, Timing
 from reserver.wire.k8s.objects import decode
 
 log = structlog.get_logger(__name__)
@@ -31,25 +31,26 @@ class Lease:
     def __init__(
         self,
         client: ApiClient,
-        namespace: str,
-        name: str,
+        name: tuple[str, str],
         identity: str,
         wall: Callable[[], float],
         elapsed: Callable[[], float],
+        timing: Timing = BESIDE_SCHEDULER,
     ) -> None:
         """Take part in the election.
 
         Args:
             client: to the API server.
-            namespace: of the Lease.
-            name: of the Lease.
+            name: namespace and name of the Lease.
             identity: what this process is called in it; nobody else may be called so.
             wall: unix seconds, for people to read.
             elapsed: seconds that no jump of the clock disturbs and no pause stops.
+            timing: of the Lease.
         """
         self._client = client
-        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-        self._namespace, self._name = namespace, name
+        self._namespace, self._name = name
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases"
+        self._timing = timing
         self.identity = identity
         self._wall = wall
         self._elapsed = elapsed
@@ -63,7 +64,7 @@ class Lease:
         """Whether this process certainly holds the lease at this instant."""
         return (
             self._renewed_at is not None
-            and self._elapsed() - self._renewed_at < wire.RENEW_DEADLINE_S
+            and self._elapsed() - self._renewed_at < self._timing.renew_deadline_s
         )
 
     def obstacle(self) -> str:
@@ -79,7 +80,7 @@ class Lease:
     async def acquire(self) -> None:
         """Return once this process holds the lease."""
         while not await self._try():  # noqa: ASYNC110 - another process lets go of it
-            await asyncio.sleep(wire.RETRY_S)
+            await asyncio.sleep(self._timing.retry_s)
         log.info("leading", lease=self._name, identity=self.identity)
 
     async def keep(self) -> None:
@@ -89,11 +90,11 @@ class Lease:
             LeadershipLost: it could not be renewed in time, or somebody else holds it.
         """
         while True:
-            await asyncio.sleep(wire.RETRY_S)
+            await asyncio.sleep(self._timing.retry_s)
             while not await self._try():
                 if self._seen.holder not in {"", self.identity} or not self.is_held:
                     raise LeadershipLost(self.obstacle() or f"{self._seen.holder} leads")
-                await asyncio.sleep(wire.RETRY_S / 4)
+                await asyncio.sleep(self._timing.retry_s / 4)
 
     async def release(self) -> None:
         """Let go of the lease, so that a standby need not wait for its end; best effort."""
@@ -112,10 +113,12 @@ class Lease:
         """
         began = self._elapsed()
         try:
-            async with asyncio.timeout(wire.RENEW_DEADLINE_S / 2):
+            async with asyncio.timeout(self._timing.renew_deadline_s / 2):
                 if not self.is_held and not await self._is_free():
                     return False
-                await self._put(wire.held_by(self._seen, self.identity, self._wall()))
+                await self._put(
+                    wire.held_by(self._seen, self.identity, self._wall(), self._timing.duration_s)
+                )
         except TimeoutError:
             self._complain("the API server did not answer in time")
         except ApiError as exc:

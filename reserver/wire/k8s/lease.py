@@ -7,20 +7,31 @@ that two machines have written.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.limits import Int32
 from reserver.wire.times import show_micro
 
-DURATION_S = 15
-"""How long a lease that is not renewed keeps others out, in seconds."""
 
-RENEW_DEADLINE_S = 10.0
-"""How long a leader goes on that cannot renew its lease, in seconds: less than the lease lasts."""
+class Timing(NamedTuple):
+    """How long a lease lasts, and how often it is renewed.
 
-RETRY_S = 2.0
-"""Seconds between two looks at the lease."""
+    Attributes:
+        duration_s: how long a lease that is not renewed keeps others out, in seconds.
+        renew_deadline_s: how long a leader goes on that cannot renew it: less than it lasts.
+        retry_s: seconds between two looks at the lease.
+    """
+
+    duration_s: int
+    renew_deadline_s: float
+    retry_s: float
+
+
+BESIDE_SCHEDULER = Timing(15, 10.0, 2.0)
+"""As kube-scheduler has it."""
 
 
 class LeaseSpec(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -50,19 +61,20 @@ class LeaseObject(msgspec.Struct, rename="camel", frozen=True):
         return self.spec.lease_duration_seconds or 0
 
 
-def held_by(before: LeaseObject, identity: str, now: float) -> LeaseSpec:
+def held_by(before: LeaseObject, identity: str, now: float, duration_s: int) -> LeaseSpec:
     """Return what to write to acquire or renew a lease.
 
     Args:
         before: the lease as it stands.
         identity: whose it becomes.
         now: unix seconds.
+        duration_s: how long it keeps others out, in seconds.
     """
     moment, is_new = show_micro(now), before.holder != identity
     transitions = before.spec.lease_transitions or 0
     return LeaseSpec(
         holder_identity=identity,
-        lease_duration_seconds=DURATION_S,
+        lease_duration_seconds=duration_s,
         acquire_time=moment if is_new else before.spec.acquire_time,
         renew_time=moment,
         lease_transitions=transitions + is_new,

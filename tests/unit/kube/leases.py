@@ -28,7 +28,7 @@ class LeaseServer(ScriptedClient):
         self.faults: list[str] = []
 
     def candidate(self, identity: str) -> Lease:
-        return Lease(self, "system", "reserver", identity, lambda: NOW, lambda: self.elapsed)
+        return Lease(self, ("system", "reserver"), identity, lambda: NOW, lambda: self.elapsed)
 
     async def replace(self, path: str, body: object) -> bytes:
         return await self._answer(Request("replace", path, body))

@@ -13,6 +13,7 @@ from reserver.rebalance.load import (
     Readings,
     Standing,
     departed,
+    load_of,
     on_the_way,
     seen,
     settled,
@@ -37,8 +38,10 @@ def cpu(memory: Memory) -> Mapping[str, int]:
     return {name: round(known.usage["cpu"]) for name, known in memory.nodes.items()}
 
 
-def successor(uid: str = "uid-web-1", node: str = "n2", created_at: float = 101.0) -> Standing:
-    return Standing(uid, "rs-web", node, created_at)
+def successor(
+    uid: str = "uid-web-1", node: str = "n2", created_at: float = 101.0, runs_at: float = 105.0
+) -> Standing:
+    return Standing(uid, "rs-web", node, created_at, runs_at)
 
 
 def test_the_first_reading_is_what_is_known() -> None:
@@ -100,12 +103,13 @@ def test_load_that_was_evicted_counts_no_more_at_once() -> None:
 
 
 def test_load_that_was_evicted_is_debited_until_a_reading_covers_only_the_time_since() -> None:
-    memory = departed(remembered(read(100, n1=4000)), [GONE])
-    memory = remembered(read(115, n1=4000), read(130, n1=4000), read(140, n1=3500), memory=memory)
-    assert 2900 < cpu(memory)["n1"] <= 3000  # The pod may have ended at 130, in the windows' midst.
-    memory = settled(memory, [successor()], 150)
-    memory = remembered(read(150, n1=3000, n2=1000), memory=memory)
-    assert 2900 < cpu(memory)["n1"] <= 3000
+    memory = departed(remembered(read(100, n1=4000)), [GONE])  # It may take until 130 to end.
+    memory = remembered(read(115, n1=4000), read(130, n1=4000), memory=memory)
+    assert cpu(memory) == {"n1": 3000}
+    memory = remembered(read(136, n1=3600), memory=memory)  # It was there for nine seconds of 15.
+    assert cpu(memory) == {"n1": 3000}
+    memory = remembered(read(160, n1=3000), memory=memory)
+    assert cpu(memory) == {"n1": 3000}
 
 
 def test_a_pod_that_takes_longer_to_end_is_debited_for_longer() -> None:
@@ -121,11 +125,30 @@ def test_a_successor_counts_on_its_node_before_the_metrics_show_it() -> None:
     memory = settled(memory, [successor()], 105)
     assert cpu(memory) == {"n1": 3000, "n2": 1500}
     assert on_the_way(memory) == {}
-    memory = remembered(read(115, n1=4000, n2=500), memory=memory)
+    memory = remembered(read(120, n1=4000, n2=1500), memory=memory)
     assert cpu(memory) == {"n1": 3000, "n2": 1500}
     memory = remembered(read(150, n1=3000, n2=1500), memory=memory)
     assert cpu(memory) == {"n1": 3000, "n2": 1500}
-    assert settled(memory, [successor()], 150).moving == ()
+    assert load_of(memory).moved == {"uid-web-1"}
+
+
+def test_a_successor_that_does_not_run_yet_counts_until_it_does() -> None:
+    memory = departed(remembered(read(100, n1=4000, n2=500)), [GONE])
+    memory = settled(memory, [successor(runs_at=math.inf)], 105)
+    memory = remembered(read(200, n2=500), memory=memory)
+    assert cpu(memory)["n2"] == 1500
+    memory = settled(memory, [successor(runs_at=210)], 220)
+    memory = remembered(read(300, n2=1500), memory=memory)
+    assert cpu(memory)["n2"] == 1500
+
+
+def test_what_metrics_show_of_a_successor_that_is_seen_late_does_not_count_twice() -> None:
+    before = remembered(*(read(at, n1=4000, n2=500) for at in range(0, 105, 15)))
+    memory = departed(before, [GONE])
+    memory = remembered(*(read(at, n2=1500) for at in range(120, 315, 15)), memory=memory)
+    assert 900 < cpu(memory)["n2"] < 1300
+    memory = settled(memory, [successor(runs_at=105)], 310)
+    assert cpu(memory)["n2"] == pytest.approx(1500, abs=50)
 
 
 @pytest.mark.parametrize(

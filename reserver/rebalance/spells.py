@@ -1,0 +1,59 @@
+"""For how long nodes have been hot: a node counts once it was for several rounds in a row.
+
+The rules are those of koord-descheduler (pkg/descheduler/utils/anomaly). What was counted is a
+value that one round hands to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from reserver.rebalance.arguments import AnomalyCondition
+
+
+class Spell(NamedTuple):
+    """For how long a node has been hot.
+
+    Attributes:
+        hot: rounds in a row in which it was.
+        calm: rounds in a row in which it was not, since it counts as hot.
+        until: unix seconds until which it counts as hot; None while it does not.
+        seen_at: unix seconds of the latest of these rounds.
+    """
+
+    hot: int = 0
+    calm: int = 0
+    until: float | None = None
+    seen_at: float = 0.0
+
+
+class Rounds(NamedTuple):
+    """What one profile's LowNodeLoad remembers of earlier rounds.
+
+    Attributes:
+        spells: of nodes that were hot lately, by name.
+        at: when the latest one was, in unix seconds.
+    """
+
+    spells: Mapping[str, Spell]
+    at: float
+
+
+NO_ROUNDS = Rounds({}, 0.0)
+
+
+def counted(before: Spell, condition: AnomalyCondition, now: float, *, is_hot: bool) -> Spell:
+    """Return a node's spell after one more round."""
+    if before.until is not None and now > before.until:
+        before = Spell()
+    if before.until is None:
+        if not is_hot:
+            return Spell()
+        hot = before.hot + 1
+        is_long = hot > condition.consecutive_abnormalities
+        return Spell(hot, 0, now + condition.timeout_s if is_long else None, now)
+    calm = 0 if is_hot else before.calm + 1
+    if calm > condition.consecutive_normalities:
+        return Spell()
+    return Spell(before.hot, calm, before.until, now)

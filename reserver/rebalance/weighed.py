@@ -1,0 +1,154 @@
+"""Nodes with their load and its thresholds, in amounts."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from reserver.rebalance.arguments import NodePool
+from reserver.rebalance.inventory import ListedNode
+from reserver.rebalance.load import Usage
+
+_ALL = 100.0
+
+
+@dataclass(slots=True)
+class Weighed:
+    """A node with its load and its thresholds, in amounts.
+
+    Attributes:
+        node: which one.
+        usage: what it uses of the resources with thresholds; it changes as pods move.
+        low: it takes load while it uses no more of any of them.
+        high: it is hot if it uses more of one of them.
+    """
+
+    node: ListedNode
+    usage: dict[str, float]
+    low: Mapping[str, float] = field(default_factory=dict)
+    high: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """``metadata.name``."""
+        return self.node.name
+
+    @property
+    def exceeded(self) -> list[str]:
+        """The resources of which it uses more than it should."""
+        return [each for each, most in self.high.items() if self.usage[each] > most]
+
+    @property
+    def is_low(self) -> bool:
+        """Whether it takes load."""
+        is_below = all(self.usage[each] <= most for each, most in self.low.items())
+        return is_below and not self.node.node.unschedulable
+
+    def percent(self, resource: str) -> float:
+        """Return how much of what it offers it uses."""
+        offered = self.node.offered.get(resource, 0)
+        return _ALL * self.usage[resource] / offered if offered else 0.0
+
+    def score(self, weights: Mapping[str, int]) -> float:
+        """Return how full it is: the weighted mean of its percentages."""
+        weighed = {each: weights.get(each, 1) for each in self.usage}
+        total = sum(weighed.values())
+        if not total:
+            return 0.0
+        return sum(min(_ALL, self.percent(each)) * weighed[each] for each in weighed) / total
+
+    def has_room(self, usage: Usage) -> bool:
+        """Return whether it stays below its thresholds with so much more."""
+        return all(
+            self.usage[each] + usage.get(each, 0.0) <= most for each, most in self.high.items()
+        )
+
+    def take(self, usage: Usage, sign: int) -> None:
+        """Count load that comes, or goes with the sign -1."""
+        for each in self.usage:
+            self.usage[each] += sign * usage.get(each, 0.0)
+
+
+class Takers:
+    """The nodes that take load, the emptiest first, and how much of it they take together."""
+
+    def __init__(
+        self, nodes: Iterable[Weighed], room: dict[str, float], weights: Mapping[str, int]
+    ) -> None:
+        self._room = room
+        self._weights = weights
+        self._nodes = {node.name: node for node in nodes}
+        self._order = sorted(map(self._rank, self._nodes.values()))
+
+    @property
+    def have_room(self) -> bool:
+        """Whether they take any more of any resource."""
+        return all(amount > 0 for amount in self._room.values())
+
+    def target(self, usage: Usage, fits: Callable[[str], bool]) -> str | None:
+        """Return the emptiest node that fits and stays below its thresholds with so much more."""
+        for _, name in self._order:
+            if self._nodes[name].has_room(usage) and fits(name):
+                return name
+        return None
+
+    def take(self, usage: Usage, target: str | None) -> None:
+        """Count load that goes to one of them."""
+        for each in self._room:
+            self._room[each] -= usage.get(each, 0.0)
+        if target is not None:
+            node = self._nodes[target]
+            self._order.remove(self._rank(node))
+            node.take(usage, 1)
+            insort(self._order, self._rank(node))
+
+    def _rank(self, node: Weighed) -> tuple[float, str]:
+        return node.score(self._weights), node.name
+
+
+def weigh(
+    nodes: Iterable[ListedNode], pool: NodePool, usage_of: Callable[[ListedNode], Usage | str]
+) -> tuple[list[Weighed], list[str]]:
+    """Return the nodes whose load is known, with their thresholds, and why others are skipped.
+
+    Args:
+        nodes: of the pool.
+        pool: has the thresholds.
+        usage_of: what a node uses of the resources with thresholds, or why that is not known.
+    """
+    weighed, skipped = [], []
+    for node in nodes:
+        usage = usage_of(node)
+        if isinstance(usage, str):
+            skipped.append(f"LowNodeLoad skips node {node.name}: {usage}")
+        else:
+            weighed.append(Weighed(node, dict(usage)))
+    resources = thresholded(pool)
+    means = {
+        each: sum(node.percent(each) for node in weighed) / max(1, len(weighed))
+        for each in resources
+    }
+    for known in weighed:
+        known.low = {each: _amount(known, pool, means, each, is_high=False) for each in resources}
+        known.high = {each: _amount(known, pool, means, each, is_high=True) for each in resources}
+    return weighed, skipped
+
+
+def thresholded(pool: NodePool) -> list[str]:
+    """Return the resources that a pool has thresholds for."""
+    return sorted(pool.low_thresholds.keys() | pool.high_thresholds.keys())
+
+
+def _amount(
+    node: Weighed, pool: NodePool, means: Mapping[str, float], resource: str, *, is_high: bool
+) -> float:
+    """Return a threshold of a node; all that it offers where there is none."""
+    thresholds = pool.high_thresholds if is_high else pool.low_thresholds
+    percent = thresholds.get(resource)
+    if percent is None:
+        percent = _ALL
+    elif pool.use_deviation_thresholds:
+        percent = _ALL if not percent else means[resource] + (percent if is_high else -percent)
+    offered = node.node.offered.get(resource, 0)
+    return float(int(min(_ALL, max(0.0, percent)) * 0.01 * offered))
