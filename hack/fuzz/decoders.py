@@ -105,7 +105,7 @@ def read_preempt(raw: bytes) -> object:
 def read_lease(raw: bytes) -> object:
     """Read a lease that somebody else may have written, and take it up."""
     found = decode(lease.LeaseObject, raw)
-    encode(lease.manifest("reserver", "shop", "7", lease.held_by(found, "me", SEEN)), 15)
+    encode(lease.manifest("reserver", "shop", "7", lease.held_by(found, "me", SEEN, 15)))
     encode(lease.manifest("reserver", "shop", "7", lease.released(found, SEEN)))
     return found.duration_s
 

@@ -100,7 +100,7 @@ def read_dump(raw: bytes) -> Dump:
     Raises:
         InvalidInput: it is no dump at all.
     """
-    reading = _Reading()
+    reading = Reading()
     for place, document in _documents(raw):
         reading.take(place, document)
     return reading.result()
@@ -163,10 +163,11 @@ def _yaml(raw: bytes) -> Iterator[tuple[str, bytes]]:
         raise InvalidInput(exc.path, exc.problem, _REMEDY) from exc
 
 
-class _Reading:
+class Reading:
     """What has been read so far."""
 
     def __init__(self) -> None:
+        """Begin with nothing."""
         self._nodes: dict[str, ListedNode] = {}
         self._pods: dict[PodName, ListedPod] = {}
         self._namespaces: dict[str, Labels] = {}
