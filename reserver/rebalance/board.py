@@ -18,7 +18,7 @@ from reserver.cluster.constraints import PodTerm
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot, clamped
 from reserver.scheduling.fit import allowed
-from reserver.scheduling.pod_affinity import rejects
+from reserver.scheduling.pod_affinity import near_any, rejects
 
 NOWHERE = -1
 """The row of a pod that is on no node."""
@@ -93,6 +93,14 @@ class Board:
         if row != NOWHERE:
             found[row] = False
         return found
+
+    def is_near_foes(self, number: int) -> bool:
+        """Return whether a pod is where its own required anti-affinity forbids it by now."""
+        pod, row = self.pods[number], int(self.rows[number])
+        self.snapshot.uncount(pod.uid)
+        near = near_any(pod.constraints.anti_affinity, self.snapshot)
+        self._place(number, row)
+        return bool(near[row])
 
     def put(self, number: int, row: int) -> None:
         """Put a pod on the node of a row, or on none with `NOWHERE`."""

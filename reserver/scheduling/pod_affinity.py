@@ -29,7 +29,7 @@ def affinity_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
     if constraints.affinity:
         yield Refusal(POD_AFFINITY, ~_near_all(pod, snapshot))
     if constraints.anti_affinity:
-        yield Refusal(ANTI_AFFINITY, _near_any(constraints.anti_affinity, snapshot))
+        yield Refusal(ANTI_AFFINITY, near_any(constraints.anti_affinity, snapshot))
     yield Refusal(EXISTING_ANTI_AFFINITY, _unwanted(pod, snapshot))
 
 
@@ -54,7 +54,7 @@ def _near_all(pod: Pod, snapshot: Snapshot) -> Bools:
     return near
 
 
-def _near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:
+def near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:
     """Return, for each row, whether a domain of it has a pod that any term means."""
     near = np.zeros(len(snapshot.exists), dtype=np.bool_)
     for term in terms:

@@ -1,0 +1,86 @@
+"""What every judge needs: the stage, the profile, and which pods and nodes it may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.labels import Selector
+from reserver.rebalance.arguments import Choice
+from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.scene import Why
+from reserver.rebalance.stage import Floats, Stage
+
+Protects = Callable[[ListedPod], str]
+"""Returns what protects a pod from eviction; empty if nothing does."""
+
+_QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}
+_LAST = -(2**63)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cycle:
+    """One strategy's turn.
+
+    Attributes:
+        stage: what was moved so far.
+        profile: the name of the profile.
+        strategy: the name of the plugin.
+        protects: what protects a pod from this profile's evictor.
+        seen: bool array, rows: the strategy looks at this node.
+        offered: bool array, rows: pods may be sent to this node.
+    """
+
+    stage: Stage
+    profile: str
+    strategy: str
+    protects: Protects
+    seen: Bools
+    offered: Bools
+
+    def why(self, reason: str, improves: str = "") -> Why:
+        """Return why this strategy moves a pod."""
+        return Why(self.strategy, self.profile, reason, improves)
+
+    def pods(self, namespaces: Choice, selector: Selector) -> Iterator[int]:
+        """Yield the pods on nodes that the strategy looks at, those that may leave first first."""
+        stage, rows = self.stage, self.stage.scene.board.rows
+        found = (
+            number
+            for number, each in enumerate(stage.pods)
+            if self.seen[rows[number]]
+            and namespaces.has(each.name.namespace)
+            and selector.matches(each.pod.labels)
+        )
+        return iter(self.in_order(found))
+
+    def in_order(self, numbers: Iterable[int]) -> list[int]:
+        """Return pods in the order in which they leave: the least important first."""
+        return sorted(map(int, numbers), key=self._importance)
+
+    def send(
+        self,
+        number: int,
+        accept: Bools,
+        why: Why,
+        score: Floats | None = None,
+        *,
+        waits: bool = False,
+    ) -> bool:
+        """Move a pod if nothing protects it; the arguments are those of `Stage.send`."""
+        protection = self.protection(number)
+        if protection:
+            self.stage.keep(number, why, protection)
+            return False
+        return self.stage.send(number, accept & self.offered, why, score, waits=waits)
+
+    def protection(self, number: int) -> str:
+        """Return what protects a pod; empty if nothing does."""
+        each = self.stage.pods[number]
+        return "it is being deleted" if each.pod.terminating else self.protects(each)
+
+    def _importance(self, number: int) -> tuple[int, int, str, str]:
+        each = self.stage.pods[number]
+        priority = _LAST if each.priority is None else each.priority
+        return priority, _QOS.get(each.qos, 1), each.name.namespace, each.name.name

@@ -1,0 +1,180 @@
+"""RemovePodsViolatingTopologySpreadConstraint: all constraints of a pod at once.
+
+A pod leaves the domain with the most pods for one with few, and only where none of the other
+constraints that count it becomes worse than it may be. So what one constraint asks for does not
+undo what another one does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from reserver.cluster.columns import ABSENT, Bools
+from reserver.cluster.constraints import Spread
+from reserver.cluster.labels import EVERYTHING, NOTHING, Selector, equals
+from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Int64s, Rows
+from reserver.rebalance.arguments import RemovePodsViolatingTopologySpreadConstraint
+from reserver.rebalance.judges.cycle import Cycle
+from reserver.rebalance.stage import Floats
+from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
+
+
+class _Rule(NamedTuple):
+    """A constraint, with what it counts.
+
+    Attributes:
+        spread: the constraint.
+        numbers: the pods that it counts.
+        members: those of them that may be moved by it; the same, as a set.
+        domains: int array, rows: the domain of each node; `ABSENT` for none.
+        eligible: bool array, rows: whether the node's domain counts though it has no pod.
+    """
+
+    spread: Spread
+    numbers: Rows
+    members: frozenset[int]
+    domains: Int64s
+    eligible: Bools
+
+    def counts(self, rows: Rows) -> Int64s:
+        """Return how many pods each domain has, with the pods where they are now."""
+        of = self.domains[rows[self.numbers]]
+        return np.bincount(of[of != ABSENT], minlength=int(self.domains.max(initial=0)) + 1)
+
+    def is_domain(self, rows: Rows) -> Bools:
+        """Return which domains count: those of eligible nodes, and those with pods."""
+        counted = self.counts(rows) > 0
+        of = self.domains[self.eligible]
+        counted[of[of != ABSENT]] = True
+        return counted
+
+
+def spread_constraints(cycle: Cycle, args: RemovePodsViolatingTopologySpreadConstraint) -> None:
+    """Move pods from domains that have too many of them."""
+    for rules in _rules(cycle, args):
+        for rule in rules:
+            _balance(cycle, rule, rules)
+
+
+def _balance(cycle: Cycle, rule: _Rule, rules: list[_Rule]) -> None:
+    """Move pods until a constraint is met, or nothing more can be done for it."""
+    board = cycle.stage.scene.board
+    stuck: set[int] = set()
+    while True:
+        counts, is_domain = rule.counts(board.rows), rule.is_domain(board.rows)
+        least = counts[is_domain].min(initial=0) if is_domain.any() else 0
+        open_domains = [d for d in np.flatnonzero(is_domain) if d not in stuck]
+        if not open_domains:
+            return
+        fullest = max(open_domains, key=lambda domain: (counts[domain], -domain))
+        if counts[fullest] - least <= rule.spread.max_skew:
+            return
+        if not _lighten(cycle, rule, rules, int(fullest), counts):
+            stuck.add(int(fullest))
+
+
+def _lighten(cycle: Cycle, rule: _Rule, rules: list[_Rule], domain: int, counts: Int64s) -> bool:
+    """Move one pod out of a domain; return whether one could be."""
+    board, stage = cycle.stage.scene.board, cycle.stage
+    there = [n for n in rule.numbers if rule.domains[board.rows[n]] == domain]
+    crowds = _crowds(board.rows, rules)
+    order = {number: at for at, number in enumerate(cycle.in_order(there))}
+    waiting = [int(n) for n in there if not stage.has_moved(int(n))]
+    waiting.sort(key=lambda number: (-crowds[board.rows[number]], order[number]))
+    emptier = np.append(counts <= counts[domain] - 2, False)[rule.domains]
+    key = rule.spread.topology_key
+    why = cycle.why(
+        f"its domain of {key} has {counts[domain]} of the {len(rule.numbers)} pods like it",
+        f"the skew of {key} comes nearer to {rule.spread.max_skew}",
+    )
+    for number in waiting:
+        accept = emptier & rule.eligible
+        for other in rules:
+            if other is not rule and number in other.members:
+                accept = accept & _bearable(other, board.rows, int(board.rows[number]))
+        score = np.append(counts, 0)[rule.domains] * 1e6 + crowds
+        if cycle.send(number, accept, why, score):
+            return True
+    return False
+
+
+def _bearable(rule: _Rule, rows: Rows, home: int) -> Bools:
+    """Return, for each row, whether a pod that goes there from home makes a constraint no worse."""
+    counts, is_domain = rule.counts(rows), rule.is_domain(rows)
+    after = np.append(counts + 1, 0)
+    source = rule.domains[home]
+    bound = (counts[is_domain].min(initial=0) if is_domain.any() else 0) + rule.spread.max_skew
+    was = counts[source] if source != ABSENT else 0
+    fine = after <= max(bound, was)
+    if source != ABSENT:
+        fine[source] = True
+    fine[-1] = True  # A node without the label: fit decides.
+    bearable: Bools = fine[rule.domains]
+    return bearable
+
+
+def _crowds(rows: Rows, rules: list[_Rule]) -> Floats:
+    """Return, for each row, how many pods its domains have, over all constraints."""
+    crowds: Floats = np.zeros(len(rules[0].domains))
+    for rule in rules:
+        crowds += np.append(rule.counts(rows), 0)[rule.domains]
+    return crowds
+
+
+def _rules(
+    cycle: Cycle, args: RemovePodsViolatingTopologySpreadConstraint
+) -> Iterator[list[_Rule]]:
+    """Yield the constraints that count, those of one namespace at a time."""
+    written: defaultdict[str, dict[tuple[Spread, Selector], Pod]] = defaultdict(dict)
+    inside: defaultdict[str, list[int]] = defaultdict(list)
+    for number, each in enumerate(cycle.stage.pods):
+        space = each.name.namespace
+        if not args.namespaces.has(space) or not cycle.seen[cycle.stage.scene.board.rows[number]]:
+            continue
+        inside[space].append(number)
+        if args.label_selector.matches(each.pod.labels):
+            for spread, when in each.spreads:
+                if when in args.constraints:
+                    written[space].setdefault((spread, _selector(each.pod, spread)), each.pod)
+    for space in sorted(written):
+        rules = [
+            _rule(cycle, spread, selector, pod, inside[space])
+            for (spread, selector), pod in written[space].items()
+        ]
+        yield [rule for rule in rules if len(rule.numbers)]
+
+
+def _rule(cycle: Cycle, spread: Spread, selector: Selector, pod: Pod, inside: list[int]) -> _Rule:
+    board = cycle.stage.scene.board
+    snapshot = board.snapshot
+    eligible = cycle.seen & snapshot.exists
+    if spread.honors_affinity:
+        eligible &= allowed_by_affinity(pod.constraints, snapshot)
+    if spread.honors_taints:
+        eligible &= tolerated(pod.constraints, snapshot)
+    column = snapshot.topology.labels.column(spread.topology_key)
+    meant = [] if selector in {EVERYTHING, NOTHING} else inside
+    numbers = [
+        number
+        for number in meant
+        if selector.matches(board.pods[number].labels) and not board.pods[number].terminating
+    ]
+    return _Rule(
+        spread=spread,
+        numbers=np.array(numbers, dtype=np.intp),
+        members=frozenset(numbers),
+        domains=column.ids.astype(np.int64),
+        eligible=eligible,
+    )
+
+
+def _selector(pod: Pod, spread: Spread) -> Selector:
+    if spread.selector == NOTHING:
+        return NOTHING
+    same = {key: pod.labels[key] for key in spread.match_label_keys if key in pod.labels}
+    return Selector(equals(same).requirements + spread.selector.requirements)

@@ -1,0 +1,308 @@
+"""A policy judged as one plan, on what users of the descheduler have complained of."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread, Taint
+from reserver.cluster.labels import equals
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
+from reserver.rebalance.arguments import (
+    Arguments,
+    HighNodeUtilization,
+    LowNodeUtilization,
+    RemoveDuplicates,
+    RemovePodsViolatingInterPodAntiAffinity,
+    RemovePodsViolatingNodeAffinity,
+    RemovePodsViolatingNodeTaints,
+    RemovePodsViolatingTopologySpreadConstraint,
+    UsageSource,
+)
+from reserver.rebalance.inventory import (
+    Budget,
+    Inventory,
+    ListedNode,
+    ListedPod,
+    Owner,
+    Preference,
+    SpreadRule,
+)
+from reserver.rebalance.plan import Plan
+from reserver.rebalance.policy import EvictionLimits, Policy, Profile
+from reserver.rebalance.scene import NOTHING_HELD, Held
+from reserver.rebalance.sound import sound
+from tests.builders import NAMESPACE, node, pod
+from tests.unit.rebalance.scenes import assert_feasible, budget, moves, unprotected
+
+HOST = "kubernetes.io/hostname"
+HARD = "DoNotSchedule"
+NO_LIMITS = EvictionLimits()
+PREFERRED = RemovePodsViolatingNodeAffinity(preferred=True)
+TAINTS = RemovePodsViolatingNodeTaints()
+SPREAD = RemovePodsViolatingTopologySpreadConstraint()
+LOW = LowNodeUtilization(thresholds={"memory": 25.0}, target_thresholds={"memory": 70.0})
+DUPLICATES = RemoveDuplicates()
+
+
+def host(name: str, *taints: Taint, **allocatable: str) -> Node:
+    labels = {HOST: name}
+    labels |= {key: allocatable.pop(key) for key in ("rack", "role") if key in allocatable}
+    return node(name, labels=labels, taints=taints, **allocatable)
+
+
+def listed(each: Pod | ListedPod) -> ListedPod:
+    return each if isinstance(each, ListedPod) else ListedPod(pod=each)
+
+
+def cluster(*things: Node | Pod | ListedPod, budgets: tuple[Budget, ...] = ()) -> Inventory:
+    nodes = [each for each in things if isinstance(each, Node)]
+    pods = [listed(each) for each in things if not isinstance(each, Node)]
+    return Inventory(
+        nodes={each.name: ListedNode(node=each, taints=each.taints) for each in nodes},
+        pods=tuple(sorted(pods, key=lambda each: each.name)),
+        budgets=budgets,
+    )
+
+
+def policy(*args: Arguments, limits: EvictionLimits = NO_LIMITS) -> Policy:
+    return Policy(profiles=(Profile(name="default", balance=args),), limits=limits)
+
+
+def planned(
+    inventory: Inventory,
+    *args: Arguments,
+    limits: EvictionLimits = NO_LIMITS,
+    held: Held = NOTHING_HELD,
+) -> Plan:
+    plan = sound(policy(*args, limits=limits), inventory, lambda _: unprotected, held)
+    nodes = [each.node for each in inventory.nodes.values()]
+    assert_feasible(plan, *nodes, *(each.pod for each in inventory.pods))
+    return plan
+
+
+def after(plan: Plan, inventory: Inventory) -> Inventory:
+    """Return the cluster once all moves are made."""
+    goes = {move.pod: move.target for move in plan.moves}
+    pods = (
+        replace(each, pod=replace(each.pod, node=goes.get(each.name) or each.node))
+        for each in inventory.pods
+    )
+    return replace(inventory, pods=tuple(pods))
+
+
+def assert_at_rest(plan: Plan, inventory: Inventory, *args: Arguments) -> None:
+    again = planned(after(plan, inventory), *args)
+    assert not {move.pod for move in again.moves} & {move.pod for move in plan.moves}
+
+
+def on(inventory: Inventory) -> Counter[str]:
+    return Counter(each.node for each in inventory.pods)
+
+
+def spread_pod(name: str, at: str, *keys: str, hard: bool = True) -> ListedPod:
+    web = equals({"app": "web"})
+    spreads = tuple(Spread(topology_key=key, selector=web) for key in keys)
+    constraints = Constraints(spread=spreads if hard else ())
+    made = pod(name, node=at, cpu="1", labels={"app": "web"}, constraints=constraints)
+    when = HARD if hard else "ScheduleAnyway"
+    return ListedPod(pod=made, spreads=tuple(SpreadRule(each, when) for each in spreads))
+
+
+@pytest.mark.parametrize("hard", [True, False])
+def test_descheduler_1535_sixteen_moves_for_a_rack_that_came_back(*, hard: bool) -> None:
+    """Upstream evicts 26: it solves the constraint of racks and that of nodes one by one."""
+    counts = [6, 6, 5, 4, 6, 5, 5, 5, 0, 0, 0, 0, 6, 6, 5, 5]
+    nodes = [host(f"n{n:02}", rack=f"rack{n // 4}", cpu="16") for n in range(16)]
+    pods = [
+        spread_pod(f"p{n:02}-{index}", f"n{n:02}", "rack", HOST, hard=hard)
+        for n, count in enumerate(counts)
+        for index in range(count)
+    ]
+    inventory = cluster(*nodes, *pods)
+    args = replace(SPREAD, constraints=frozenset({HARD, "ScheduleAnyway"}))
+    plan = planned(inventory, args)
+    assert len(plan.moves) == 16
+    assert set(on(after(plan, inventory)).values()) == {4}
+    assert_at_rest(plan, inventory, args)
+
+
+def preferring(name: str, at: str, role: str, cpu: str) -> ListedPod:
+    preference = Preference(10, NodeTerm(equals({"role": role})))
+    return ListedPod(
+        pod=pod(name, node=at, cpu=cpu), preferences=(preference,), has_preferences=True
+    )
+
+
+def test_descheduler_1519_two_pods_that_want_each_others_place_swap() -> None:
+    nodes = [host("a", role="x", cpu="2"), host("b", role="y", cpu="2"), host("c", cpu="2")]
+    pods = [preferring("p", "a", "y", "2"), preferring("q", "b", "x", "2")]
+    inventory = cluster(*nodes, *pods)
+    plan = planned(inventory, PREFERRED)
+    assert moves(plan) == [("p", "a", "c"), ("q", "b", "a"), ("p", "c", "b")]
+    assert_at_rest(plan, inventory, PREFERRED)
+    without = planned(cluster(*nodes[:2], *pods), PREFERRED)
+    assert not without.moves
+    assert {kept.pod.name for kept in without.kept} == {"p", "q"}
+
+
+def test_descheduler_1584_one_slot_is_promised_once() -> None:
+    taint = Taint("maintenance", "", "NoSchedule")
+    pods = [pod(f"p{n}", node="full", cpu="8", memory="16Gi") for n in range(10)]
+    nodes = [
+        host("full", taint, cpu="80", memory="160Gi"),
+        host("roomy", cpu="8", memory="16Gi"),
+        *(host(f"small{n}", cpu="7", memory="15Gi") for n in range(10)),
+    ]
+    plan = planned(cluster(*nodes, *pods), TAINTS)
+    assert moves(plan) == [("p0", "full", "roomy")]
+    assert len(plan.kept) == 9
+    assert plan.kept[0].why == "no node that would be better has room for it"
+
+
+def test_what_is_held_is_not_promised() -> None:
+    taint = Taint("maintenance", "", "NoSchedule")
+    things = cluster(host("a", taint, cpu="2"), host("b", cpu="2"), pod("p", node="a", cpu="2"))
+    assert len(planned(things, TAINTS).moves) == 1
+    assert not planned(things, TAINTS, held={"b": {"cpu": 1}}).moves
+
+
+def test_descheduler_1707_no_pod_goes_to_a_node_that_it_does_not_prefer() -> None:
+    nodes = [host("spot", role="spot", cpu="2"), host("a", cpu="8"), host("b", cpu="8")]
+    pods = [preferring(f"p{n}", "a", "spot", "1") for n in range(3)]
+    filler = pod("filler", node="spot", cpu="1")
+    inventory = cluster(*nodes, *pods, filler)
+    plan = planned(inventory, PREFERRED)
+    assert moves(plan) == [("p0", "a", "spot")]
+    assert_at_rest(plan, inventory, PREFERRED)
+
+
+def owned(name: str, at: str, cpu: str = "1") -> ListedPod:
+    owner = Owner("ReplicaSet", "web", "web-uid", is_controller=True)
+    return ListedPod(pod=pod(name, node=at, cpu=cpu), owners=(owner,), images=("web",))
+
+
+def test_descheduler_827_duplicates_stay_where_no_node_with_fewer_has_room() -> None:
+    nodes = [host("a", cpu="4"), host("b", cpu="4"), host("c", cpu="4")]
+    pods = [owned("p1", "a"), owned("p2", "a"), owned("p3", "b")]
+    full = cluster(*nodes, *pods, pod("filler", node="c", cpu="4"))
+    assert not planned(full, DUPLICATES).moves
+    roomy = cluster(*nodes, *pods)
+    plan = planned(roomy, DUPLICATES)
+    assert moves(plan) == [("p1", "a", "c")]
+    assert_at_rest(plan, roomy, DUPLICATES)
+
+
+def test_descheduler_1695_a_pod_that_overloads_any_node_stays() -> None:
+    nodes = [host(each, memory="100Gi") for each in "abc"]
+    big = pod("big", node="a", memory="80Gi")
+    small = pod("small", node="a", memory="10Gi")
+    inventory = cluster(*nodes, big, small)
+    plan = planned(inventory, LOW)
+    assert [move.pod.name for move in plan.moves] == ["small"]
+    assert "big" in {kept.pod.name for kept in plan.kept}
+    assert_at_rest(plan, inventory, LOW)
+
+
+def test_no_node_becomes_one_that_pods_leave() -> None:
+    nodes = [host(each, memory="100Gi") for each in "abc"]
+    pods = [pod(f"p{n}", node="a", memory="15Gi") for n in range(6)]
+    inventory = cluster(*nodes, *pods, pod("q", node="b", memory="20Gi"))
+    plan = planned(inventory, LOW)
+    used = {use.node: use.after.get("memory", 0) / 2**30 for use in plan.nodes}
+    assert max(used.values()) <= 70
+    assert len(plan.moves) == 2
+    assert_at_rest(plan, inventory, LOW)
+
+
+def test_a_node_without_metrics_is_skipped_and_named() -> None:
+    nodes = [host(each, memory="100Gi") for each in "abc"]
+    pods = [pod(f"p{n}", node="a", memory="1Gi") for n in range(6)]
+    usage = {"a": {"memory": 90 * 2**30}, "b": {"memory": 2**30}}
+    inventory = replace(cluster(*nodes, *pods), node_usage=usage)
+    plan = planned(inventory, replace(LOW, usage=UsageSource.KUBERNETES))
+    assert plan.notes == ("LowNodeUtilization skips c: it has no metrics",)
+    assert {move.target for move in plan.moves} == {"b"}
+
+
+def test_a_low_node_is_emptied_whole_or_not_at_all() -> None:
+    high = HighNodeUtilization(thresholds={"cpu": 30.0})
+    nodes = [host(each, cpu="10") for each in "ab"]
+    busy = pod("busy", node="a", cpu="7")
+    two = [pod("p", node="b", cpu="1"), pod("q", node="b", cpu="1")]
+    plan = planned(cluster(*nodes, busy, *two), high)
+    assert sorted(moves(plan)) == [("p", "b", "a"), ("q", "b", "a")]
+    plan = planned(cluster(*nodes, busy, pod("busier", node="a", cpu="2"), *two), high)
+    assert not plan.moves
+    assert [kept.pod.name for kept in plan.kept] == ["p", "q"]
+    assert "not all pods of b find room" in plan.kept[0].why
+
+
+def test_of_two_that_may_not_be_near_each_other_one_leaves() -> None:
+    apart = Constraints(
+        anti_affinity=(PodTerm(equals({"app": "x"}), HOST, frozenset({NAMESPACE})),)
+    )
+    both = [pod(n, node="a", cpu="1", labels={"app": "x"}, constraints=apart) for n in "pq"]
+    inventory = cluster(host("a", cpu="4"), host("b", cpu="4"), *both)
+    args = RemovePodsViolatingInterPodAntiAffinity()
+    plan = planned(inventory, args)
+    assert moves(plan) == [("p", "a", "b")]
+    assert not planned(after(plan, inventory), args).moves
+
+
+def test_limits_and_budgets_are_spent_within_the_plan() -> None:
+    taint = Taint("maintenance", "", "NoSchedule")
+    things = [host("a", taint, cpu="8"), host("b", cpu="8")]
+    pods = [pod(f"p{n}", node="a", cpu="1", labels={"app": "p"}) for n in range(4)]
+    for limits, expected in (
+        (EvictionLimits(total=2), "maxNoOfPodsToEvictTotal"),
+        (EvictionLimits(per_node=2), "maxNoOfPodsToEvictPerNode"),
+        (EvictionLimits(per_namespace=2), "maxNoOfPodsToEvictPerNamespace"),
+    ):
+        plan = planned(cluster(*things, *pods), TAINTS, limits=limits)
+        assert len(plan.moves) == 2
+        assert expected in plan.kept[0].why
+    plan = planned(cluster(*things, *pods, budgets=(budget("pdb", 2, app="p"),)), TAINTS)
+    assert len(plan.moves) == 2
+    assert "PodDisruptionBudget" in plan.kept[0].why
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_pod_is_sent_where_it_would_be_moved_again(seed: int) -> None:
+    drawn = random.Random(seed)
+    nodes = []
+    for number in range(8):
+        taints = [Taint("t", "", "NoSchedule")] if drawn.random() < 0.2 else []
+        role = {"role": drawn.choice("xy")} if drawn.random() < 0.5 else {}
+        size = {"cpu": "16", "memory": "16Gi"}
+        nodes.append(host(f"n{number}", *taints, rack=f"r{number % 3}", **role, **size))
+    pods: list[ListedPod] = []
+    free = dict.fromkeys((each.name for each in nodes), 16)
+    for number in range(60):
+        at = drawn.choice([name for name, left in free.items() if left])
+        free[at] -= 1
+        kind = drawn.randrange(4)
+        memory = f"{drawn.randint(100, 1000)}Mi"
+        spread = spread_pod(f"s{number}", at, "rack", HOST, hard=drawn.random() < 0.5)
+        pods.append(
+            [
+                spread,
+                owned(f"o{number}", at),
+                preferring(f"f{number}", at, drawn.choice("xy"), "1"),
+                listed(pod(f"m{number}", node=at, cpu="1", memory=memory)),
+            ][kind]
+        )
+    inventory = cluster(*nodes, *pods)
+    for args in (
+        TAINTS,
+        PREFERRED,
+        DUPLICATES,
+        SPREAD,
+        LowNodeUtilization(thresholds={"cpu": 40.0}, target_thresholds={"cpu": 60.0}),
+        HighNodeUtilization(thresholds={"cpu": 30.0}),
+    ):
+        plan = planned(inventory, args)
+        assert plan == planned(inventory, args), "the same cluster, the same plan"
+        assert_at_rest(plan, inventory, args)
