@@ -27,7 +27,7 @@ from reserver.kube.stores.configmap.writer import ConfigMapWriter
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.status import ObjectStatuses
 from reserver.kube.stores.object.writer import ObjectWriter
-from reserver.kube.stores.room import Room
+from reserver.kube.stores.status import Room
 from reserver.kube.stores.stores import Store, Stores
 from reserver.kube.watch.history import History
 from reserver.kube.watch.quotas import QuotaCache

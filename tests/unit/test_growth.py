@@ -14,6 +14,7 @@ from reserver.clock import SteadyClock
 from reserver.config import Settings
 from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.queue import WorkQueue
 from reserver.pacer import Pacer, outcome
 from reserver.reservations import admission, settling
 from reserver.scheduling.state import State
@@ -111,11 +112,13 @@ class Whole:
         self.state: State = self.assembly.state
         self.time = ManualTime()
         assembly = self.assembly
-        for queue in (
+        queues: tuple[WorkQueue[Any], ...] = (
             assembly.cleaner.queue,
             assembly.placer.queue,
             assembly.quota_writer.unwritten,
-        ):
+            *(store.statuses.queue for store in assembly.stores),
+        )
+        for queue in queues:
             queue._time = self.time
         self.extender = Extender(
             self.state,

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.stores.cache import Cache
-from reserver.kube.stores.room import Room
 from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref
+from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata
 
@@ -26,6 +27,30 @@ PASS_EVERY_S = 0.5
 
 Warn = Callable[[Metadata, str, str], None]
 """Takes an object, a reason and a message, and has a Warning event written."""
+
+
+class Room:
+    """Tells of each reservation whose node has become short of room, or is not any more."""
+
+    def __init__(self, touched: Callable[[Ref], None]) -> None:
+        """Tell `touched` of reservations."""
+        self._touched = touched
+        self._short_nodes = ShortNodes({}, frozenset())
+
+    def look(self, state: State, now: float) -> ShortNodes:
+        """Return where room is short at `now` (unix seconds), and tell of what has changed."""
+        state.ledger.advance(now)
+        before, after = self._short_nodes, ShortNodes.of(state.snapshot)
+        self._short_nodes = after
+        if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
+            for reservation, _ in state.ledger:
+                self._touched(reservation.ref)
+        for node in before.by_node.keys() | after.by_node.keys():
+            if before.by_node.get(node, ()) != after.by_node.get(node, ()):
+                for reservation in state.ledger.holding_on(node):
+                    self._touched(reservation.ref)
+        return after
+
 
 C = TypeVar("C", bound=Cache[Any, Any])
 
@@ -40,6 +65,7 @@ class Statuses(ABC, Generic[C]):
         cache: what is written.
         warn: has a Warning event written.
         room: tells of holds that may not be backed any more, or again.
+        queue: of the places whose status may have changed.
         writes: how many writes were made.
     """
 
@@ -50,7 +76,11 @@ class Statuses(ABC, Generic[C]):
     warn: Warn
     room: Room
     writes: int = field(default=0, init=False)
-    _touched: dict[Ref, None] = field(default_factory=dict, init=False)
+    queue: WorkQueue[Ref] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing to look at."""
+        self.queue = WorkQueue(self.name)
 
     @property
     def now(self) -> float:
@@ -59,7 +89,7 @@ class Statuses(ABC, Generic[C]):
 
     def touched(self, ref: Ref) -> None:
         """Take note that the status of a place or of one of its items may have changed."""
-        self._touched[ref._replace(item="")] = None
+        self.queue.add(ref._replace(item=""))
 
     async def run(self, state: State) -> None:
         """Write until cancelled."""

@@ -61,9 +61,8 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
         for name in self.cache.names():
             if name not in self._companions:
                 self._companions[name] = Companion(self.client, name)
-        touched, self._touched = self._touched, {}
         pacer = Pacer()
-        for ref in touched:
+        for ref in self.queue.take_all():
             await pacer.give_way()
             companion = self._companions.get((ref.namespace, ref.configmap))
             if companion is not None:  # Else the store came and went before anything was said.

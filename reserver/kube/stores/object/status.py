@@ -44,9 +44,6 @@ _AT_ONCE = 100
 _CONNECTIONS = 8
 """So many writes are under way at once; bindings have the rest of the pool for themselves."""
 
-_FIRST_PAUSE_S = 1.0
-_LAST_PAUSE_S = 30.0
-
 
 class _Write(NamedTuple):
     """A status that is to be written, for what was seen."""
@@ -72,10 +69,9 @@ class ObjectStatuses(Statuses[ObjectCache]):
 
     def __post_init__(self) -> None:
         """Begin with nothing written."""
-        self._failed: dict[Ref, None] = {}
+        super().__post_init__()
         self._slots = asyncio.Semaphore(_CONNECTIONS)
-        self._swept_at = self._retry_at = 0.0
-        self._pause_s = _FIRST_PAUSE_S
+        self._swept_at = 0.0
         self._fault = ""
 
     async def write(self, state: State) -> None:
@@ -83,22 +79,16 @@ class ObjectStatuses(Statuses[ObjectCache]):
         now = self.now
         if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
             self._swept_at = now
-            self._touched |= {
-                Ref.of_object(namespace, name): None for namespace, name in self.cache.names()
-            }
-        if now >= self._retry_at and self._failed:
-            self._touched |= self._failed
-            self._failed.clear()
+            for namespace, name in self.cache.names():
+                self.queue.add(Ref.of_object(namespace, name))
         self.room.look(state, now)
-        pending, self._touched = self._touched, {}
+        pending = dict.fromkeys(self.queue.take_all())
         pacer = Pacer()
         while pending:
             writes = await self._due(pending, state, pacer)
             async with asyncio.TaskGroup() as tasks:
                 for write in writes:
                     tasks.create_task(self._try(write))
-        if not self._failed:
-            self._fault, self._pause_s = "", _FIRST_PAUSE_S
 
     async def _due(self, pending: dict[Ref, None], state: State, pacer: Pacer) -> list[_Write]:
         """Take some of what is pending, and return the writes for it as it is at this instant."""
@@ -109,10 +99,13 @@ class ObjectStatuses(Statuses[ObjectCache]):
             del pending[ref]
             known = self.cache.known(ref)
             if known is None:
-                continue  # It came and went.
+                self.queue.discard(ref)  # It came and went.
+                continue
             with quarantined("status", ref, partial(self.cache.spoiled, ref)):
                 status = self._status(known, ref, state, short_nodes)
-                if status != known.said:
+                if status == known.said:
+                    self.queue.discard(ref)
+                else:
                     version = known.metadata.resource_version
                     writes.append(_Write(ref, known, version, known.said, status))
             if await pacer.give_way():
@@ -145,9 +138,13 @@ class ObjectStatuses(Statuses[ObjectCache]):
             async with self._slots:
                 answer = await self.client.patch(f"{write.seen.path}/status", body)
         except ApiError as exc:
-            if exc.status != HTTPStatus.NOT_FOUND:  # Else it is gone, which the watch will show.
+            if exc.status == HTTPStatus.NOT_FOUND:
+                self.queue.succeeded(write.ref)  # It is gone, which the watch will show.
+            else:
                 self._later(write.ref, exc)
             return
+        self._fault = ""
+        self.queue.succeeded(write.ref)
         self.writes += 1
         with suppress(InvalidInput):  # The watch shows it as well.
             self.cache.wrote(decode(ReservationObject, answer))
@@ -159,18 +156,18 @@ class ObjectStatuses(Statuses[ObjectCache]):
 
     def _later(self, ref: Ref, error: ApiError) -> None:
         """Have a write tried again; at once where somebody else has written in between."""
-        self._failed[ref] = None
         if error.status == HTTPStatus.CONFLICT:
+            self.queue.add(ref)
             return
         if error.is_definite:
             self.refused(ref, error)
         fault = advice(error)
-        if fault != self._fault:  # One line for one fault, however often it is retried.
+        is_first = self.queue.failed(ref, error, fault) == 1
+        if (
+            is_first and fault != self._fault
+        ):  # One line for one fault, however often it is retried.
             log.warning("status cannot be written, retrying", reservation=str(ref), why=fault)
             self._fault = fault
-        if self.now >= self._retry_at:
-            self._retry_at = self.now + self._pause_s
-            self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S)
 
 
 def _claims(claimants: Mapping[str, Pod | None], state: State, now: str) -> Iterator[Claim]:

@@ -15,7 +15,7 @@ from reserver.kube.stores.configmap import status
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import REREAD_EVERY_S
 from reserver.kube.stores.configmap.status import CompanionStatuses
-from reserver.kube.stores.room import Room
+from reserver.kube.stores.status import Room
 from reserver.pacer import Pacer, outcome
 from reserver.reservations.reservation import Ref, Written
 from reserver.scheduling.state import State

@@ -5,17 +5,19 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.object.status import SWEEP_EVERY_S, ObjectStatuses
-from reserver.kube.stores.room import Room
+from reserver.kube.stores.status import Room
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata, encode
 from reserver.wire.spec.object import ReservationObject
 from tests.builders import NOW, name, node, pod
+from tests.unit.kube.clocks import ManualTime
 from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
 from tests.unit.kube.stores.test_object_cache import made
 
@@ -64,6 +66,7 @@ class World:
         )
         room = Room(self._touched)
         self.writer = ObjectStatuses(self.client, self.store, self._warn, room)
+        self.time = self.writer.queue._time = ManualTime()
         for thing in things or (W1,):
             if isinstance(thing, Node):
                 self.state.node_seen(thing)
@@ -86,6 +89,7 @@ class World:
         self.client.script += errors
         self.client.requests.clear()
         self.now += later
+        self.time.now += later
         await self.writer.write(self.state)
         assert not self.client.script
         return [json.loads(encode(r.body["status"])) for r in self.client.requests]
@@ -216,6 +220,18 @@ async def test_a_write_that_fails_is_made_later_and_delays_no_other(error: Excep
     assert len(await world.write(later=40)) == 1
     assert await world.write(later=40) == []
     assert world.writer.writes == 2
+
+
+async def test_each_that_is_refused_is_tried_again_later_and_later_and_one_line_says_why() -> None:
+    world = World()
+    world.put(made("a"), made("b"))
+    with capture_logs() as logs:
+        await world.write(refused(403), refused(403))
+        assert await world.write() == []
+        assert len(await world.write(refused(403), refused(403), later=1.0)) == 2
+        assert await world.write(later=0.9) == []
+        assert len(await world.write(later=1.1)) == 2
+    assert [entry["event"] for entry in logs] == ["status cannot be written, retrying"]
 
 
 async def test_an_object_that_went_meanwhile_is_passed_over() -> None:
