@@ -19,7 +19,7 @@ from reserver.pacer import Pacer
 log = structlog.get_logger(__name__)
 
 _HISTORY_PATIENCE_S = 5.0
-"""So long calls wait for the history to be read, in seconds: without it more is held."""
+"""How long calls wait for the history to be read, in seconds: without it more is held."""
 
 
 async def lead(assembly: Assembly) -> None:

@@ -12,7 +12,7 @@ from reserver.kube.watch.reflector import PAGE, Reflector, View
 
 
 class Replay:
-    """Hands out pages, then events, and takes note of how long each keeps the reader busy.
+    """Hands out pages, then events, and notes how long each keeps the reader busy.
 
     Attributes:
         busy: seconds from handing out a page or an event to the request for the next one.

@@ -58,7 +58,7 @@ class Auditor:
         self._exchange(name, {} if kind == "DELETED" else {name: json.dumps(item["spec"])})
 
     def end(self) -> None:
-        """Take note that all calls have been answered."""
+        """Note that all calls have been answered."""
         for name, count in self._present.items():
             if 0 < count < self._parts and name not in self._whole:
                 self.wrong.append(f"half a set is left: {name} has {count}")

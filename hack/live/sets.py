@@ -28,7 +28,7 @@ from reserver.reservations.terms import StoreKind
 
 _NODES = 40
 _PATIENCE_S = 60
-"""So long the auditor may be behind at the end, in seconds."""
+"""How long the auditor may be behind at the end, in seconds."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

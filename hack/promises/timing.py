@@ -23,7 +23,7 @@ class Rules:
             written it down, restarts included.
         ends: when Reserver was killed, and another one started, as far as that is known; unix
             seconds.
-        past_s: so long after that Reserver may not know of claims whose pods are gone.
+        past_s: how long after that Reserver may not know of claims whose pods are gone.
         lost_s: how long what is claimed may stand there before the claim counts as lost.
         manager_s: how far the manager's account may be from when its write is received.
         pauses: times in which no pod could be expected to be bound, though Reserver decided all the

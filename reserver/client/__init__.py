@@ -7,8 +7,8 @@ async with Client("127.0.0.1:9443") as client:
         ...  # Nobody but shop/web-0 gets those two CPUs.
 ```
 
-Calls have deadlines, and those that may be repeated without harm are, when reserver is not ready or
-does not answer. To create is one of them, because each request has an id.
+Calls have deadlines. When reserver is not ready or does not answer, the client repeats those that
+are safe to repeat. Create is one of them, because each request has an id.
 """
 
 from __future__ import annotations

@@ -94,12 +94,12 @@ class Client:
         Args:
             name: of the reservation.
             spec: what it asks for.
-            request_id: give one to repeat the call after this process was started again.
+            request_id: give one to be able to repeat the call after a restart of this process.
             no_wait: refuse it if it is not backed at once.
 
         Raises:
-            CallFailed: it was not created, or that is not known; to call again with the same
-                `request_id` does no harm. With `no_wait` as `create_set`.
+            CallFailed: it was not created, or that is unknown; it is safe to call again with the
+                same `request_id`. With `no_wait` as `create_set`.
         """
         request = pb.CreateRequest(
             name=name,

@@ -87,7 +87,7 @@ class Spec:
 
 
 class PlacedSlots(NamedTuple):
-    """So many slots on a node, claimed ones included."""
+    """Slots on a node, claimed ones included."""
 
     node: str
     slots: int

@@ -118,10 +118,10 @@ class Column(Generic[V]):
             self._vanished(number, value)
 
     def _appeared(self, number: int, value: V) -> None:
-        """Take note of a value that no row had before."""
+        """Note a value that no row had before."""
 
     def _vanished(self, number: int, value: V) -> None:
-        """Take note of a value that no row has any more."""
+        """Note a value that no row has any more."""
 
 
 class IndexedColumn(Column[V]):

@@ -26,8 +26,8 @@ class Recorded(NamedTuple):
 
     Attributes:
         at: a resourceVersion at which the pod had its slot.
-        known_at: one at which that was of what stood there; as late or later.
-        node: where the slot was; empty where that is not known.
+        known_at: one at which the claim was of what was written there; not earlier.
+        node: where the slot was; empty if unknown.
         is_written: it was written down, and stays so while it is unsure. What the past tells of
             besides is written down only once it is sure: of all that is, it is noted at which
             version of the store it was of what stood there.
@@ -44,11 +44,11 @@ class Entry:
     """One ref at which a reservation is written.
 
     Attributes:
-        reservation: what is written; `placed` says where it is, whether or not that is written.
+        reservation: what is written; `placed` says where it is, even if that is not written.
         written: when.
-        recorded: what is written of where it is placed.
+        recorded: where it is placed, as written.
         unsure: recorded claims of it, or of what stood there before and said the same, by UID.
-        unwritten: why what became of it cannot be written into it; empty where it can, or need not.
+        unwritten: why its expiry or place cannot be written into it; empty if it can, or need not.
     """
 
     reservation: Reservation
@@ -67,13 +67,13 @@ class Account:
         identity: its identity.
         order: later ones are greater.
         entries: where it is written, the longest known first.
-        claimants: the pods that took a slot, by UID, each with a resourceVersion at which it had it
+        claimants: the pods that claimed one, by UID, each with a resourceVersion at which it had it
             (`UNSEEN` while its binding is).
-        landed: where they did, as far as that is known.
+        landed: where they landed, if known.
         holds: what it holds, by node.
         is_edited: where it is placed was decided for what stood there before.
         obstacle: why it has no place, or why its place cannot be written; empty if unknown.
-        is_faulty: one of its owner rules has raised; none is asked any more.
+        is_faulty: one of its owner rules has raised an exception; none is asked any more.
     """
 
     reservation: Reservation
@@ -113,7 +113,7 @@ class Account:
             self.holds[part.node] = Hold(here, earlier.get(part.node, since))
 
     def succeed(self) -> None:
-        """Let the entry that is first now stand for all, in the turns of the one that was."""
+        """Let the entry that is first now stand for all, with the turns of the former one."""
         self.reservation = next(iter(self.entries.values())).reservation
         for part in self.reservation.parts:
             self.holds[part.node].reservation = self.reservation.on(part)
@@ -196,7 +196,7 @@ class Account:
         return left, placeless - without
 
     def homeless(self, snapshot: Snapshot) -> tuple[Parts, int]:
-        """Return the parts that stay where they are, and how many slots have no node."""
+        """Return the parts that stay, and how many slots have no node."""
         left, homeless = self.left()
         staying = []
         for part in self.reservation.placed:

@@ -1,6 +1,6 @@
 """The evidence of claims: what bound pods say they took, and when pods were bound.
 
-It is kept apart from the reservations, because either may become known first.
+It is kept apart from the reservations: either may become known first.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from reserver.reservations.account import UNSEEN, Account, Entry
 from reserver.reservations.register import Register
 
 _REMEMBERED = 20_000
-"""So many bindings are remembered: those of the minutes that a watch may be behind another one."""
+"""How many bindings are remembered: those of the minutes by which two watches may differ."""
 
 
 class Claims:
-    """Who took slots of which reservation, by the identity under which that is recorded."""
+    """Which pods claimed slots of which reservation, by the identity that records it."""
 
     def __init__(self, register: Register) -> None:
-        """Begin with none; of what is written in a register."""
+        """Begin without claims; `register` has the reservations."""
         self._register = register
         self._pods: dict[str, dict[str, Pod]] = {}
         self._identities: dict[str, set[str]] = {}
@@ -32,7 +32,7 @@ class Claims:
         self._bindings: LRUCache[PodName, tuple[str, int]] = LRUCache(_REMEMBERED)
 
     def add(self, identity: str, pod: Pod, *, written: bool) -> None:
-        """Record that a pod took a slot; one that is not written yet may be taken back."""
+        """Record that a pod claimed a slot; until that is written, it may be taken back."""
         if written:
             self._since.setdefault(pod.uid, pod.revision)
         else:
@@ -44,7 +44,7 @@ class Claims:
     def meaning(self, identity: str, pod: Pod) -> str:
         """Return the identity by which a claim is known here (`Register.meant`).
 
-        What was written after the pod is known to have claimed something is another one.
+        An entry that was written after the pod's claim is another reservation.
         """
         account = next(iter(self._register.meant(identity)), None)
         if account is None:
@@ -96,7 +96,7 @@ class Claims:
                 del self._known[record]
 
     def of(self, identity: str) -> Mapping[str, Pod]:
-        """Return the pods that took a slot of a reservation, by UID."""
+        """Return the pods that claimed a slot of a reservation, by UID."""
         return self._pods.get(identity, {})
 
     def give_slots(
@@ -151,7 +151,7 @@ class Claims:
         return len(pod_uids) - sum(uid in pod_uids for uid in self._unwritten)
 
     def written(self, pod_uid: str) -> bool:
-        """Take note that the API server has what a pod took; return whether that is news."""
+        """Note that the API server has a pod's claims; return whether that is new."""
         is_news = pod_uid in self._unwritten
         self._unwritten.discard(pod_uid)
         return is_news

@@ -1,4 +1,4 @@
-"""What is held on each node, and in which order those stand that hold it."""
+"""What is held on each node, and the order of its holds."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Hold:
     reservation: Reservation
     """As it is on that node."""
     since: Written
-    """When its place in the row of those that hold capacity on the node was taken."""
+    """When it took its turn among the holds of the node."""
     amounts: dict[str, int] = field(default_factory=dict)
-    """What it adds to the node's row at this moment."""
+    """What it adds to the node's row of the matrix now."""
     slots: int = 0
     """How many slots that is."""
 
     @property
     def yields(self) -> bool:
-        """Whether pods of higher priority may take it: then it stands behind all that does not."""
+        """Whether it yields to pods of higher priority; then it is behind all holds that do not."""
         return self.reservation.yields_above is not None
 
     @property
@@ -35,7 +35,7 @@ class Hold:
 
 
 class _Behind:
-    """Which holds of a node stand behind some of them."""
+    """Which holds of a node are behind others."""
 
     def __init__(self, seats: Iterable[Hold]) -> None:
         """Tell of holds whether they are behind all of these."""
@@ -44,7 +44,7 @@ class _Behind:
             self._last[seat.yields] = max(seat.since.last, self._last.get(seat.yields, 0))
 
     def has(self, hold: Hold) -> bool:
-        """Return whether a hold is behind all of them; where that cannot be told it is not."""
+        """Return whether a hold is certainly behind all of them."""
         if not hold.yields and True in self._last:
             return False
         # Of one kind the order counts.
@@ -55,7 +55,7 @@ class Holdings:
     """What is held on each node; written into the snapshot's matrix as it changes."""
 
     def __init__(self, snapshot: Snapshot, freed: Callable[[str], None]) -> None:
-        """Begin with nothing held; `freed` is told of each node on which less is held."""
+        """Begin with nothing held; `freed` is called with each node on which less is held."""
         self._snapshot = snapshot
         self._freed = freed
         self._by_node: dict[str, dict[Hold, None]] = {}
@@ -142,7 +142,7 @@ class Holdings:
         return yielding
 
     def hold(self, hold: Hold, amounts: dict[str, int]) -> None:
-        """Have a reservation hold this on its node, and nothing else there."""
+        """Set what a reservation holds on its node."""
         if amounts == hold.amounts:
             return
         node = hold.reservation.node

@@ -1,4 +1,4 @@
-"""What becomes known, after a start, of the time before it: claims of pods that may be gone by now.
+"""What a start learns of the time before it: claims of pods that may be gone by now.
 
 A claim that was written down is certainly of what stands in the store only if that was written
 before it (docs/adr/0011). Until that is known the claim is unsure, and its slot holds.
@@ -17,12 +17,12 @@ from reserver.reservations.reservation import Ref, Written
 
 
 class Past:
-    """What is known of the time before this process saw anything."""
+    """What is known of the time before this process started."""
 
     def __init__(
         self, register: Register, claims: Claims, settle: Callable[[Account], None]
     ) -> None:
-        """Begin with nothing known; `settle` is told what has changed."""
+        """Begin with nothing known; `settle` is called with what has changed."""
         self._register = register
         self._claims = claims
         self._settle = settle
@@ -93,7 +93,7 @@ class Past:
         return is_sure
 
     def narrow(self, ref: Ref, identity: str, written: Written) -> None:
-        """Take note that it is known better than before when a reservation was written."""
+        """Note that it is known better than before when a reservation was written."""
         account = self._register.get(ref)
         if account is None or account.identity != identity:
             return

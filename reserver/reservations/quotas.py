@@ -10,7 +10,7 @@ from reserver.reservations.quota import Quota, exceeded, forbidden, usage
 from reserver.reservations.reservation import Reservation
 
 AT_ONCE = 16
-"""So many reservations are let in when one changes; for the others `changed` is told."""
+"""How many reservations are let in when one changes; for the others `changed` is told."""
 
 
 class Quotas:
@@ -33,7 +33,7 @@ class Quotas:
         Args:
             default: of namespaces that have no quota; None for none.
             trusted: the namespaces to which the default does not apply.
-            changed: is told of each namespace whose quotas may be used otherwise than before, or in
+            changed: called with each namespace whose quotas may be used otherwise than before, or in
                 which there is more to do.
             is_open: reservations are admitted; else from `open` on.
         """
@@ -129,7 +129,7 @@ class Quotas:
                 self._enter(admission, after, after.slots, max(now, after.created_at), now)
 
     def recall(self, reservation: Reservation) -> None:
-        """Take note that it is written of a reservation that it was let in before.
+        """Note that it is written of a reservation that it was let in before.
 
         From `open` on nobody is in any doubt of that, and this has no effect.
         """
@@ -151,7 +151,7 @@ class Quotas:
 
         Args:
             namespace: whose quotas.
-            most: so many steps, and `changed` is told if there is more to do; None for all.
+            most: how many steps, and `changed` is told if there is more to do; None for all.
 
         Yields:
             For each step the identity of a reservation that may hold from now on, or not any more,

@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 
 def raising(_: Ref, exc: Exception) -> None:
-    """Let a fault go on: nobody else is to be told of it."""
+    """Raise a fault: nobody else handles it."""
     raise exc
 
 
@@ -139,7 +139,7 @@ class Register:
         return is_owner
 
     def _spoil(self, account: Account, exc: Exception) -> None:
-        """Take note that an owner rule has raised: only who is named may claim from now on."""
+        """Note that an owner rule has raised: from now on only named pods may claim."""
         account.is_faulty = True
         for ref in account.entries or (account.reservation.ref,):
             self._failed(ref, exc)

@@ -17,10 +17,10 @@ from reserver.reservations.view import LedgerView
 
 _SPARE_TURNS = 1_000
 _TURNS_PER_ENTRY = 4
-"""So many moments to come are kept at most, twice as many as there can be."""
+"""How many future moments are kept at most: twice as many as there can be."""
 
 AT_ONCE = 500
-"""So many reservations start or end in one go, unless a decision needs all of them."""
+"""How many reservations start or end in one go, unless a decision needs all of them."""
 
 _ANEW = -math.inf
 """The moment of what is judged anew, because time has gone back."""
@@ -50,11 +50,11 @@ class Settling(LedgerView):
     def advance(self, now: float, most: int | None = AT_ONCE) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
 
-        It costs nothing while nothing is due.
+        It costs nothing if nothing is due.
 
         Args:
             now: unix seconds.
-            most: so many reservations start or end, the others on the next occasion; None for all.
+            most: how many reservations start or end, the others on the next occasion; None for all.
                 Whoever decides lets all of them, and runs `advancing` before, which gives way.
         """
         for _ in islice(self.advancing(now), most):
@@ -88,7 +88,7 @@ class Settling(LedgerView):
                 yield
 
     def was_admitted(self, ref: Ref, digest: str) -> None:
-        """Take note that it is written of a reservation that its quotas let it hold, before."""
+        """Note that it is written of a reservation that its quotas let it hold, before."""
         reservation = self.get(ref)
         if reservation is not None and reservation.digest == digest:
             self.quotas.recall(reservation)
@@ -116,7 +116,7 @@ class Settling(LedgerView):
             self._let_in(identity)
 
     def _let_in(self, identity: str) -> None:
-        """Let a reservation hold that waited for its quotas, or does again.
+        """Let a reservation hold that its quotas now admit.
 
         It stands behind all that hold by now: they were there while it was not.
         """

@@ -56,12 +56,12 @@ class LedgerView:
         return self._phase(account) if account else None
 
     def unwritten(self, ref: Ref) -> str:
-        """Return why what became of a reservation cannot be written into it; empty if it can."""
+        """Return why a reservation's expiry or place cannot be written; empty if it can."""
         account = self._register.get(ref)
         return account.entries[ref].unwritten if account else ""
 
     def obstacle(self, ref: Ref) -> str:
-        """Return why a reservation has no place; empty while that is not known."""
+        """Return why a reservation has no place; empty if unknown."""
         account = self._register.get(ref)
         return account.obstacle if account else ""
 
@@ -73,7 +73,7 @@ class LedgerView:
         return self.quotas.why(account.entries[ref].reservation)
 
     def recorded_place(self, ref: Ref) -> Parts:
-        """Return what is written of where a reservation is placed."""
+        """Return where a reservation is placed, as written."""
         account = self._register.get(ref)
         return account.entries[ref].recorded if account else ()
 
@@ -137,7 +137,7 @@ class LedgerView:
     def awaited_by(self, pod: Pod) -> Reservation | None:
         """Return the reservation that a pod has to wait for, because it has no place yet.
 
-        That is one that it may claim, of which it has no seat, and it may land nowhere else.
+        It may claim that one, has no seat of it, and may land nowhere else.
         """
         for account in (*self._register.naming(pod.name), *self._register.matching(pod)):
             if account.reservation.policy is Policy.REQUIRE and self._is_homeless(account):

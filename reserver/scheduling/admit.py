@@ -1,7 +1,7 @@
-"""Whether and where reservations that are still to be written would be backed by what is free now.
+"""Whether reservations that are yet to be written would be backed now, and where.
 
 Unlike a pod's fit, which only compares what is held for others, this compares all that is asked
-for: whoever is promised a seat wants all of it.
+for: an owner is promised its whole slot.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _judge(
 
 
 def _seat(reservation: Reservation, seat: Seat, taken: dict[str, dict[str, int]]) -> None:
-    """Count a reservation for those that come after it."""
+    """Count a reservation against those after it."""
     pod = slot_pod(reservation)
     for part in reservation.parts:
         so_far = taken.setdefault(part.node, {})
@@ -155,7 +155,7 @@ def _lack(
     if row is None or not snapshot.exists[row]:
         return Lack(index, f"node {node!r} does not exist", never=True)
     if snapshot.in_doubt[row]:
-        why = f"what is free on {node} cannot be told, see reserver's log"
+        why = f"what is free on {node} is unknown; see reserver's log"
         return Lack(index, why, never=False)
     short, never = [], False
     for name, amount in sorted(reservation.resources.items()):

@@ -1,4 +1,4 @@
-"""The judgement of a Bind call: the last word on whether a pod may have a node.
+"""The judgement of a Bind call: the final decision on whether a pod may have a node.
 
 Filter looked at a cluster in which bindings were under way that have been decided since, so Bind
 looks again, at what is bound, being bound and held at this instant.
@@ -20,7 +20,7 @@ class BindVerdict:
     """The judgement of a Bind call.
 
     Attributes:
-        refusal: why the pod may not have the node, in constant words; None when it may.
+        refusal: why the pod may not have the node, in constant words; None if it may.
         claims: identities of the reservations that the binding ends or takes a slot of.
     """
 

@@ -82,16 +82,16 @@ class Explanation:
         nodes: how many there are.
         available: how many it may have, as far as is known here; 0 for a pod that is on one.
         reasons: why not the others, the most frequent first; none for a pod that is on one.
-        in_the_way: the reservations that hold what it would have, at most `MOST_RESERVATIONS`,
+        in_the_way: the reservations that hold what it needs, at most `MOST_RESERVATIONS`,
             those that end first first.
-        more_in_the_way: so many were left out.
+        more_in_the_way: how many were left out.
         exempt: its priority is so high that holds do not apply.
         owns: the reservations that hold capacity for it now.
         pending: those that will, oldest first, at most `MOST_RESERVATIONS`; none for a pod that is
             on a node.
-        nodes_without_holds: on so many nodes nothing is held: reservations do not matter there.
+        nodes_without_holds: on how many nodes nothing is held.
         nodes_with_holds: what the holds of each mean, at most `MOST_NODES`, seats first.
-        truncated: so many nodes with holds were left out.
+        truncated: how many nodes with holds were left out.
     """
 
     pod: str

@@ -3,7 +3,7 @@
 Names are a sample of the nodes that pass kube-scheduler's own filters. An owner gets its seats and
 nothing else; anybody else gets nodes where nothing is held for others, then those where it fits
 beside the holds, and not more than kube-scheduler profits from (each name answered costs it time).
-The messages are few and constant: one that varies makes kube-scheduler try again without end.
+Messages are few and constant: one that varies would make kube-scheduler try again without end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from reserver.scheduling.undecided import FORGETTING_S
 from reserver.scheduling.waiting import LEAST_SAMPLE
 
 ANSWER_LIMIT = LEAST_SAMPLE
-"""How many nodes are enough: answering more costs throughput and places no better."""
+"""How many nodes are enough: more cost throughput and place no better."""
 
 _FIRST_CHUNK = 128
 _MOST_NAMED = 3
@@ -42,10 +42,10 @@ BOUND = "bound to another node already"
 
 
 class WaitsFor(Enum):
-    """What a pod waits for that may have none of some nodes."""
+    """What a pod waits for if it may have none of its nodes."""
 
     ROOM = auto()
-    """Only what is held for others keeps it from them."""
+    """Only what is held for others keeps it out."""
 
     SEAT = auto()
     """A reservation that it owns has no place yet, or none that it can have now."""
@@ -58,8 +58,8 @@ class FilterVerdict:
     Attributes:
         nodes: the nodes that the pod may have.
         refused: when there are none, the reason for each node of the call.
-        effects: what to do after the answer is on its way.
-        waits_for: what keeps the pod from these nodes; None where that are not reservations.
+        effects: what to do once the answer is on its way.
+        waits_for: what keeps the pod from these nodes; None if no reservations do.
         in_the_way: the reservations that do, when the nodes are refused for few of them.
         lost_seat: the last seat that kube-scheduler was steered to and has refused by itself.
     """
@@ -155,7 +155,7 @@ def _for_owner(
 def _usable(
     pod: Pod, nodes: Collection[str], on_node: Mapping[str, Sequence[Reservation]], state: State
 ) -> list[str]:
-    """Return those of some nodes where a pod can have its seat, which are given by node."""
+    """Return the nodes among some where a pod can have its seat."""
     if not nodes:
         return []
     seats = (seat for node in nodes for seat in on_node[node])
@@ -167,7 +167,7 @@ def _usable(
 def _open_nodes(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
 ) -> list[str]:
-    """Return nodes where the pod takes nothing that is held for others, untouched ones first."""
+    """Return nodes where the pod takes nothing held for others, first those without holds."""
     # Soft constraints are scored over the whole sample.
     enough = len(names) if pod.has_preferences else ANSWER_LIMIT
     nodes: list[str] = []
@@ -194,7 +194,7 @@ def _open_nodes(
 
 
 def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the names in runs that double: few where the first will do, and not many in all."""
+    """Yield the names in chunks that double in size: few chunks, and the first is small."""
     start, size = 0, _FIRST_CHUNK
     while start < len(names):
         yield names[start : start + size]
@@ -204,7 +204,7 @@ def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
 def _name_holds(
     pod: Pod, names: Sequence[str], state: State
 ) -> tuple[dict[str, str], tuple[Ref, ...]]:
-    """Return the reservation in the way on each node, or constant words when they are many."""
+    """Return the reservation in the way on each node, or constant words if they are many."""
     first: dict[str, Reservation | None] = {}
     refs = set()
     for name, other in zip(names, in_the_way(pod, names, state.ledger), strict=True):

@@ -1,4 +1,4 @@
-"""The answer to kube-scheduler's Preempt call: on which nodes is it of use to evict pods.
+"""The answer to kube-scheduler's Preempt call: on which nodes it helps to evict pods.
 
 kube-scheduler picks the victims by itself, and does not know of holds: it would evict pods for room
 that stays held. A node is left out of the answer unless the pod fits there beside all that is held
@@ -36,7 +36,7 @@ class PreemptVerdict:
 
     Attributes:
         nodes: where the pod fits once the victims are gone.
-        spared: the victims on nodes where it would not fit for what stays held, by node.
+        spared: by node, the victims on nodes where it would not fit because of what stays held.
     """
 
     nodes: tuple[str, ...]

@@ -28,7 +28,7 @@ from reserver.scheduling.waiting import Waiting, offered, remembered
 
 @dataclass(slots=True)
 class Assumption:
-    """A binding that was decided and that the watch has not shown yet.
+    """A binding that was decided and that the watch has yet to show.
 
     Attributes:
         pod: the pod as it was when the binding was decided.
@@ -66,12 +66,12 @@ class State:
         """Begin with nothing known.
 
         Args:
-            freed: is told of each node on which less is held than before.
-            settled: is told of each reservation whose phase may have changed.
+            freed: called with each node on which less is held than before.
+            settled: called with each reservation whose phase may have changed.
             node_changed: is told when a node changes other than by a new hold: what did not fit may
                 fit now.
             quotas: what reservations of a namespace may hold together; None for anything.
-            failed: is told of each reservation that could not be settled.
+            failed: called with each reservation that could not be settled.
         """
         self._freed = freed
         self._settled = settled
@@ -115,14 +115,14 @@ class State:
             self._node_changed(node.name)
 
     def node_gone(self, name: str) -> None:
-        """Take note that a node was deleted."""
+        """Note that a node was deleted."""
         self._nodes.pop(name, None)
         self.undecided.drop(name)
         self.snapshot.remove_node(name)
         self._settle_on(name)
 
     def pods_shown(self, revision: int) -> None:
-        """Take note that all pods have been shown as they were at a resourceVersion."""
+        """Note that all pods have been shown as of a resourceVersion."""
         self._shown = max(self._shown, revision)
 
     def pod_read(self, pod: Pod) -> bool:
@@ -175,7 +175,7 @@ class State:
             self.ledger.bound(pod, exact=not listed)
 
     def pod_gone(self, name: PodName) -> None:
-        """Take note that a pod was deleted; what it claimed stays claimed."""
+        """Note that a pod was deleted; its claims stay."""
         pod = self._pods.pop(name, None)
         if pod is None:
             return
@@ -189,7 +189,7 @@ class State:
         self.ledger.pod_gone(pod.uid)
 
     def judged(self, pod: Pod, names: Sequence[str], *, waits: bool) -> None:
-        """Take note of whether a pod waits for what is held, after a Filter call with `names`.
+        """Note whether a pod waits because of holds, after a Filter call with `names`.
 
         kube-scheduler may ask for a pod that is gone already; only those that the watch shows wait.
         """
@@ -204,7 +204,7 @@ class State:
     def judged_preemption(
         self, pod: Pod, nodes: Sequence[str], spared: Mapping[str, tuple[str, ...]]
     ) -> None:
-        """Take note of where pods may be evicted for a pod, and where they are spared, and which.
+        """Note where pods may be evicted for a pod, and where which pods are spared.
 
         kube-scheduler nominates one of `nodes` next; until the watch shows which, it may be any.
         """
@@ -232,7 +232,7 @@ class State:
         self.snapshot.count(self._with_rest(pod, node, slots), node)
 
     def confirm(self, pod_uid: str) -> None:
-        """Take note that the API server accepted the binding; the watch will show it."""
+        """Note that the API server accepted the binding; the watch will show it."""
         assumption = self._assumed.get(pod_uid)
         if assumption is None:
             return  # The watch was faster.
@@ -293,12 +293,12 @@ class State:
             self._settled(reservation.ref)
 
     def _node_name(self, name: str) -> str:
-        """Return a node's name as it is kept anyway."""
+        """Return the stored copy of a node's name."""
         node = self._nodes.get(name)
         return node.name if node else name
 
     def _pod_uid(self, uid: str) -> str:
-        """Return a pod's UID as it is kept anyway."""
+        """Return the stored copy of a pod's UID."""
         counted = self.snapshot.counted(uid)
         return counted.pod.uid if counted else uid
 

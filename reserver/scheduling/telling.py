@@ -1,4 +1,4 @@
-"""What the owner of a pod is told by an Event about why it waits, or has lost its seat."""
+"""Events on pods: why a pod waits, or has lost its seat."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from reserver.scheduling.state import State
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What to tell of a pod, once for each cause.
+    """An Event on a pod, sent once for each cause.
 
     Attributes:
         pod: the pod.
         reason: in one word, as Events have it.
-        cause: what it is told once for.
-        message: what is told.
+        cause: what it is sent once for.
+        message: of the Event.
     """
 
     pod: Pod
@@ -32,7 +32,7 @@ class Telling:
 
 
 def tell(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Telling | None:
-    """Return what to tell of a pod after a Filter call, None for nothing.
+    """Return the Event on a pod after a Filter call; None for none.
 
     Args:
         pod: the pod as kube-scheduler sent it.

@@ -21,7 +21,7 @@ from reserver.scheduling.waiting import Waiting
 
 
 class Wake:
-    """What became free, and who may have it: handed out pod by pod, in the order of `order`.
+    """What became free, and which pods may have it, one after the other, in the order of `order`.
 
     Other work may come between two pods. What becomes free meanwhile is for the next to hand out.
     """
@@ -100,7 +100,7 @@ class Wake:
 
 
 def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:
-    """Return the first of some nodes that has a seat for a pod, which nobody else can take."""
+    """Return the first of some nodes where a pod has a seat, which nobody else can take."""
     return next((seat.node for seat in state.ledger.seats(pod, nodes)), None)
 
 
@@ -159,5 +159,5 @@ def _freed_by(pods: Iterable[Pod], node: str, snapshot: Snapshot) -> Int64s:
 
 
 def _send_back(pod: Pod, node: str) -> Effect:
-    """Steer a pod to a node; a nomination that somebody else made (preemption) is left alone."""
+    """Steer a pod to a node, unless somebody else has nominated one for it (preemption)."""
     return Retry(pod, attempts=1) if pod.nominated_node else Steer(pod, node)

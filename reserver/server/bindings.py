@@ -1,4 +1,4 @@
-"""Bindings under way: each is decided, counted, and written by the API server, in this order."""
+"""Bindings under way: each is decided, then assumed, then written by the API server."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ RESERVED_S = 60.0
 """How long `reserve` takes a node for a pod that is not bound, in seconds."""
 
 LEFT_S = 2.0
-"""How long a binding without an answer is sent again after the last Bind call for it has gone, in
-seconds. The kube-scheduler that wanted it may have ended; before another one leads, that has a
-Reserver of its own, it takes about as long (docs/adr/0013)."""
+"""How long a binding without an answer is repeated after the last Bind call for it has gone, in
+seconds. The kube-scheduler that wanted it may have ended; another one, with a Reserver of its own,
+needs about as long to take the lead (docs/adr/0013)."""
 
 
 class Pods(Protocol):
-    """What bindings want of the API server (`kube.apply.Apply`)."""
+    """What bindings need of the API server (`kube.api.apply.Apply`)."""
 
     async def read_pod(self, name: PodName) -> Pod:
         """Return a pod as it is now."""

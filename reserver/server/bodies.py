@@ -40,13 +40,13 @@ class Bodies(Generic[S]):
         return next(iter(largest))
 
     def add(self, sender: S, size: int) -> None:
-        """Take note that a body comes."""
+        """Note that a body comes."""
         self._sizes[sender] = size
         self._total += size
         self._coming.setdefault(sender.peer, {})[sender] = size
 
     def came(self, sender: S) -> None:
-        """Take note that all of it is there; again is fine."""
+        """Note that all of it is there; again is fine."""
         of_peer = self._coming.get(sender.peer, {})
         if of_peer.pop(sender, None) is not None and not of_peer:
             del self._coming[sender.peer]

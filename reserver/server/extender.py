@@ -30,13 +30,13 @@ _MOST_LOGGED = 5
 
 
 class Requeue(Protocol):
-    """What sends pods back to kube-scheduler (`kube.requeue.Requeue`)."""
+    """What sends pods back to kube-scheduler (`kube.loops.requeue.Requeue`)."""
 
     def send_sparingly(self, effect: Effect) -> None:
         """Have kube-scheduler come back with a pod, however often that takes."""
 
     def judged(self, pod_uid: str) -> None:
-        """Take note that kube-scheduler has come with a pod."""
+        """Note that kube-scheduler has asked about a pod."""
 
 
 class Extender:

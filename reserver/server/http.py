@@ -29,7 +29,7 @@ from reserver.wire.extender import (
 from reserver.wire.k8s.objects import encode
 
 MAX_BODY_BYTES = 8 * 2**20
-"""Bound on a call's body: a pod (1.5 MiB at most) and the names of 10,000 nodes take half of it."""
+"""Bound on a call's body: a pod (at most 1.5 MiB) and the names of 10,000 nodes take half of it."""
 
 _BIND_BYTES = 2**16
 """Bound on a Bind call's body: four names, each of 253 bytes at most."""
@@ -42,7 +42,7 @@ EXTENDER_LIMITS = Limits(
 HEALTH_LIMITS = Limits(
     connections=128, new=128, new_per_peer=32, lifetime_s=10.0, idle_s=10.0, header_bytes=2048
 )
-"""For probes and Prometheus, where anybody may come: one request for each connection."""
+"""For probes and Prometheus, on a port that is open to anybody: one request per connection."""
 
 _JSON = "application/json"
 
@@ -74,7 +74,7 @@ class Routes:
         return app
 
     def health_application(self) -> web.Application:
-        """Return an application that only answers what harms nobody."""
+        """Return an application with only health and metrics."""
         app = web.Application()
         app.add_routes(self._health())
         return app
@@ -140,7 +140,7 @@ class Routes:
         return web.Response(text="ok\n")
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """Say whether calls are decided, and what is missing when they are not."""
+        """Say whether calls are decided and, if not, why."""
         if obstacles := self._obstacles():
             text = "".join(f"{obstacle}\n" for obstacle in obstacles)
             return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)

@@ -1,5 +1,5 @@
-"""An embedded cluster: a subset of the Kubernetes API server, a kubelet and a scheduler loop.
+"""An embedded cluster: a subset of the Kubernetes API server, a kubelet and a small scheduler.
 
 For the demo and for fast tests. It speaks the real API and the real extender protocol over HTTP;
-what it covers is held to the real server by the contract tests.
+the contract tests compare it with the real server.
 """

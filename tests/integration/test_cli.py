@@ -193,7 +193,7 @@ async def test_a_file_that_is_broken_creates_nothing(run: Run) -> None:
         "reserver: -[1]: spec.resources.cpu: -1 is negative; write the amount to hold\n"
     )
     twice = f"[{document('a', 'worker-1', '1')}, {document('a', 'worker-1', '1')}]"
-    assert "stands before" in (await run("create", "-f", "-", text=twice)).stderr
+    assert "is given twice" in (await run("create", "-f", "-", text=twice)).stderr
     assert (await run("get", "-o", "name")).stdout == ""
 
 

@@ -147,7 +147,7 @@ async def test_a_pod_that_is_not_named_is_told(desk: Desk, missing: str) -> None
     whole = {"pod_namespace": "shop", "pod_name": "a", "pod_uid": "u", "node": "worker-1"}
     code, _, fields = await refused(desk.scheduler.Bind(pb.BindRequest(**{**whole, missing: ""})))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert list(fields.values()) == ["is empty; say which pod, and its node"]
+    assert list(fields.values()) == ["is empty; name the pod and its node"]
     code, _, fields = await refused(desk.scheduler.Filter(pb.FilterRequest(node_names=NODES)))
     assert list(fields) == ["pod"]
 

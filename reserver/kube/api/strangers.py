@@ -10,13 +10,13 @@ from cachetools import TTLCache
 from reserver.errors import TooMany
 
 MOST_FAILURES = 50
-"""So many calls whose token nobody knows may come from one peer..."""
+"""How many calls whose token nobody knows may come from one peer..."""
 
 WINDOW_S = 10.0
 """...until there were none for so long, in seconds; those that were refused do not count."""
 
 MOST_PENDING = 100
-"""So many unknown tokens are asked about at once, from all peers together."""
+"""How many unknown tokens are asked about at once, from all peers together."""
 
 _PEERS = 4096
 

@@ -78,7 +78,7 @@ class Terms:
     Attributes:
         grace_period_s: what pods get to end, in seconds; None for their own.
         tells_failures: an eviction that fails is an event as well.
-        patience_s: so long one round tries what a budget forbids for now, in seconds.
+        patience_s: how long one round tries what a budget forbids for now, in seconds.
     """
 
     grace_period_s: int | None = None

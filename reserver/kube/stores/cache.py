@@ -1,4 +1,4 @@
-"""What is written in a store, and what that says to the ledger: what all kinds of stores share."""
+"""What is written in a store, fed into the ledger: what both kinds of stores share."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ class Expected:
 class Cache(ABC, Generic[K, E]):
     """What one kind of store says, as watches have shown it, and what is being written there.
 
-    What it said before is not read again, and what it still says does not touch the ledger.
+    It does not read unchanged text again, and unchanged entries do not touch the ledger.
 
     Attributes:
         event_kind: of the objects that events about reservations are written on.
-        most_problems: so many problems are told of one ref.
+        most_problems: how many problems are told of one ref.
         ledger: where reservations go.
         clock: unix seconds.
-        report: is told of what is not enforced, with the object that it stands in.
-        touched: is told of each ref that is written anew or removed.
+        report: called with what is not enforced, and the object that it is in.
+        touched: called with each ref that is written anew or removed.
     """
 
     event_kind: ClassVar[str]
@@ -101,7 +101,7 @@ class Cache(ABC, Generic[K, E]):
 
     @abstractmethod
     def written(self, ref: Ref, made: Metadata) -> None:
-        """Take note that what was expected at a ref was written; `made` is what that made."""
+        """Note that what was expected at a ref was written; `made` is what that made."""
 
     @abstractmethod
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
@@ -154,9 +154,9 @@ class Cache(ABC, Generic[K, E]):
         await self.until(lambda: (self.latest(ref) or ("",))[0] != text)
 
     def spoiled(self, ref: Ref, fault: Fault) -> None:
-        """Take note of an entry that could not be judged; what it holds it holds on.
+        """Note an entry that could not be judged; it keeps what it holds.
 
-        It counts as invalid until it is written anew.
+        It counts as invalid until it is written again.
         """
         known, metadata = self.known(ref), self.subject(ref)
         problem = Problem(ref, fault.under(f"[{ref.item}]") if ref.item else fault)
@@ -169,7 +169,7 @@ class Cache(ABC, Generic[K, E]):
             self.touched(ref)
 
     def expect(self, ref: Ref, text: str, entries: Entries, set_id: str = "") -> None:
-        """Let something hold before it is written; `written` or `withdraw` has to follow.
+        """Let something hold before it is written; `written` or `withdraw` must follow.
 
         Args:
             ref: of the reservation.
@@ -200,7 +200,7 @@ class Cache(ABC, Generic[K, E]):
         self.touched(ref)
 
     def _enforce(self, metadata: Metadata, reservation: Reservation, when: Written) -> None:
-        """Let the ledger hold what is written; what raises costs this reservation alone."""
+        """Let the ledger hold what is written; an exception costs only this reservation."""
         ref = reservation.ref
         with quarantined("ledger", ref, partial(self.spoiled, ref)):
             self.ledger.put(reservation, when)

@@ -1,4 +1,4 @@
-"""Moves reservations from one store to the other without a moment without the hold.
+"""Moves reservations from one store to the other; the hold stays in force all the time.
 
 Each is written at its new ref first; once Reserver acknowledges it there it is removed from the
 old one, with a precondition. Between the two it is one reservation at two refs (docs/adr/0009).

@@ -78,7 +78,7 @@ class Stores:
         return edit
 
     def spoiled(self, ref: Ref, fault: Fault) -> None:
-        """Take note of an entry that could not be judged: it counts as invalid, and holds on."""
+        """Note an entry that could not be judged: it counts as invalid, and holds on."""
         self.at(ref).cache.spoiled(ref, fault)
 
     def problem_counts(self) -> Iterator[tuple[Name, int]]:

@@ -29,10 +29,10 @@ from reserver.wire.spec.entries import Entries
 log = structlog.get_logger(__name__)
 
 MOST_BYTES = 900 * 1024
-"""So much goes into one object; the API server takes 1 MiB, and others may write, too."""
+"""How much goes into one object; the API server takes 1 MiB, and others may write, too."""
 
 MOST_TRIES = 5
-"""So often something is written anew that somebody else has written in between."""
+"""How often something is written anew that somebody else has written in between."""
 
 Outcome = ReserverError | None
 """Why something was not written; None once it is."""

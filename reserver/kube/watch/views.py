@@ -65,9 +65,9 @@ class ObjectView(Generic[T]):
             gone: called with each object that no longer exists.
             known: the objects that somebody believes to exist.
             has_successor: whether one of the same name is known, but of another UID than this.
-            broken: is told of each object that cannot be read or judged: what is known of it is
+            broken: called with each object that cannot be read or judged: what is known of it is
                 out of date from then on.
-            ended: is told of the resourceVersion of each list that has been taken.
+            ended: called with the resourceVersion of each list that has been taken.
         """
         self._read = read
         self._seen = seen

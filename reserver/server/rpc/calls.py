@@ -1,4 +1,4 @@
-"""What every call goes through: who makes it, may they, and what came of it."""
+"""What every call goes through: who calls, whether they may, and what came of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Counted(Protocol):
     """Where calls are counted (`server.metrics.Metrics`)."""
 
     def count_rpc(self, method: str, code: str, seconds: float) -> None:
-        """Take note of a call."""
+        """Note a call."""
 
 
 class Calls(grpc.aio.ServerInterceptor):
@@ -214,7 +214,7 @@ class Calls(grpc.aio.ServerInterceptor):
 
 
 def _fault(call: Call, exc: Exception) -> Refusal:
-    """Take note of an exception; return what to answer the call that it is about."""
+    """Note an exception; return what to answer the call that it is about."""
     if isinstance(exc, MemoryError):
         raise exc
     fault = take_note("call", call.method, exc)

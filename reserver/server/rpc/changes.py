@@ -1,4 +1,4 @@
-"""Changes of reservations: each only of what its client has seen, or of what is there now."""
+"""Changes of reservations, each made only on what its client has seen, or on what is there now."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Changes:
         now = self._clock()
         until = request.WhichOneof("until")
         if until is None:
-            raise InvalidInput("until", "is missing", "say expiresAt or ttl")
+            raise InvalidInput("until", "is missing", "give expiresAt or ttl")
         if until == "ttl":
             lifetime = grpcform.lifetime(request.ttl.seconds, now)
         else:

@@ -169,7 +169,7 @@ class Creation:
         key = _key(request)
         begun = self._begun.get(key) if key else None
         if begun is not None and begun.request != _digest(request):
-            problem = "was another request's"
+            problem = "belongs to another request"
             raise InvalidInput("requestId", problem, "choose one for each request")
         return begun
 
@@ -186,7 +186,7 @@ class Creation:
                 document = grpcform.write(spec, now, request.request_id)
             names.check_subdomain(name, f"{path}name", "a reservation's name")
             if name in drafts:
-                raise InvalidInput(f"{path}name", f"{name} stands before", "name each one once")
+                raise InvalidInput(f"{path}name", f"{name} is given twice", "give each name once")
             drafts[name] = Draft(name, path, document)
         return list(drafts.values())
 
@@ -262,7 +262,7 @@ class Creation:
         if ours and len(there) == len(drafts):
             return tuple(there)
         taken = [draft for draft in drafts if refs[draft.name]]
-        message = f"{', '.join(draft.name for draft in taken[:5])}: there is one of that name"
+        message = f"{', '.join(draft.name for draft in taken[:5])}: the name is taken"
         raise refusal.taken(message, [(f"{draft.path}name", "is taken") for draft in taken])
 
     def _remember(self, request: Request, refs: tuple[Ref, ...], task: Outcome | None) -> Begun:

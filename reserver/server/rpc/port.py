@@ -18,11 +18,11 @@ _LOOK_EVERY_S = 0.25
 """How often the files are looked at, in seconds."""
 
 _LAST_S = 5.0
-"""So long calls may go on that the former certificates let in, in seconds."""
+"""How long calls may go on that the former certificates let in, in seconds."""
 
 _FIRST_REST_S = 0.01
 _LAST_REST_S = 1.0
-"""So often a port is tried that the former server has just left: that takes some milliseconds."""
+"""How often a port is tried that the former server has just left: that takes some milliseconds."""
 
 
 class Port:

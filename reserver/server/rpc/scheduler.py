@@ -75,7 +75,7 @@ def _args(request: pb.ReserveRequest | pb.BindRequest) -> ExtenderBindingArgs:
     }
     for name, value in values.items():
         if not value:
-            raise InvalidInput(name, "is empty", "say which pod, and its node")
+            raise InvalidInput(name, "is empty", "name the pod and its node")
     return ExtenderBindingArgs(
         request.pod_name, request.pod_namespace, request.pod_uid, request.node
     )

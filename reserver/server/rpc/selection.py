@@ -79,7 +79,7 @@ class Selection:
         controller = wanted.owner_controller
         if wanted.HasField("owner_controller") and not (controller.kind and controller.name):
             problem = "lacks kind or name"
-            raise InvalidInput("filter.ownerController", problem, "say both, e.g. ReplicaSet")
+            raise InvalidInput("filter.ownerController", problem, "give both kind and name")
         namespaces = {wanted.owner_namespace, controller.namespace} - {""}
         if len(namespaces) > 1:
             problem = f"{shorten(controller.namespace)!r} is not filter.ownerNamespace"

@@ -69,7 +69,7 @@ class Service:
         self.calls = Calls(access, obstacles, counted)
 
     def touched(self, ref: Ref) -> None:
-        """Take note that a key or one of its items may look different now; returns at once."""
+        """Note that a key or one of its items may look different now; returns at once."""
         self._feed.touched(ref)
 
     def add_to(self, server: grpc.aio.Server) -> None:

@@ -136,7 +136,7 @@ class Contents:
         return records or not self.recording <= changes.keys()
 
     def apply(self, changes: Changes) -> None:
-        """Take note that something was written."""
+        """Note that something was written."""
         self._bytes += self._growth(changes)
         for key, text in changes.items():
             self.recording.discard(key)

@@ -19,7 +19,7 @@ INVALID = "Invalid"
 """The phase of an entry that is not enforced because it cannot be."""
 
 MOST_CLAIMS = 1000
-"""So many claims of one reservation are recorded."""
+"""How many claims of one reservation are recorded."""
 
 
 class EntryStatus(msgspec.Struct):

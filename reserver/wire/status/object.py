@@ -17,7 +17,7 @@ from reserver.wire.status.configmap import INVALID
 from reserver.wire.times import show_moment
 
 MOST_CLAIMS = 1000
-"""So many claims are told one by one, which keeps a status far from etcd's 1.5 MiB; `claimed`
+"""How many claims are told one by one, which keeps a status far from etcd's 1.5 MiB; `claimed`
 counts all of them."""
 
 

@@ -25,7 +25,7 @@ from reserver.wire.status.companion import Changes, CompanionObject, Contents
 log = structlog.get_logger(__name__)
 
 REREAD_EVERY_S = 60.0
-"""After so long a companion is read again: somebody may have edited or deleted it, in seconds."""
+"""How often a companion is read again, in seconds: somebody may have edited or deleted it."""
 
 _TOO_LARGE_WORDS = ("request is too large", "larger than max", "Too long:")
 """How etcd and its client say that an object is too large, of which the API server makes a 500, and
@@ -72,14 +72,14 @@ class Companion:
 
     @property
     def seen(self) -> int:
-        """The resourceVersion of its store that the claims are of which it records."""
+        """The store version at which the recorded claims were valid."""
         return self._seen
 
     def is_due(self, seen: int, now: float) -> bool:
         """Whether there may be something to do.
 
         Args:
-            seen: the resourceVersion of the store as it is known; 0 if claims may be of another.
+            seen: the known store version; 0 if claims may be of another.
             now: unix seconds.
         """
         is_behind = bool(self._contents and self._contents.recording) and self._seen < seen
@@ -124,8 +124,8 @@ class Companion:
         Args:
             metadata: of the store; None when there is none any more.
             wanted: the status of keys, None where there is no such key any more.
-            seen: the resourceVersion of the store from before it was looked at what is wanted; 0 if
-                claims may be of what stood there before.
+            seen: the store version that was read before computing `wanted`; 0 if claims may be of
+                what was written before.
 
         Yields:
             For each write that was made, what was said of its keys before, and what is now.
@@ -154,12 +154,12 @@ class Companion:
         self._seen = max(self._seen, seen)
 
     def succeeded(self) -> None:
-        """Take note that all is written."""
+        """Note that all is written."""
         self._fault = ""
         self._backoff.succeeded()
 
     def failed(self, error: ReserverError, now: float) -> str:
-        """Take note of why it could not be written; it is tried again, later and later.
+        """Note why it could not be written; it is tried again, with a growing pause.
 
         Returns what is news of that, empty if nothing is.
         """

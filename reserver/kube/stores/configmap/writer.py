@@ -28,7 +28,7 @@ BASE = "reservations"
 """Name of the first ConfigMap of the default store."""
 
 _SHARD = re.compile(rf"{BASE}(-([2-9]|[1-9][0-9]+))?")
-"""Their names, as `_names` counts them; there may be gaps, where somebody has deleted one."""
+"""Their names; there may be gaps, if somebody has deleted one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +86,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
         return True
 
     def _turn(self, configmap: str) -> asyncio.Lock:
-        """Return what lets one request at a time through: the others would have to start anew."""
+        """Return the lock for one request at a time: others would have to start again."""
         return self._turns.setdefault(configmap, asyncio.Lock())
 
     def _names(self) -> Iterator[str]:
@@ -121,7 +121,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
     async def _write_queued(self, name: Name) -> None:
         """Write all that has queued up in one request.
 
-        If that fails, each is written by itself when its turn comes: one bad key costs no other.
+        If that fails, each is written by itself when its turn comes: failures are independent.
         """
         queued = self._queued.pop(name)
         for each in queued:

@@ -1,4 +1,4 @@
-"""What Reservation objects say, into the ledger."""
+"""Feeds Reservation objects into the ledger."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         self._awaited.check()
 
     def drop(self, name: Name, revision: int = 0) -> None:
-        """Forget an object that is gone at a resourceVersion, 0 if that is not known."""
+        """Forget an object that is gone at a resourceVersion; 0 if unknown."""
         known = self._known.pop(name, None)
         ref = Ref.of_object(*name)
         expected = self._expected.get(ref)
@@ -75,7 +75,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         self._awaited.check()
 
     def listed(self, revision: int) -> None:
-        """Take note that a list of a resourceVersion has shown all objects."""
+        """Note that a list of a resourceVersion has shown all objects."""
         for ref, expected in self._expected.items():
             if not expected.uid and self.known(ref) is None:
                 expected.gone_at = revision
@@ -90,7 +90,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         return self._reading.entries(item).says_what(expected.entries)
 
     def written(self, ref: Ref, made: Metadata) -> None:
-        """Take note that an expected object was written."""
+        """Note that an expected object was written."""
         expected, known = self._expected.get(ref), self.known(ref)
         if expected is None:
             return  # The watch was faster.
@@ -104,7 +104,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
             expected.uid = made.uid
 
     def wrote(self, item: ReservationObject) -> None:
-        """Take note of what the API server made of a write of ours; the watch will show it, too."""
+        """Note what the API server made of a write of ours; the watch will show it, too."""
         known = self.known(item.ref)
         if (
             known is not None

@@ -76,7 +76,7 @@ class Reading:
         return known
 
     def forget(self, namespace: str, known: KnownObject) -> None:
-        """Take note that an object is gone."""
+        """Note that an object is gone."""
         self._count(namespace, -known.is_read)
 
     def _read(self, item: ReservationObject, before: KnownObject | None) -> KnownObject:

@@ -46,7 +46,7 @@ class Sets:
         self._touch(set_id)
 
     def forget(self, set_id: str) -> None:
-        """Take note that nothing is left of a set, and that nothing of it will come."""
+        """Note that nothing is left of a set, and that nothing of it will come."""
         self._abandoned.discard(set_id)
 
     def has(self, set_id: str) -> bool:

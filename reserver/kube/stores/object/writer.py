@@ -33,7 +33,7 @@ from reserver.wire.spec.object import (
 log = structlog.get_logger(__name__)
 
 _CONNECTIONS = 8
-"""So many members of a set are written at once; bindings have the rest of the pool."""
+"""How many members of a set are written at once; bindings have the rest of the pool."""
 
 
 @dataclass(eq=False, repr=False)
