@@ -1,4 +1,4 @@
-"""The account of one reservation: what became of it so far, wherever it is written.
+"""The account of one reservation: its entries, claims and holds.
 
 A reservation may be written at several refs while it is moved (docs/adr/0009). Claims, holds and
 the place that Reserver chose are the reservation's, so they are kept once (docs/adr/0025).
@@ -22,7 +22,7 @@ UNSEEN = -1
 
 
 class Recorded(NamedTuple):
-    """A claim from before this process saw any.
+    """A claim from before this process started.
 
     Attributes:
         at: a resourceVersion at which the pod had its slot.
@@ -60,7 +60,7 @@ class Entry:
 
 @dataclass(slots=True, eq=False)
 class Account:
-    """One reservation, and what became of it so far.
+    """One reservation, with its claims and holds.
 
     Attributes:
         reservation: what its first entry says, which stands for all of them.
@@ -98,14 +98,14 @@ class Account:
         return {node: hold.since for node, hold in self.holds.items()}
 
     def is_called(self, digest: str) -> bool:
-        """Return whether this is its digest, or that which another Reserver has worked out."""
+        """Return whether this is its digest, or the one that another Reserver computed."""
         return any(entry.reservation.is_called(digest) for entry in self.entries.values())
 
     def stand(self, since: Written, earlier: Mapping[str, Written]) -> None:
-        """Take a turn on each node where it is placed, in the row of those that hold there.
+        """Take a turn on each node where it is placed, in the order of the holds there.
 
         Args:
-            since: the turn where it did not stand before.
+            since: the turn on nodes where it is new.
             earlier: the turns that it keeps, by node.
         """
         for part in self.reservation.parts:
@@ -119,7 +119,7 @@ class Account:
             self.holds[part.node].reservation = self.reservation.on(part)
 
     def move(self, parts: Parts) -> Iterable[Hold]:
-        """Place it elsewhere, behind all that holds there; return what it does not hold any more.
+        """Place it elsewhere, behind all that holds there; return the holds that end.
 
         Its turn on nodes where it stays is the same.
         """
@@ -134,9 +134,9 @@ class Account:
         return before.values()
 
     def recall(self, entry: Entry) -> bool:
-        """Take the recorded claims of an entry that are certainly its own, as is known by now.
+        """Take the recorded claims of an entry that are by now known to be its own.
 
-        Drops those that certainly are not; returns whether it took any.
+        Drop those that are known not to be; return whether any were taken.
         """
         before = len(self.claimants)
         for uid, claim in tuple(entry.unsure.items()):
@@ -149,7 +149,7 @@ class Account:
         return len(self.claimants) > before
 
     def take(self, pod: Pod, at: int, *, written: bool) -> bool:
-        """Give a slot to a pod; return whether it had not got it before.
+        """Give a slot to a pod; return whether that is new.
 
         Args:
             pod: the pod, on its node.

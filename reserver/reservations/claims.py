@@ -1,4 +1,4 @@
-"""The evidence of claims: what bound pods say they took, and when pods were bound.
+"""The evidence of claims: what bound pods say they claimed, and when they were bound.
 
 It is kept apart from the reservations: either may become known first.
 """
@@ -72,7 +72,7 @@ class Claims:
             self._rename(uid, other, identity, keeps=False)
 
     def rename(self, before: str, after: str) -> None:
-        """Record all claims of one identity as those of another one: it is the same reservation."""
+        """Record all claims of one identity under another: it is the same reservation."""
         keeps = self._register.of(before) is not None  # It is still written elsewhere.
         for uid in tuple(self._pods.get(before, ())):
             self._rename(uid, before, after, keeps=keeps)
@@ -139,15 +139,15 @@ class Claims:
         )
 
     def by(self, pod_uid: str) -> frozenset[str]:
-        """Return the identities of what a pod took."""
+        """Return the identities of what a pod claimed."""
         return frozenset(self._identities.get(pod_uid, ()))
 
     def are_written(self, pod_uids: Iterable[str]) -> bool:
-        """Return whether the API server has what each of the pods took."""
+        """Return whether the API server has the claims of each of the pods."""
         return self._unwritten.isdisjoint(pod_uids)
 
     def count_written(self, pod_uids: Mapping[str, object]) -> int:
-        """Return of how many of the pods the API server has what they took."""
+        """Return how many of the pods have their claims in the API server."""
         return len(pod_uids) - sum(uid in pod_uids for uid in self._unwritten)
 
     def written(self, pod_uid: str) -> bool:
@@ -157,7 +157,7 @@ class Claims:
         return is_news
 
     def forget(self, pod_uid: str) -> frozenset[str]:
-        """Drop the evidence that a pod gives; return what it took."""
+        """Drop the evidence that a pod gives; return what it claimed."""
         self._unwritten.discard(pod_uid)
         self._since.pop(pod_uid, None)
         identities = self._identities.pop(pod_uid, set())

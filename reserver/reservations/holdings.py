@@ -30,7 +30,7 @@ class Hold:
 
     @property
     def standing(self) -> tuple[bool, float, float]:
-        """What sorts the holds of one owner, the one that stands before the others first."""
+        """The sort key for the holds of one owner: the first in order comes first."""
         return (self.yields, self.since.last, self.since.first)
 
 
@@ -38,7 +38,7 @@ class _Behind:
     """Which holds of a node are behind others."""
 
     def __init__(self, seats: Iterable[Hold]) -> None:
-        """Tell of holds whether they are behind all of these."""
+        """Compare holds with all of these."""
         self._last: dict[bool, float] = {}
         for seat in seats:
             self._last[seat.yields] = max(seat.since.last, self._last.get(seat.yields, 0))
@@ -71,7 +71,7 @@ class Holdings:
         return (hold.reservation for hold in self._by_node.get(node, {}))
 
     def after(self, node: str, seats: Iterable[Hold]) -> dict[str, int]:
-        """Return what is held on a node by reservations that stand behind all of these.
+        """Return what is held on a node by reservations behind all of these.
 
         Those were certainly written after them, or they yield to priority and these do not.
         """
@@ -167,7 +167,7 @@ class Holdings:
 
 
 def _put(index: dict[str, dict[Hold, None]], node: str, hold: Hold) -> None:
-    """Have a hold in an index by node while it is of something."""
+    """Keep a hold in an index by node while it holds anything."""
     if hold.amounts:
         index.setdefault(node, {})[hold] = None
     elif node in index:

@@ -23,7 +23,7 @@ def digest(reservation: Reservation) -> str:
 
 
 def near_digests(reservation: Reservation) -> frozenset[str]:
-    """Return what it is called by those who have worked out its ``ttl`` within its drift."""
+    """Return the digests of Reservers that computed its expiry within the drift."""
     key = (reservation.digest, reservation.drift)
     known = _near.get(key)
     if known is None:

@@ -37,7 +37,7 @@ class Past:
         landed: Mapping[str, str] = MappingProxyType({}),
         seen: int = 0,
     ) -> None:
-        """Take what was recorded of a reservation: the claims of pods that may be gone by now.
+        """Take the recorded claims of a reservation; their pods may be gone by now.
 
         Where it is not certain that they are of what stands there, they count if `narrow` says so.
 
@@ -60,7 +60,7 @@ class Past:
         self._recall(account, entry)
 
     def _recall(self, account: Account, entry: Entry) -> None:
-        """Take what is sure of the unsure claims of an entry."""
+        """Take those unsure claims of an entry that have become sure."""
         if account.recall(entry):
             self._settle(account)
         if self._is_over:
@@ -93,7 +93,7 @@ class Past:
         return is_sure
 
     def narrow(self, ref: Ref, identity: str, written: Written) -> None:
-        """Note that it is known better than before when a reservation was written."""
+        """Note more exactly when a reservation was written."""
         account = self._register.get(ref)
         if account is None or account.identity != identity:
             return
@@ -112,7 +112,7 @@ class Past:
         self._settle(account)
 
     def unsure_since(self) -> int | None:
-        """Return the resourceVersion from which on it matters when reservations were written.
+        """Return the first resourceVersion at which it matters when reservations were written.
 
         None if all recorded claims are known to be of what stands there, or not to be.
         """
@@ -120,7 +120,7 @@ class Past:
         return min((claim.known_at for claim in claims), default=None)
 
     def end(self) -> None:
-        """Give up the recorded claims of which nothing tells whether they are of what stands there.
+        """Drop the recorded claims that may be of an earlier reservation.
 
         From now on such claims are not taken any more: no more of the past will become known.
         """

@@ -41,7 +41,7 @@ ANYWHERE = Placement()
 
 
 def clipped(parts: Iterable[Part], slots: int) -> Parts:
-    """Return the first of these parts that are not more than so many slots together."""
+    """Return the first of these parts, with at most so many slots together."""
     kept = []
     for part in parts:
         taken = min(part.slots, slots)

@@ -45,7 +45,7 @@ class Quota:
     allows_firm_holds: bool = True
 
     def limit(self, counted: str) -> int | None:
-        """Return the most of what is counted; None if it is not limited."""
+        """Return the limit of what is counted; None if it has none."""
         limit = self.hard.get(counted)
         if limit is None and counted.startswith(HELD):
             return self.hard.get(HELD_ELSE)
@@ -53,7 +53,7 @@ class Quota:
 
 
 def usage(reservation: Reservation, slots: int) -> dict[str, int]:
-    """Return what so many slots of a reservation count for."""
+    """Return what these slots of a reservation use of a quota."""
     held = {f"{HELD}{name}": each * slots for name, each in reservation.resources.items()}
     return {RESERVATIONS: 1} | held
 
@@ -106,7 +106,7 @@ def forbidden(quotas: Sequence[Quota], reservation: Reservation, since: float) -
 
 
 def names_node(reservation: Reservation) -> bool:
-    """Return whether a reservation says on which node it is to be, by whatever field."""
+    """Return whether a reservation names its node, in whatever field."""
     return bool(reservation.node) or _is_about_names(reservation.placement.constraints)
 
 

@@ -10,7 +10,7 @@ from reserver.reservations.quota import Quota, exceeded, forbidden, usage
 from reserver.reservations.reservation import Reservation
 
 AT_ONCE = 16
-"""How many reservations are let in when one changes; for the others `changed` is told."""
+"""How many reservations one change admits; `changed` is called for the others."""
 
 
 class Quotas:
@@ -33,7 +33,7 @@ class Quotas:
         Args:
             default: of namespaces that have no quota; None for none.
             trusted: the namespaces to which the default does not apply.
-            changed: called with each namespace whose quotas may be used otherwise than before, or in
+            changed: called with each namespace whose use of quotas may have changed, or in
                 which there is more to do.
             is_open: reservations are admitted; else from `open` on.
         """
@@ -58,7 +58,7 @@ class Quotas:
         return self._limits.keys() | self._admissions.keys()
 
     def pending(self, namespace: str) -> int:
-        """Return how many reservations of a namespace its quotas do not let hold."""
+        """Return how many reservations of a namespace are not admitted."""
         admission = self._admissions.get(namespace)
         return admission.pending if admission else 0
 
@@ -79,7 +79,7 @@ class Quotas:
         self.changed(namespace)
 
     def open(self) -> Iterator[str]:
-        """Admit reservations from now on: yield each namespace where there is something to do."""
+        """Admit reservations from now on: yield each namespace with work left."""
         while closed := [name for name, each in self._admissions.items() if not each.is_open]:
             for namespace in closed:
                 admission = self._admissions.get(namespace)
@@ -129,7 +129,7 @@ class Quotas:
                 self._enter(admission, after, after.slots, max(now, after.created_at), now)
 
     def recall(self, reservation: Reservation) -> None:
-        """Note that it is written of a reservation that it was let in before.
+        """Note that a reservation is recorded as admitted before.
 
         From `open` on nobody is in any doubt of that, and this has no effect.
         """

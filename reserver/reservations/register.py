@@ -23,7 +23,7 @@ def raising(_: Ref, exc: Exception) -> None:
 
 
 class _Claimable(NamedTuple):
-    """What a pod may claim if one of some rules matches it, or if it is named.
+    """A reservation that a pod may claim if a rule matches it, or if it is named.
 
     Attributes:
         account: of the reservation.
@@ -101,7 +101,7 @@ class Register:
         return account.entries.pop(ref)
 
     def meant(self, identity: str) -> Iterable[Account]:
-        """Return the accounts a claim is of; who wrote it may have worked out their ttl."""
+        """Return the accounts that a claim may mean; its writer may have computed their expiry."""
         account = self.of(identity)
         if account is not None:
             return (account,)
@@ -110,7 +110,7 @@ class Register:
         return [account for account in accounts if account.is_called(digest)]
 
     def naming(self, pod: PodName) -> tuple[Account, ...]:
-        """Return the accounts of what names a pod, in the order in which they became known."""
+        """Return the accounts that name a pod, in the order in which they became known."""
         found = self._by_owner.get(owner.named(pod), {}).values()
         return tuple(each.account for each in found if pod in each.account.reservation.owners)
 
@@ -159,7 +159,7 @@ def _discard(index: dict[K, dict[str, V]], key: K, identity: str) -> None:
 
 
 def _rules_by_key(reservation: Reservation) -> dict[owner.Key, list[OwnerRule]]:
-    """Return what finds a reservation, with the rules that are found by it; none for a name."""
+    """Return the keys that find a reservation, each with its rules; a name has none."""
     keys: dict[owner.Key, list[OwnerRule]] = {owner.named(pod): [] for pod in reservation.owners}
     for rule in reservation.rules:
         keys.setdefault(rule.key(), []).append(rule)

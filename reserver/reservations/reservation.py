@@ -125,7 +125,7 @@ class Reservation:
 
     @property
     def identity(self) -> str:
-        """What its claims are recorded under; an edited reservation has another one."""
+        """The key of its claims; an edited reservation has another one."""
         return f"{self.record}@{self.digest}"
 
     @property
@@ -134,11 +134,11 @@ class Reservation:
         return self.origin or str(self.ref)
 
     def is_called(self, digest: str) -> bool:
-        """Return whether this is its digest, or that which another Reserver has worked out."""
+        """Return whether this is its digest, or the one that another Reserver computed."""
         return digest == self.digest or (self.drift > 0 and digest in near_digests(self))
 
     def continues(self, other: Reservation) -> bool:
-        """Return whether it is what another one is, but for when a ``ttl`` was worked out."""
+        """Return whether it equals another one, apart from when a ``ttl`` was computed."""
         if self.record != other.record:
             return False
         return other.is_called(self.digest) or self.is_called(other.digest)
@@ -159,7 +159,7 @@ class Reservation:
         return all(amount >= requests.get(name, 0) for name, amount in self.resources.items())
 
     def holds_no_more_than(self, other: Reservation) -> bool:
-        """Return whether all that it holds is held by another one on the same node."""
+        """Return whether another one on the same node holds all that it holds."""
         return self.node == other.node and all(
             amount * self.slots <= other.resources.get(name, 0) * other.slots
             for name, amount in self.resources.items()

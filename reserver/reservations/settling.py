@@ -1,4 +1,4 @@
-"""What is held follows from the time, the quotas, and what is left of each account."""
+"""Settling: what is held follows from time, quotas and unclaimed slots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AT_ONCE = 500
 """How many reservations start or end in one go, unless a decision needs all of them."""
 
 _ANEW = -math.inf
-"""The moment of what is judged anew, because time has gone back."""
+"""The moment of what is judged again, because time has gone back."""
 
 _Turn = tuple[float, int, str]
 """A moment in unix seconds, the order of accounts, and whose it is."""
@@ -88,13 +88,13 @@ class Settling(LedgerView):
                 yield
 
     def was_admitted(self, ref: Ref, digest: str) -> None:
-        """Note that it is written of a reservation that its quotas let it hold, before."""
+        """Note that a reservation is recorded as admitted before."""
         reservation = self.get(ref)
         if reservation is not None and reservation.digest == digest:
             self.quotas.recall(reservation)
 
     def admit(self, namespace: str) -> Generator[None]:
-        """Do all that is left to do about the quotas of a namespace, step by step.
+        """Apply the quotas of a namespace, step by step.
 
         Between the steps all is consistent, and other work may have its turn.
         """
@@ -103,7 +103,7 @@ class Settling(LedgerView):
             yield
 
     def open(self) -> Generator[None]:
-        """Let reservations hold: all of them are known, and who was there before; step by step."""
+        """Open the quotas, step by step: all reservations are known, and which were admitted."""
         for namespace in self.quotas.open():
             for identity in self.quotas.steps(namespace, None):
                 account = self._register.of(identity)
@@ -129,7 +129,7 @@ class Settling(LedgerView):
             self._hold(account)
 
     def _stand_last(self, account: Account) -> None:
-        """Let a reservation stand behind all that was written or has started before."""
+        """Put a reservation behind all that was written or started before."""
         self._latest = math.nextafter(self._latest, math.inf)
         for hold in account.holds.values():
             hold.since = Written(self._latest, self._latest)
@@ -143,7 +143,7 @@ class Settling(LedgerView):
             heapq.heapify(self._turns)
 
     def _whose(self, turn: _Turn) -> Account | None:
-        """Return the account whose moment it is; None if it has been edited or removed since."""
+        """Return the account of a moment; None if it was edited or removed since."""
         account = self._register.of(turn[2])
         return account if account is not None and account.order == turn[1] else None
 
@@ -173,7 +173,7 @@ class Settling(LedgerView):
                 hold.slots = slots
 
     def _unclaimed(self, account: Account) -> int:
-        """Return how many slots count in the quotas: what may come back is not free yet."""
+        """Return how many slots the quotas count: a slot that may come back is not free yet."""
         reservation = account.reservation
         if reservation.expires_at is not None and self._now >= reservation.expires_at:
             return 0
@@ -183,7 +183,7 @@ class Settling(LedgerView):
 
 
 def _moments(account: Account, now: float) -> Iterator[float]:
-    """Yield the moments to come at which a reservation starts and ends."""
+    """Yield the future moments at which a reservation starts and ends."""
     for at in (account.reservation.starts_at, account.reservation.expires_at):
         if at is not None and at > now:
             yield at

@@ -24,7 +24,7 @@ _NOT_HOLDING = {
 
 
 QUOTA_EXCEEDED = "QuotaExceeded"
-"""The reason of what holds nothing because of the quotas of its namespace."""
+"""The reason of a reservation that its namespace's quotas do not admit."""
 
 _REASONS = {
     Phase.PENDING: "NotStarted",
@@ -150,12 +150,12 @@ class ShortNodes:
 
 
 def _lack(amounts: Amounts) -> int:
-    """Return how much is lacking, exactly; none if that is not above 0."""
+    """Return by how much a resource is short, exactly; at most 0 if it is not."""
     return amounts.requested + amounts.held - amounts.allocatable
 
 
 def _placelessness(reservation: Reservation, ledger: LedgerView) -> str:
-    """Return why some slots have no place; empty where all that want one have one."""
+    """Return why some slots have no place; empty if all that need one have one."""
     if not ledger.is_homeless(reservation.ref):
         return ""
     return ledger.obstacle(reservation.ref) or "a place for it is being looked for"

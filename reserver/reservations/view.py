@@ -1,4 +1,4 @@
-"""What can be asked of the ledger: what is held where, for whom, at this instant."""
+"""What the ledger answers: what is held where, for whom, now."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LedgerView:
         return account.entries[ref].recorded if account else ()
 
     def placed(self, written: Reservation) -> Parts:
-        """Return where what is written at a ref is now, whatever is written of that."""
+        """Return where the reservation of a ref is placed now, whatever its entry says."""
         known = self.get(written.ref)
         is_known = known is not None and known.identity == written.identity
         return known.placed if known is not None and is_known else written.placed
@@ -104,7 +104,7 @@ class LedgerView:
         return account.homeless(self._snapshot)
 
     def is_edited(self, ref: Ref) -> bool:
-        """Return whether a reservation's place was decided for what stood there before it."""
+        """Return whether a reservation's place was decided for the entry before it."""
         account = self._register.get(ref)
         return account is not None and account.is_edited
 
@@ -186,7 +186,7 @@ class LedgerView:
         return self._holdings.yielding(pod.priority, self.owned_by(pod), nodes)
 
     def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:
-        """Return what is held for a ref, by node; nothing where another one stands for it."""
+        """Return what is held for a ref, by node; nothing if another ref stands for it."""
         account = self._register.get(ref)
         if account is None or account.reservation.ref != ref:
             return {}

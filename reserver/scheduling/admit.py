@@ -55,7 +55,7 @@ def judge_set(
     now: float,
     instead: Reservation | None = None,
 ) -> Generator[None, None, Verdict]:
-    """Find out which of these would be backed beside each other at `now`, and where.
+    """Find which of these would be backed together at `now`, and where.
 
     Other work may come between the steps: room is judged by the amounts of the beginning. Those
     that are about their neighbours come last, in one step: they are tried among the pods there.
@@ -97,7 +97,7 @@ def judge_set(
 
 
 def _in_turn(reservations: Sequence[Reservation]) -> list[int]:
-    """Return the order to judge in: those that can be elsewhere make way for those that cannot."""
+    """Return the order to judge in: reservations that name their node come first."""
     return sorted(range(len(reservations)), key=lambda index: not reservations[index].node)
 
 
@@ -106,7 +106,7 @@ def _without(instead: Reservation | None, state: State) -> AbstractContextManage
 
 
 def _take(snapshot: Snapshot, pod: Pod, part: Part) -> None:
-    """Count as many pods like this as there are slots of a part, among nobody's neighbours."""
+    """Count a pod like this for each slot of a part, as nobody's neighbour."""
     snapshot.take(part.node, {name: n * part.slots for name, n in pod.requests.items()})
 
 

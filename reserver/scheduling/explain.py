@@ -80,7 +80,7 @@ class Explanation:
         node: where it is bound already; empty while it is not.
         summary: one line in the manner of kube-scheduler.
         nodes: how many there are.
-        available: how many it may have, as far as is known here; 0 for a pod that is on one.
+        available: how many of them it may have; 0 for a pod that is on one.
         reasons: why not the others, the most frequent first; none for a pod that is on one.
         in_the_way: the reservations that hold what it needs, at most `MOST_RESERVATIONS`,
             those that end first first.
@@ -146,7 +146,7 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
 
 
 def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dict[str, Bools]:
-    """Return each reason why nodes are refused to a pod that is on none, and the rows of those."""
+    """Return each reason why nodes refuse an unbound pod, with the rows of those nodes."""
     snapshot = state.snapshot
     own = seats_by_node(pod, seats, state.ledger)
     held = np.flatnonzero(snapshot.has_holds & snapshot.exists)

@@ -61,7 +61,7 @@ class FilterVerdict:
         effects: what to do once the answer is on its way.
         waits_for: what keeps the pod from these nodes; None if no reservations do.
         in_the_way: the reservations that do, when the nodes are refused for few of them.
-        lost_seat: the last seat that kube-scheduler was steered to and has refused by itself.
+        lost_seat: the last seat that Reserver steered to and kube-scheduler refused.
     """
 
     nodes: Sequence[str] = ()
@@ -96,7 +96,7 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
 
 
 def _for_bound(pod: Pod, names: Sequence[str]) -> FilterVerdict:
-    """Return its own node to a pod that waits there to be resized.
+    """Return the pod's own node if it waits there to be resized.
 
     kube-scheduler asks for those whose resize the kubelet has deferred, to preempt if it does not
     fit (InPlacePodVerticalScalingSchedulerPreemption, alpha in 1.37). The kubelet resizes it as
@@ -121,7 +121,7 @@ def _for_anybody(
 def _for_owner(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], now: float
 ) -> tuple[FilterVerdict | None, Reservation | None]:
-    """Return the seats among the names, or the way to one; None when it may land elsewhere.
+    """Return the seats among the names, or how to reach one; None if it may land elsewhere.
 
     The second value is the seat that kube-scheduler has refused last.
     """

@@ -144,7 +144,7 @@ def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def _held(pod: Pod, snapshot: Snapshot, own: Seats) -> Refusal:
-    """Return where there is room, but it is held for others."""
+    """Return the rows where there is room, but it is held for others."""
     rows = np.flatnonzero(snapshot.has_holds & snapshot.exists)
     held = np.zeros(len(snapshot.exists), dtype=np.bool_)
     held[rows] = has_room(pod, snapshot, rows) & ~fits_beside_holds(pod, snapshot, rows, own)
@@ -174,7 +174,7 @@ def seats_by_node(pod: Pod, seats: Iterable[Reservation], ledger: LedgerView) ->
 def with_yields(
     own: Mapping[str, Seat], pod: Pod, nodes: Iterable[str], ledger: LedgerView
 ) -> dict[str, Seat]:
-    """Return an owner's seats, and on some nodes what others hold and its priority may take."""
+    """Return an owner's seats, and what its priority may take of others' holds on some nodes."""
     shares = dict(own)
     for node, yielded in ledger.yielding(pod, nodes).items():
         shares[node] = own.get(node, _NO_SEAT)._replace(yielded=yielded)
@@ -202,7 +202,7 @@ def in_the_way(pod: Pod, nodes: Iterable[str], ledger: LedgerView) -> Iterator[R
 
 
 def is_in_the_way(reservation: Reservation, pod: Pod, own: Container[Ref]) -> bool:
-    """Return whether what a reservation holds is held against a pod; `own`: what it may claim."""
+    """Return whether a hold counts against a pod; `own`: what the pod may claim."""
     return reservation.ref not in own and not reservation.yields_to(pod.priority)
 
 

@@ -1,4 +1,4 @@
-"""The pods that kube-scheduler makes room for: those it preempts for, and those that were steered.
+"""The pods with a nominated node: kube-scheduler preempted for them, or Reserver steered them.
 
 kube-scheduler counts a nominated pod on its node against pods of the same or a lower priority, so
 that nobody takes the room that was made for it (pkg/scheduler/framework/runtime/framework.go,

@@ -66,7 +66,7 @@ class Suits(NamedTuple):
 
 
 class Sight:
-    """Where constraints let slots go, judged once for all that demand the same.
+    """Where constraints let slots go, judged once for all slots with the same demands.
 
     Good for as long as no pod and no node changes.
     """
@@ -189,7 +189,7 @@ def _beside_each_other(pod: Pod, strategy: Strategy, slots: int, state: State) -
 
 
 def _fullness(pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Floats, Floats]:
-    """Return how full nodes are, of all that a slot holds, and by how much a slot fills them.
+    """Return how full nodes are in the resources of a slot, and by how much a slot fills them.
 
     That is the mean over its resources, pods aside, as in kube-scheduler's MostAllocated.
     """
@@ -258,7 +258,7 @@ def _refused(pod: Pod, slots: int, state: State) -> Placed:
 
 
 def _never_fits(pod: Pod, slots: int, snapshot: Snapshot) -> bool:
-    """Return whether the nodes that are there, pods and taints aside, are too few or small."""
+    """Return whether the nodes would be too few or small even without pods and taints."""
     columns, amounts = wanted(pod, snapshot)
     if len(columns) < len(pod.requests):
         return True

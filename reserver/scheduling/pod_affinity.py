@@ -1,4 +1,4 @@
-"""What pods demand of their neighbours: affinity, anti-affinity, and that of the neighbours.
+"""What pods demand of their neighbours: affinity and anti-affinity, in both directions.
 
 The rules are those of kube-scheduler's plugins/interpodaffinity/filtering.go.
 """

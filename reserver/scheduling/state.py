@@ -1,4 +1,4 @@
-"""What decisions are made on: capacity, pods bound or being bound, and the ledger, in one.
+"""The state that decisions read: capacity, pods bound or being bound, and the ledger.
 
 It is fed by the watches and by the bindings under way, and changes only between decisions: on one
 event loop, deciding and assuming with no ``await`` between them is atomic and needs no lock.
@@ -68,8 +68,8 @@ class State:
         Args:
             freed: called with each node on which less is held than before.
             settled: called with each reservation whose phase may have changed.
-            node_changed: is told when a node changes other than by a new hold: what did not fit may
-                fit now.
+            node_changed: called with each node that changes other than by a new hold: what did not
+                fit may fit now.
             quotas: what reservations of a namespace may hold together; None for anything.
             failed: called with each reservation that could not be settled.
         """
@@ -90,7 +90,7 @@ class State:
         self._shown = 0
 
     def fork(self) -> State:
-        """Return a state with the amounts of now, to try on them what nobody else is to see."""
+        """Return a copy with the amounts of now, to try things that nobody else sees."""
         forked = copy(self)
         forked.snapshot = self.snapshot.fork()
         return forked
@@ -253,7 +253,7 @@ class State:
             self.ledger.unclaim(pod_uid)
 
     def _place_written(self, pod: Pod, node: str) -> None:
-        """Count a pod that is bound with what it requests, and no more."""
+        """Count a bound pod with what it requests."""
         before = self.snapshot.counted(pod.uid)
         self.snapshot.count(pod, node)
         if before is not None and before.pod.requests != pod.requests:
@@ -288,7 +288,7 @@ class State:
             self._node_changed(counted.node)
 
     def _settle_on(self, node: str) -> None:
-        """Tell of the reservations on a node that has come or gone."""
+        """Report the reservations on a node that was added or deleted."""
         for reservation in tuple(self.ledger.holding_on(node)):
             self._settled(reservation.ref)
 

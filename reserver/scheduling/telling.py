@@ -51,7 +51,7 @@ def tell(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Telling 
 
 
 def _held_by(pod: Pod, refs: Iterable[Ref], state: State) -> str:
-    """Return the reservations in the way of a pod, in the words that it may know."""
+    """Return the reservations in the way of a pod, as it may know them (`naming`)."""
     words = dict.fromkeys(words_for(ref, pod, state) for ref in refs)
     return ", ".join(word.removeprefix("reservation ") for word in words)
 

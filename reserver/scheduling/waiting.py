@@ -43,7 +43,7 @@ def offered(names: Sequence[str], known: Callable[[str], str]) -> tuple[str, ...
 
     Args:
         names: of the nodes.
-        known: returns the same name as it is kept anyway: that of each call is a copy.
+        known: returns the stored copy of a name.
     """
     return tuple(map(known, names)) if len(names) < LEAST_SAMPLE else None
 
@@ -51,11 +51,11 @@ def offered(names: Sequence[str], known: Callable[[str], str]) -> tuple[str, ...
 def remembered(
     spared: Mapping[str, tuple[str, ...]], known: Callable[[str], str]
 ) -> tuple[dict[str, tuple[str, ...]], bool]:
-    """Return what to remember of those whom kube-scheduler would have evicted; whether not all.
+    """Return which spared victims to remember, and whether some were left out.
 
     Args:
         spared: UIDs by node; the nodes with the fewest come first.
-        known: returns the same UID as it is kept anyway.
+        known: returns the stored copy of a UID.
     """
     kept: dict[str, tuple[str, ...]] = {}
     left = MOST_VICTIMS

@@ -123,7 +123,7 @@ class _Allowed:
 
 
 def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snapshot) -> str | None:
-    """Return the first node where a pod fits once those are evicted that were spared before."""
+    """Return the first node where a pod fits once the pods spared before are evicted."""
     if not (waiting.spared or waiting.spared_more):
         return None
     columns, amounts = wanted(waiting.pod, snapshot)

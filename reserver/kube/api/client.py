@@ -31,7 +31,7 @@ _KNOWN = {int(status) for status in HTTPStatus}
 
 
 class ApiClient:
-    """A client of the Kubernetes API that hands over raw bytes."""
+    """A client of the Kubernetes API that returns raw bytes."""
 
     def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
         """Connect with some credentials, over so many connections at most."""
@@ -69,7 +69,7 @@ class ApiClient:
         return await self._send("GET", path, params=params)
 
     async def get_bounded(self, path: str, most_bytes: int) -> bytes:
-        """Return a list as JSON that somebody else than the API server makes.
+        """Return a list as JSON that an aggregated API server makes.
 
         Raises:
             ApiError: the API server refused, or did not answer; or the list is longer.
@@ -113,8 +113,8 @@ class ApiClient:
     ) -> AsyncGenerator[bytes]:
         """Yield the lines of a watch until the API server ends it; first an empty one.
 
-        The empty line says that the API server has accepted the watch: it may be a minute until
-        there is anything to tell.
+        The empty line says that the API server has accepted the watch: the first event may come a
+        minute later.
 
         Args:
             path: of the collection.

@@ -49,7 +49,7 @@ class Credentials:
         return token.strip() if token else None
 
     async def renew(self) -> None:
-        """Keep renewing what an exec plugin gave; return where there is nothing to renew."""
+        """Keep renewing what an exec plugin gave; return if there is nothing to renew."""
         if self._loader is not None:
             await kubernetes_config.kube_config.refresh_token(
                 self._loader, self._configuration, _RENEWAL_S
@@ -104,7 +104,7 @@ async def load(kubeconfig: Path | None, context: str = "") -> Credentials:
 
 
 def _check_readable(path: str) -> None:
-    """Say why a file cannot be read; the kubernetes package passes over those it cannot."""
+    """Raise if a file cannot be read; the kubernetes package skips such files."""
     for part in path.split(os.pathsep):
         if part:
             Path(part).expanduser().open("rb").close()

@@ -26,10 +26,10 @@ _CHUNK = 64 * 1024
 
 
 class Tunnel:
-    """A socket whose connections end at a port of a pod, on its loopback interface perhaps.
+    """A socket whose connections end at a port of a pod, even one on its loopback interface.
 
     Attributes:
-        address: of the socket, as gRPC takes it. Nobody else on this machine reaches it.
+        address: of the socket, as gRPC takes it. No other user of this machine can reach it.
         target: where the last connection was to end.
         problem: why it could not be made; empty if it could.
     """

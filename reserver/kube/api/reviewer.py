@@ -18,7 +18,7 @@ from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.reviews import Review, ReviewStatus, User, access_review, token_review
 
 BELIEVED_S = 10.0
-"""How long a verdict is believed, in seconds: so long a right that was taken away still serves."""
+"""How long a verdict is cached, in seconds: a revoked right serves as long."""
 
 _REMEMBERED = 4_096
 _PROVEN = 10_000
@@ -131,9 +131,9 @@ class Reviewer:
         return allowed
 
     async def _once(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the answer to a question that others may be asking as well.
+        """Return the answer to a question; callers that ask the same share one request.
 
-        It is asked to the end, though whoever asked it first does not wait for it any more.
+        The request goes on if the first caller no longer waits for it.
         """
         asked: asyncio.Future[T] | None = self._asked.get(key)
         if asked is None:

@@ -10,10 +10,10 @@ from cachetools import TTLCache
 from reserver.errors import TooMany
 
 MOST_FAILURES = 50
-"""How many calls whose token nobody knows may come from one peer..."""
+"""How many calls with an unknown token may come from one peer..."""
 
 WINDOW_S = 10.0
-"""...until there were none for so long, in seconds; those that were refused do not count."""
+"""...until none came for this long, in seconds; refused calls do not count."""
 
 MOST_PENDING = 100
 """How many unknown tokens are asked about at once, from all peers together."""
@@ -46,7 +46,7 @@ class Strangers:
             self._pending -= 1
 
     def failed(self, peer: str) -> None:
-        """Count a call that nobody knows the caller of.
+        """Count a call of an unknown caller.
 
         Raises:
             TooMany: that is one too many.
@@ -58,7 +58,7 @@ class Strangers:
         self._failures[peer] = failures + 1
 
     def known(self, peer: str) -> None:
-        """Take back what was counted of a token: it is somebody's, or that cannot be told."""
+        """Take back the count of a token: it is known, or that cannot be told."""
         failures = self._failures.get(peer, 0)
         if failures > 1:
             self._failures[peer] = failures - 1

@@ -101,26 +101,26 @@ class Cache(ABC, Generic[K, E]):
 
     @abstractmethod
     def written(self, ref: Ref, made: Metadata) -> None:
-        """Note that what was expected at a ref was written; `made` is what that made."""
+        """Note that what was expected at a ref was written; `made` is the result."""
 
     @abstractmethod
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
-        """Yield the parts of the store, each with the number of its entries not enforced."""
+        """Yield the parts of the store, each with how many of its entries are not enforced."""
 
     @abstractmethod
     def tidied(self, ref: Ref, known: K) -> E | None:
-        """Return the edit that tidies a ref now (`due_edit`)."""
+        """Return the cleaner's edit of a ref now (`due_edit`)."""
 
     def is_ending(self, ref: Ref) -> bool:  # noqa: ARG002 - what is one write is never half made
-        """Return whether what is there is being taken back, because its set was not finished."""
+        """Return whether an entry is being taken back because its set was not finished."""
         return False
 
     def abandon_unfinished(self) -> tuple[str, ...]:
-        """Have the sets deleted that nobody finishes any more; return what they are known by."""
+        """Delete the sets that nobody will finish; return their ids."""
         return ()
 
     def due_edit(self, ref: Ref, now: float) -> E | None:
-        """Return the edit that tidies a ref: removes what is over, completes what is not.
+        """Return the cleaner's edit of a ref: remove what is over, complete what is not.
 
         Args:
             ref: with `item` empty; one that is not read needs none.
@@ -146,11 +146,11 @@ class Cache(ABC, Generic[K, E]):
         return (here.text, here.entries) if here else None
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until something is true of what is known."""
+        """Wait until a condition is true."""
         await self._awaited.until(condition)
 
     async def superseded(self, ref: Ref, text: str) -> None:
-        """Wait until something else than this is written at a ref, or nothing."""
+        """Wait until a ref no longer says this."""
         await self.until(lambda: (self.latest(ref) or ("",))[0] != text)
 
     def spoiled(self, ref: Ref, fault: Fault) -> None:
@@ -192,7 +192,7 @@ class Cache(ABC, Generic[K, E]):
             self.ledger.put(reservation, NOT_YET)
 
     def _forget(self, ref: Ref) -> None:
-        """Expect nothing at a ref any more; what it held goes, unless something stands there."""
+        """Expect nothing at a ref any more; its hold goes unless an entry is there."""
         expected = self._expected.pop(ref)
         if self.known(ref) is None:
             for reservation in expected.entries.reservations:
@@ -211,14 +211,14 @@ class Cache(ABC, Generic[K, E]):
                 self.report(metadata, Problem(ref, error))
 
     def _is_over(self, reservation: Reservation) -> bool:
-        """Return whether what the ledger has at a ref is this reservation, and over."""
+        """Return whether the ledger has this reservation at the ref, and it is over."""
         held = self.ledger.get(reservation.ref)
         is_held = held is not None and held.identity == reservation.identity
         return is_held and self.ledger.is_over(reservation.ref)
 
 
 def when_written(now: Metadata, before: Metadata | None, *, listed: bool) -> Written:
-    """Return when what is new in an object was written, as far as that can be told.
+    """Return when the changes of an object were written, as far as known.
 
     Args:
         now: its metadata.

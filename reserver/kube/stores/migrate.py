@@ -2,7 +2,7 @@
 
 Each is written at its new ref first; once Reserver acknowledges it there it is removed from the
 old one, with a precondition. Between the two it is one reservation at two refs (docs/adr/0009).
-Whatever ends this in between leaves both, and running it again goes on.
+If it is interrupted, both stay; running it again continues.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class Stores:
     """All stores as one.
 
     Attributes:
-        by_kind: those that there are; a name is looked for in this order.
-        default: where what is new is written.
+        by_kind: the stores; a name is looked for in this order.
+        default: where new reservations are written.
     """
 
     by_kind: Mapping[StoreKind, Store]
@@ -69,11 +69,11 @@ class Stores:
         return self.at(ref).cache.latest(ref)
 
     def is_ending(self, ref: Ref) -> bool:
-        """Return whether what is there is being taken back, because its set was not finished."""
+        """Return whether an entry is being taken back because its set was not finished."""
         return self.at(ref).cache.is_ending(ref)
 
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
-        """Return the edit that tidies a ref, `item` empty, at `now` (unix seconds)."""
+        """Return the cleaner's edit of a ref, `item` empty, at `now` (unix seconds)."""
         edit: Edit | Deletion | None = self.at(ref).cache.due_edit(ref, now)
         return edit
 

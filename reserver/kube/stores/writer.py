@@ -1,7 +1,7 @@
-"""Writes reservations into a store: what all kinds of stores share.
+"""Writes reservations into a store: what both kinds of stores share.
 
-What is written holds from the moment it is decided, before the API server is asked; if it turns out
-not to have been written, the hold goes again.
+A reservation holds from the moment it is decided, before the API server is asked; if it is then not
+written, its hold ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_BYTES = 900 * 1024
 """How much goes into one object; the API server takes 1 MiB, and others may write, too."""
 
 MOST_TRIES = 5
-"""How often something is written anew that somebody else has written in between."""
+"""How often an edit is repeated after somebody else was faster."""
 
 Outcome = ReserverError | None
 """Why something was not written; None once it is."""
@@ -47,7 +47,7 @@ class Patience(NamedTuple):
     Attributes:
         first_s: before a request without an answer is sent again.
         last_s: before that, after many.
-        behind_s: for a watch to show what somebody else was faster with.
+        behind_s: for a watch to show the write of somebody who was faster.
     """
 
     first_s: float = 0.1
@@ -119,7 +119,7 @@ class Writer(ABC, Generic[C]):
 
     @abstractmethod
     async def _insert(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
-        """Write what is expected, as a set if it is one; what is not written holds no more."""
+        """Write what is expected, as a set if it is one; what fails holds no more."""
 
     async def edit(self, edit: Edit) -> bool:
         """Change or remove what stands at one ref and return once that is in force.

@@ -1,4 +1,4 @@
-"""Reads at the start what happened before, as far back as the API server remembers.
+"""Reads at start what happened before, as far back as the API server remembers.
 
 A Reserver that was killed may have left an entry whose owner claimed it and is deleted by now. No
 list shows that, nor which entry was written first.
@@ -117,7 +117,7 @@ class History:
                 await pacer.give_way()
 
     async def _read_entries(self, store: Store, since: int, listener: StorePast) -> int:
-        """Read what stood in a store at a resourceVersion, and what was written after it.
+        """Read a store as of a resourceVersion, and what was written after it.
 
         If etcd has forgotten how all stood then (it is compacted every five minutes), the events
         before tell of some of it.
@@ -133,7 +133,7 @@ class History:
         return now - since if await self._reach(store, since, now, listener) else 0
 
     async def _listed(self, store: Store, at: int) -> AsyncIterator[msgspec.Raw]:
-        """Yield what stood in a store at a resourceVersion, page by page.
+        """Yield a store as of a resourceVersion, page by page.
 
         Raises:
             ApiError: the API server refused, or did not answer; 410 if it does not remember that.
@@ -191,7 +191,7 @@ def _take(listener: Listener, event: WatchEvent) -> None:
 
 
 async def _patiently(collection: Collection, read: Callable[[], Awaitable[int]]) -> int:
-    """Return what reading gives, begun anew while the API server is away; 0 if it fails."""
+    """Return what `reading` returns; start over while the API server is away; 0 if it fails."""
     backoff = Backoff(0.4, 5.0)
     for _ in range(_MOST_TRIES):
         why, is_definite = "a fault", True

@@ -25,7 +25,7 @@ class Pulse:
         self._looked_at = now()
 
     def stood_still(self) -> float:
-        """Return for how long it stood still since somebody looked, in seconds; 0 if it did not."""
+        """Return how long it stood still since the last look, in seconds; 0 if it did not."""
         before, self._looked_at = self._looked_at, self._now()
         gap_s = self._looked_at - before
         return gap_s if gap_s > STOOD_STILL_S else 0.0

@@ -39,7 +39,7 @@ class QuotaCache:
     """
 
     def __init__(self, ledger: Ledger, report: Callable[[Metadata, InvalidInput], None]) -> None:
-        """Keep a ledger up to date; `report` is told of each quota that cannot be read."""
+        """Keep a ledger up to date; `report` is called with each quota that cannot be read."""
         self._ledger = ledger
         self._report = report
         self._known: dict[str, dict[str, _Known]] = {}
@@ -73,7 +73,7 @@ class QuotaCache:
         return tuple((namespace, name) for namespace, here in self._known.items() for name in here)
 
     def due(self, namespace: str) -> Iterator[tuple[Metadata, StatusPatch]]:
-        """Yield the quotas of a namespace whose status is out of date, with what makes it right."""
+        """Yield the quotas of a namespace with an outdated status, each with the new status."""
         used = self._ledger.quotas.used(namespace)
         for known in self._known.get(namespace, {}).values():
             if known.quota is not None:

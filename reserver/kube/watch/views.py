@@ -63,7 +63,7 @@ class ObjectView(Generic[T]):
             seen: called with each object that exists, whenever it may have changed, and whether a
                 list shows it: then it may have changed more than once.
             gone: called with each object that no longer exists.
-            known: the objects that somebody believes to exist.
+            known: the objects that are believed to exist.
             has_successor: whether one of the same name is known, but of another UID than this.
             broken: called with each object that cannot be read or judged: what is known of it is
                 out of date from then on.

@@ -1,4 +1,4 @@
-"""What is watched: all that placing a pod depends on, and the stores."""
+"""What is watched: everything that placing a pod depends on, and the stores."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Companion:
 
     @property
     def said(self) -> Mapping[str, str]:
-        """What it says, as far as that is known."""
+        """What it says, as far as known."""
         return self._contents.said if self._contents else {}
 
     @property
@@ -87,12 +87,12 @@ class Companion:
         return now >= self._retry_at and has_work
 
     def belongs_to(self, uid: str) -> None:
-        """Take the UID of the store; with another one all is read again."""
+        """Take the UID of the store; if it has changed, read all again."""
         if uid != self._uid:
             self._uid, self._contents = uid, None
 
     async def read_if_due(self, now: float) -> bool:
-        """Read what it says; return whether that may be something else than was known.
+        """Read it; return whether it may have changed.
 
         Raises:
             ApiError: the API server refused, or did not answer.
@@ -119,7 +119,7 @@ class Companion:
     async def write(
         self, metadata: Metadata | None, wanted: Changes, seen: int
     ) -> AsyncIterator[tuple[Changes, Changes]]:
-        """Let it say of some keys what is wanted, as far as there is room; it has been read.
+        """Write the statuses that are wanted, as far as there is room; it has been read.
 
         Args:
             metadata: of the store; None when there is none any more.

@@ -59,9 +59,9 @@ def size_of(name: str, text: str) -> int:
 def within_bounds(
     metadata: Metadata, data: Mapping[str, str], known: Container[str]
 ) -> tuple[Mapping[str, str], Problem | None]:
-    """Return as many keys as are read of one ConfigMap, those first that were read before.
+    """Return the keys to read of one ConfigMap, at most `MOST_KEYS`, known ones first.
 
-    With them comes what is wrong if that is not all.
+    The second value is the problem if some are left out.
     """
     if len(data) <= MOST_KEYS:
         return data, None

@@ -37,7 +37,7 @@ class _Insertion:
 
     Attributes:
         texts: value by key.
-        made: the ConfigMap that they were written into, as it was then; None while they are not.
+        made: the ConfigMap right after they were written into it; None until then.
         was_tried: they are part of a request that was sent for several.
         may_be_written: there was a request for them without an answer.
     """
@@ -95,7 +95,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
             yield f"{BASE}-{number}"
 
     def _shards(self) -> list[str]:
-        """Return the ConfigMaps of this store that are there or about to be, in their order."""
+        """Return the ConfigMaps of this store that exist or are being created, in order."""
         known = {name for namespace, name in self.cache.names() if namespace == self.namespace}
         return sorted(filter(_SHARD.fullmatch, known | self._turns.keys()), key=_number)
 

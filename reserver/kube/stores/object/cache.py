@@ -104,7 +104,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
             expected.uid = made.uid
 
     def wrote(self, item: ReservationObject) -> None:
-        """Note what the API server made of a write of ours; the watch will show it, too."""
+        """Note what the API server answered to a write; the watch will show it, too."""
         known = self.known(item.ref)
         if (
             known is not None
@@ -114,35 +114,35 @@ class ObjectCache(Cache[KnownObject, Deletion]):
             self._update(known, item)
 
     def abandon_unfinished(self) -> tuple[str, ...]:
-        """Have the sets deleted that nobody finishes any more; return what they are known by."""
+        """Delete the sets that nobody will finish; return their ids."""
         found = {k.metadata.set_id for k in self._known.values() if k.metadata.is_unfinished}
         for set_id in found:
             self._sets.abandon(set_id)
         return tuple(sorted(found))
 
     async def take_back(self, set_id: str) -> None:
-        """Have a set deleted that cannot be finished; return once nothing of it is left."""
+        """Delete a set that cannot be finished; return once nothing of it is left."""
         self._sets.abandon(set_id)
         await self.until(lambda: not self._has(set_id))
         self._sets.forget(set_id)
 
     def _has(self, set_id: str) -> bool:
-        """Return whether anything of a set is there, or may be."""
+        """Return whether a member of a set exists, or may exist."""
         expected = (each.set_id for each in self._expected.values())
         return self._sets.has(set_id) or set_id in expected
 
     def is_ending(self, ref: Ref) -> bool:
-        """Return whether an object is being taken back, because its set was not finished."""
+        """Return whether an object is being taken back because its set was not finished."""
         known, expected = self.known(ref), self._expected.get(ref)
         set_id = known.metadata.set_id if known else expected.set_id if expected else ""
         return self._sets.is_abandoned(set_id)
 
     async def placed(self, ref: Ref) -> None:
-        """Wait until the status of an object says where it is placed, as far as it is."""
+        """Wait until the status of an object says where it is placed, if it is."""
         await self.until(lambda: not self._is_unrecorded(ref))
 
     def _is_unrecorded(self, ref: Ref) -> bool:
-        """Return whether an object does not say where it is placed, or is about to be there."""
+        """Return whether an object is about to exist, or does not say where it is placed."""
         known, expected = self.known(ref), self._expected.get(ref)
         if known is not None:
             said = known.reservation
@@ -206,7 +206,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         return Deletion(ref, known.path, metadata.uid, metadata.resource_version, reason)
 
     def _update(self, known: KnownObject, item: ReservationObject, *, listed: bool = False) -> None:
-        """Take an object whose spec is what it was."""
+        """Take an object whose spec is unchanged."""
         when = when_written(item.metadata, known.metadata, listed=listed)
         known.metadata, known.said = item.metadata, item.said()
         before = known.reservation
@@ -231,7 +231,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
             self.report(known.metadata, problem)
 
     def _recall(self, ref: Ref, known: KnownObject) -> None:
-        """Take the claims that the status tells, if it is about the spec as it is."""
+        """Take the claims of the status, if it is about the present spec."""
         reservation, said, metadata = known.reservation, known.said, known.metadata
         if reservation and said and said.observed_generation == metadata.generation:
             claims = {claim.uid: metadata.revision for claim in said.claims}

@@ -37,7 +37,7 @@ class KnownObject:
     is_read: bool = True
 
     def is_of(self, item: ReservationObject) -> bool:
-        """Return whether an object as it is now says the same in its spec."""
+        """Return whether an object still has the same spec."""
         return self.metadata.uid == item.metadata.uid and self.spec == bytes(item.spec)
 
     @property
@@ -67,7 +67,7 @@ class Reading:
     def read(self, item: ReservationObject, before: KnownObject | None) -> KnownObject:
         """Return an object as it is now, instead of what was known of it before.
 
-        One that was read before, also by who was here before, is read again: it may hold.
+        An object that was read before, even by an earlier process, is read again: it may hold.
         """
         known = self._read(item, before)
         self._count(

@@ -41,12 +41,12 @@ class Sets:
             self._touch(set_id)
 
     def abandon(self, set_id: str) -> None:
-        """Have a set deleted, whichever of its members are known or become known."""
+        """Delete a set: its members that are known, and those that become known."""
         self._abandoned.add(set_id)
         self._touch(set_id)
 
     def forget(self, set_id: str) -> None:
-        """Note that nothing is left of a set, and that nothing of it will come."""
+        """Note that nothing is left of a set, and that no member will come."""
         self._abandoned.discard(set_id)
 
     def has(self, set_id: str) -> bool:
@@ -58,7 +58,7 @@ class Sets:
         return set_id in self._abandoned
 
     def may_go(self, metadata: ObjectMetadata) -> bool:
-        """Return whether it is the turn of a member of an abandoned set.
+        """Return whether a member of an abandoned set may be deleted now.
 
         The first goes last: it says that the set is unfinished, should this process end.
         """

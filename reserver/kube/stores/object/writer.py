@@ -95,7 +95,7 @@ class ObjectWriter(Writer[ObjectCache]):
         return outcome
 
     async def _create(self, ref: Ref, body: object) -> Outcome:
-        """Create an object that must not be there; one that was not created holds no more."""
+        """Create an object; if that fails, its hold ends."""
         try:
             async with self._slots:
                 created = await self._send(ref, body)
@@ -137,7 +137,7 @@ class ObjectWriter(Writer[ObjectCache]):
             await backoff.sleep()
 
     async def _finish(self, first: Ref, set_id: str) -> Outcome:
-        """Write down that all of a set is written: from then on it stands."""
+        """Mark a set as finished: from then on it stays."""
         backoff = self.patience.backoff()
         while True:
             try:
@@ -200,7 +200,7 @@ class ObjectWriter(Writer[ObjectCache]):
 
 
 def _invalid(error: ApiError) -> InvalidInput | None:
-    """Return what the CRD's schema says against a spec, None for any other error.
+    """Return why the CRD's schema refuses a spec, None for any other error.
 
     Of a failed patch the API server says something else (apimachinery/pkg/api/errors).
     """
