@@ -51,7 +51,7 @@ from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.object import KIND
 
 _MOST_TOLD = 300
-"""How many characters of what the API server says are told."""
+"""How many characters of an error of the API server are reported."""
 
 
 class Assembly:

@@ -1,4 +1,4 @@
-"""What runs beside the calls, and from when on."""
+"""What runs beside the calls, and when each part starts."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ async def _keep(lease: Lease) -> None:
         await lease.keep()
     except LeadershipLost as exc:
         log.error("leadership lost, ending at once", why=str(exc))
-        os._exit(1)  # Nothing that is under way may be written any more.
+        os._exit(1)  # No write that is under way may be made any more.
 
 
 async def _complete(assembly: Assembly) -> None:
-    """Tidy and acknowledge once all is listed, and decide once the history is read, too."""
+    """Clean and acknowledge once all is listed; decide once the history is read, too."""
     for reflector in assembly.reflectors:
         await reflector.synced.wait()
     stores = assembly.stores

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 def pause_s(failures: int, first_s: float, last_s: float, chance: float) -> float:
     """Return how long to wait after so many failures in a row, in seconds.
 
-    It is doubled each time. Up to half of it is left off by chance: who failed together does not
-    come back together.
+    It doubles each time. Jitter takes off up to half: what failed together is not repeated
+    together.
 
     Args:
         failures: how many, 1 at least.

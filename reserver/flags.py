@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What a field does not say of a flag by itself.
+    """What a flag needs beside its field.
 
     Attributes:
         help: what it means, in a sentence.
@@ -93,7 +93,7 @@ class Declared(NamedTuple):
 
 
 def declared(group: Any) -> Iterator[Declared]:  # noqa: ANN401 - a dataclass, or one of its objects
-    """Yield the fields of a dataclass of which the annotation says that they are flags."""
+    """Yield the fields of a dataclass that are annotated as flags."""
     owner = group if isinstance(group, type) else type(group)
     hints = get_type_hints(owner, include_extras=True)
     for field in dataclasses.fields(owner):

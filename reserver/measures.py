@@ -18,7 +18,7 @@ class Measures:
 
     @property
     def state(self) -> State:
-        """What decisions are made on."""
+        """The state that decisions read."""
         return self._assembly.state
 
     @property
@@ -36,7 +36,7 @@ class Measures:
         return (("/".join(name), count) for name, count in self._assembly.stores.problem_counts())
 
     def counters(self) -> Iterable[tuple[str, str, int]]:
-        """Yield name, help text and value of what only grows."""
+        """Yield name, help text and value of each counter."""
         parts = self._assembly
         yield (
             "reserver_lists",

@@ -18,7 +18,7 @@ _HIDDEN = re.compile(
 def printable(text: str, keep: str = "") -> str:
     r"""Return text with escapes, as ``\x1b`` and ``\u202e``, for all that is not seen.
 
-    What is escaped once stays as it is if it is escaped again.
+    Escaping twice changes nothing more.
 
     Args:
         text: whatever somebody wrote.

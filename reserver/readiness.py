@@ -34,13 +34,13 @@ class ProcessReadiness:
     pulse: Pulse = field(default_factory=Pulse)
 
     async def beat(self) -> None:
-        """Find out whether this process stood still, for ever."""
+        """Watch whether this process stood still, until cancelled."""
         while True:
             self._look_after()
             await asyncio.sleep(BEAT_S)
 
     async def caught_up(self) -> None:
-        """Wait until no watch is known to have missed anything, but not longer than is excused."""
+        """Wait until no watch is known to have missed anything, for as long as that is excused."""
         self._look_after()
         with suppress(TimeoutError):
             async with asyncio.timeout(STALE_AFTER_S):
@@ -49,7 +49,7 @@ class ProcessReadiness:
                         await reflector.current.wait()
 
     def _look_after(self) -> None:
-        """Doubt all that is known if this process stood still: it is as old as that lasted."""
+        """If this process stood still, treat the views as incomplete since then."""
         seconds = self.pulse.stood_still()
         if not seconds:
             return

@@ -1,4 +1,4 @@
-"""What `create` and `whatif` do: turn flags and files into reservations, or say why not."""
+"""What `create` and `whatif` share: flags and files become reservations, or errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Asked:
 
     @classmethod
     def of(cls, name: str, files: Sequence[str], flags: SpecFlags, namespace: str) -> Asked:
-        """Read files; ends with what is wrong with them, all of it.
+        """Read files; report all their problems at once.
 
         Raises:
             Exit: neither files nor flags say what to hold, or both do, or a file is broken.

@@ -1,4 +1,4 @@
-"""Bars: how much of something is taken, as wide as a column."""
+"""Bars: how much of something is taken, in the width of a column."""
 
 from __future__ import annotations
 

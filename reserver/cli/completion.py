@@ -25,7 +25,7 @@ _MOST = 200
 
 
 def reservations(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return names of reservations that begin so; ids, once something like one is begun."""
+    """Return names of reservations with a prefix, or ids if it looks like one."""
 
     async def names(session: Session) -> list[str]:
         found = [each async for each in session.client.list()]
@@ -35,7 +35,7 @@ def reservations(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return names of nodes that begin so."""
+    """Return names of nodes with a prefix."""
 
     async def names(session: Session) -> list[str]:
         return [each.node async for each in session.client.capacity.nodes()]
@@ -44,7 +44,7 @@ def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def files(incomplete: str) -> list[str]:
-    """Return files and folders that begin so."""
+    """Return files and folders with a prefix."""
     folder, _, start = incomplete.rpartition("/")
     base = Path(f"{folder}/" if "/" in incomplete else ".")
     with suppress(OSError):

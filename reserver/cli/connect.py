@@ -36,7 +36,7 @@ class Session:
 
 
 def run(target: Target, work: Callable[[Session], Awaitable[Answer]]) -> Answer:
-    """Return what comes of work that asks reserver; or say what went wrong, and end."""
+    """Return the result of `work`; on failure, print why and exit."""
     try:
         return asyncio.run(_run(target, work))
     except KeyboardInterrupt:
@@ -128,7 +128,7 @@ def _forwarding(namespace: str) -> Iterator[None]:
 
 @contextmanager
 def _told(target: Callable[[], str], why: Callable[[], str]) -> Iterator[None]:
-    """Say of a call without an answer where it was made."""
+    """Add to a call without an answer where it was made."""
     from reserver.client import CallFailed
 
     try:

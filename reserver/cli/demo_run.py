@@ -42,7 +42,7 @@ class Demo:
     rows: list[StepRow] = field(default_factory=list)
 
     async def scene(self) -> Scene:
-        """Return what is to be seen now."""
+        """Return what the picture shows now."""
         assembly = self.reserver.assembly
         state = assembly.state
         state.ledger.advance(time.time())

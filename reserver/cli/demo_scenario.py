@@ -37,7 +37,7 @@ class Step:
 
 
 class Stage:
-    """What the people of the scenario do: they use the API server like anybody."""
+    """What the people of the scenario do, through the API server as users do."""
 
     def __init__(self, cluster: EmbeddedCluster, assembly: Assembly) -> None:
         """Act on a cluster; `assembly` tells what reserver has seen of it."""
@@ -115,11 +115,11 @@ class Stage:
         return key not in await self.store_keys()
 
     async def is_reported(self, words: str) -> bool:
-        """Return whether an event in the store's namespace says so."""
+        """Return whether an event in the store's namespace says this."""
         return any(words in message for message in await self.events())
 
     async def only_watch(self) -> None:
-        """Let things take their course."""
+        """Do nothing; wait for what happens."""
 
 
 def reservation(pod: str, node: str, cpu: str, expires_at: float) -> str:

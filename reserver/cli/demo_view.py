@@ -42,7 +42,7 @@ class ReservationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRow:
-    """A pod, where it is or why it is not anywhere."""
+    """A pod, and its node or why it has none."""
 
     name: str
     cpu: int
@@ -108,7 +108,7 @@ def bar(row: NodeRow) -> Text:
 
 
 def time_left(seconds: float | None) -> str:
-    """Return how long a reservation lives still, for a person."""
+    """Return how long a reservation still lives, for a person."""
     if seconds is None:
         return "for ever"
     if seconds <= 0:

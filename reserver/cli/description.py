@@ -15,7 +15,7 @@ _WIDTH = 16
 
 
 async def show(client: Client, names: Sequence[str]) -> None:
-    """Tell all about the reservations of some names or ids.
+    """Describe the reservations of some names or ids.
 
     Raises:
         Failed: some are not there.

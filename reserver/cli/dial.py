@@ -48,7 +48,7 @@ async def token_of_kubeconfig(target: Target) -> str:
 
 
 async def token_of(access: Credentials) -> str:
-    """Return the token by which somebody is known to the API server.
+    """Return the token that the API server knows the user by.
 
     Raises:
         Failed: there is none.

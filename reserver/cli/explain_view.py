@@ -30,7 +30,7 @@ def show(explanation: dict[str, Any]) -> None:
         _show_holds("IN ITS WAY", explanation["in_the_way"], more)
     if explanation["owns"]:
         _show_holds("HELD FOR IT", explanation["owns"], 0)
-    if pending := explanation.get("pending"):  # A server of before does not tell.
+    if pending := explanation.get("pending"):  # An older server does not say it.
         _show(
             "NOT HELD FOR IT YET", ("BECAUSE",), [(p["reservation"], p["message"]) for p in pending]
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NO_ROOM = {"NO_ROOM", "CAN_NEVER_FIT", "QUOTA_EXCEEDED"}
 _NO_ANSWER = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
 _INTERRUPTED = 130
-"""As shells have it: 128 and SIGINT."""
+"""As in shells: 128 + SIGINT."""
 
 
 class Status(IntEnum):
@@ -50,7 +50,7 @@ class Failed(ReserverError):
 
 
 def of(error: ReserverError, subject: str = "") -> Failed:
-    """Return any error of ours as the end of a command.
+    """Return any ReserverError as the failure of a command.
 
     Args:
         error: what went wrong.
@@ -115,5 +115,5 @@ def end(error: ReserverError) -> NoReturn:
 
 
 def interrupt() -> NoReturn:
-    """End as Ctrl-C asks, without a word."""
+    """End silently after Ctrl-C."""
     raise typer.Exit(_INTERRUPTED)

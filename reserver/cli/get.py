@@ -72,7 +72,7 @@ def describe(
         ),
     ],
 ) -> None:
-    """Tell all about reservations, for a person.
+    """Describe reservations in full, for a person.
 
     Exit status: 0 told; 1 some name is not there, or refused; 2 wrong usage; 3 reserver cannot be
     reached.

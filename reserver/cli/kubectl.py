@@ -20,7 +20,7 @@ _NO_FILES = 4
 
 
 def complete() -> None:
-    """Print what may stand for the last of the arguments, in the form that fish has in common."""
+    """Print completions of the last argument, one a line, as fish takes them."""
     *words, incomplete = sys.argv[1:] or [""]
     line = shlex.join(["reserver", *words])
     os.environ["_RESERVER_COMPLETE"] = "complete_fish"

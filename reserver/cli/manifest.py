@@ -31,7 +31,7 @@ _NOT_SENT = {
 
 
 def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa: ANN401 - YAML
-    """Return what a mapping asks for, refused here as the server would refuse it.
+    """Return the spec in a mapping, validated as the server validates it.
 
     Args:
         document: in the form of docs/reservations.md.

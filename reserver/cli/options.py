@@ -54,7 +54,7 @@ NamespaceOption = Annotated[
 
 
 def taking(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, for each parameter of which the type declares flags, these as options."""
+    """Add the flags that a parameter's type declares to a command, as options."""
     own = inspect.signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {
         each.name: each.annotation for each in own.values() if is_dataclass(each.annotation)
@@ -78,7 +78,7 @@ def taking(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def taken(group: type[Group], arguments: Mapping[str, Any]) -> Group:
-    """Return what a command's arguments say of a dataclass of flags.
+    """Return the dataclass of flags that a command's arguments give.
 
     Raises:
         ConfigurationError: something cannot be read, or cannot work.

@@ -60,7 +60,7 @@ def item(value: Any, output: Output) -> None:  # noqa: ANN401 - whatever JSON ca
 
 
 def _json(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - as above
-    """Return a value as JSON; all that is not ASCII is escaped if some of it would not be seen."""
+    """Return a value as JSON; escape all non-ASCII if some of it would be invisible."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return text if is_printable(text, _LAYOUT) else json.dumps(value, indent=indent)
 

@@ -1,4 +1,4 @@
-"""What people see while something takes longer than a second."""
+"""What a terminal shows while something takes longer than a second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AFTER_S = 1.0
 
 @asynccontextmanager
 async def patience(words: str) -> AsyncIterator[None]:
-    """Say on a terminal what is waited for, from the second second on."""
+    """After one second, say on a terminal what is waited for."""
     if not sys.stderr.isatty():
         yield
         return

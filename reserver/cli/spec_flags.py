@@ -97,7 +97,7 @@ class SpecFlags:
         return self != SpecFlags()
 
     def document(self, namespace: str) -> dict[str, Any]:
-        """Return the spec that they stand for, in the form of docs/reservations.md.
+        """Return the spec, in the form of docs/reservations.md.
 
         Args:
             namespace: of the owners.
@@ -127,7 +127,7 @@ class SpecFlags:
 
 
 def flag_of(error: InvalidInput) -> Failed:
-    """Return what is wrong with a document that was made of flags, by the flag to blame."""
+    """Return an error in a document that was made from flags, as an error of the flag."""
     flags = {"": "NAME"} | {each.path: each.name for each in declared(SpecFlags)}
     word = re.split(r"[.[]", error.path)[0]
     part = next((name for path, name in flags.items() if path.startswith(f"{word}.")), f"--{word}")

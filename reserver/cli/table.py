@@ -52,7 +52,7 @@ def plain(rows: Sequence[Row]) -> list[str]:
 
 
 def line(row: Row, widths: Sequence[int]) -> str:
-    """Return a row as a line whose columns are at least so wide; the last one is not padded."""
+    """Return a row as a line with columns of at least these widths; the last is not padded."""
     texts = map(_text, row)
     return _GAP.join(f"{t:<{width}}" for t, width in zip(texts, widths, strict=True)).rstrip()
 

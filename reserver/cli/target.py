@@ -1,4 +1,4 @@
-"""Where reserver is, and who asks: what flags say of that."""
+"""Where reserver is, and who asks: the flags for it."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _bar(resource: str, amounts: Amounts) -> tuple[AnyCell, AnyCell]:
 
 
 def _short(resource: str, amount: int) -> str:
-    """Return an amount that fits into a column: rounded where nobody reads the digits."""
+    """Return an amount rounded to fit into a column."""
     exact = quantity.show(resource, amount)
     if resource == "cpu" or len(exact) < 8:  # noqa: PLR2004 - such as 4096Mi
         return exact
@@ -85,7 +85,7 @@ def _short(resource: str, amount: int) -> str:
 
 
 def _list(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool) -> None:
-    """List one resource of a node a line, every amount as it is."""
+    """List one resource of a node per line, with exact amounts."""
     titles = ["NODE", "RESOURCE", "ALLOCATABLE", "USED", "HELD", "FREE"]
     rows: list[Row] = []
     for node in nodes:

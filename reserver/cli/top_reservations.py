@@ -56,7 +56,7 @@ def _holding(reservation: Reservation, nodes: Mapping[str, NodeCapacity]) -> _Ho
     }
     left = reservation.spec.slots - len(reservation.claims)
     held = {name: left * amount for name, amount in slot.items()}
-    # Which part a claim is of is not told: a part holds no more than is left.
+    # The API does not say which part a claim is of: a part holds at most what is left.
     shares = [0]
     for part in reservation.placements:
         resources = nodes[part.node].resources if part.node in nodes else {}

@@ -56,7 +56,7 @@ class Findings:
     Attributes:
         reservations: how many are valid.
         problems: what is wrong with all others.
-        others: the documents that are none of ours, and what they are.
+        others: documents of other kinds, and which.
     """
 
     reservations: int
@@ -135,7 +135,7 @@ def _object(value: Any, now: float, home: str) -> Entries:  # noqa: ANN401 - as 
         raise InvalidInput("metadata.name", "is missing", "write a name")
     if (
         not found.metadata.namespace
-    ):  # Where it is applied to decides, and nothing is known of that.
+    ):  # The namespace that it is applied to decides, which is unknown here.
         value = {**value, "metadata": {**value["metadata"], "namespace": home}}
         found = decode(ReservationObject, json.dumps(value).encode())
     return read_object(found, now, home)

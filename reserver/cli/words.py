@@ -26,7 +26,7 @@ _STYLES = {
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time span in the two largest of its units; None has no end."""
+    """Return a duration in its two largest units; None has no end."""
     if seconds is None:
         return "no end"
     left = max(0, int(seconds))
@@ -69,7 +69,7 @@ def places(parts: Sequence[PlacedSlots]) -> str:
 
 
 def ends_in(reservation: Reservation, now: datetime) -> str:
-    """Return how long it goes on to hold."""
+    """Return how long it still holds."""
     spec = reservation.spec
     if spec.expires_at is None:
         return "never" if spec.ttl == timedelta(0) else NOTHING

@@ -67,7 +67,7 @@ class _Taken:
     left_at: float = 0.0
 
     def is_wanted(self) -> bool:
-        """Return whether a kube-scheduler waits for it, or did a moment ago."""
+        """Return whether a kube-scheduler waits for it, or did until a moment ago."""
         return self.callers > 0 or asyncio.get_running_loop().time() - self.left_at < LEFT_S
 
 
@@ -126,7 +126,7 @@ class Bindings:
             self._state.forget(pod_uid)
 
     async def drain(self) -> None:
-        """Wait for the bindings under way, but not for an API server that does not come back.
+        """Wait for the bindings under way, unless the API server stays down.
 
         A binding that is given up has its claim on it, in case it was carried out after all.
         """

@@ -1,4 +1,4 @@
-"""Which bodies are read and answered, and which has to give way to a new one."""
+"""Which bodies are read and answered, and which one gives way to a new one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ S = TypeVar("S", bound=Sender)
 class Bodies(Generic[S]):
     """The bodies of a listener, which take so many bytes together.
 
-    What it guarantees: whoever announces many that do not come takes the place of their own ones
-    only, as long as they have more than anybody else; what has come keeps its place.
+    It guarantees that a client that announces many bodies and does not send them displaces only
+    its own, as long as it has more than anybody else; a body that has come is never displaced.
     """
 
     def __init__(self, most: int) -> None:
@@ -33,7 +33,7 @@ class Bodies(Generic[S]):
         return self._total + size > self._most
 
     def next_to_go(self) -> S | None:
-        """Return whose gives way, None if all of them have come."""
+        """Return which one gives way; None if all of them have come."""
         if not self._coming:
             return None
         largest = max(self._coming.values(), key=lambda of_peer: sum(of_peer.values()))
@@ -46,12 +46,12 @@ class Bodies(Generic[S]):
         self._coming.setdefault(sender.peer, {})[sender] = size
 
     def came(self, sender: S) -> None:
-        """Note that all of it is there; again is fine."""
+        """Note that all of it has come; may be called again."""
         of_peer = self._coming.get(sender.peer, {})
         if of_peer.pop(sender, None) is not None and not of_peer:
             del self._coming[sender.peer]
 
     def remove(self, sender: S) -> None:
-        """Forget one; again is fine."""
+        """Forget one; may be called again."""
         self.came(sender)
         self._total -= self._sizes.pop(sender, 0)

@@ -50,8 +50,8 @@ class Door:
 
         Args:
             limits: what a client may take.
-            hosts: for which calls may be.
-            refused: is told the reason, in a word, whenever a call is refused.
+            hosts: the hosts that calls may name.
+            refused: called with the reason, in a word, whenever a call is refused.
             tls: whose certificates are taken; None for plain HTTP, for whoever comes.
         """
         self._limits = limits

@@ -33,7 +33,7 @@ class Requeue(Protocol):
     """What sends pods back to kube-scheduler (`kube.loops.requeue.Requeue`)."""
 
     def send_sparingly(self, effect: Effect) -> None:
-        """Have kube-scheduler come back with a pod, however often that takes."""
+        """Have kube-scheduler ask about a pod again, with as many attempts as it takes."""
 
     def judged(self, pod_uid: str) -> None:
         """Note that kube-scheduler has asked about a pod."""
@@ -76,9 +76,9 @@ class Extender:
         self.bindings = Bindings(state, pods, clock, readiness, tasks)
 
     async def advanced(self) -> None:
-        """Let what starts or ends by now do so, giving way to other calls.
+        """Start and end the reservations that are due, giving way to other calls.
 
-        What is decided next sees to that anyway, and finds next to nothing left to do.
+        The next decision would do it anyway; after this it has little left to do.
         """
         await Pacer().run(self._state.ledger.advancing(self._clock()))
 
@@ -91,7 +91,7 @@ class Extender:
         require_ready(self._readiness)
         now = self._clock()
         verdict = filter_nodes(pod, names, self._state, now)
-        # Whoever is steered waits as well: a seat that is freed meanwhile may serve it sooner.
+        # A steered pod waits as well: a seat that is freed meanwhile may serve it sooner.
         waits = verdict.waits_for is not None or bool(verdict.effects)
         self._state.judged(pod, names, waits=waits)
         self._requeue.judged(pod.uid)
@@ -114,7 +114,7 @@ class Extender:
         Raises:
             NotReady: the state is not good enough to decide on, or the pod cannot be read.
         """
-        await self._readiness.caught_up()  # As in Bind: whoever is evicted does not come back.
+        await self._readiness.caught_up()  # As in Bind: an evicted pod does not come back.
         require_ready(self._readiness)
         try:
             # This may be the only call for it: it has to be known, to be remembered.

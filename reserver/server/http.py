@@ -102,7 +102,7 @@ class Routes:
         )
         response = self._answered("filter", outcome, began, result)
         if verdict.effects:
-            # kube-scheduler has to have the answer first, or the retry finds the pod in flight.
+            # kube-scheduler must have the answer first, or the retry finds the pod in flight.
             await response.prepare(request)
             await response.write_eof()
             self._extender.carry_out(verdict)

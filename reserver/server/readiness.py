@@ -17,7 +17,7 @@ class Readiness(Protocol):
         """Return what keeps the state from being good enough to decide on; empty if nothing."""
 
     async def caught_up(self) -> None:
-        """Wait until no watch is known to have missed anything, but not longer than is excused."""
+        """Wait until no watch is known to have missed anything, for as long as that is excused."""
 
 
 def require_ready(readiness: Readiness) -> None:
@@ -31,7 +31,7 @@ def require_ready(readiness: Readiness) -> None:
 
 
 async def up_to_date(readiness: Readiness, ledger: Ledger, clock: Callable[[], float]) -> None:
-    """Return once no watch is known to have missed anything, and what is due by now is done.
+    """Return once no watch is known to have missed anything, and due holds have begun and ended.
 
     Raises:
         NotReady: the state is not good enough to decide on.

@@ -96,8 +96,8 @@ class Access:
         """Return who calls from a peer.
 
         Raises:
-            Refusal: nobody knows them.
-            TooMany: too many come from there whom nobody knows.
+            Refusal: the API server does not know them.
+            TooMany: too many unknown callers come from there.
             ApiError: the API server does not say.
         """
         scheme, _, token = str(metadata.get("authorization", "")).partition(" ")
@@ -120,7 +120,7 @@ class Access:
             raise Refusal(grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED", message)
 
     async def last(self, call: Call, metadata: Mapping[str, str | bytes], peer: str) -> None:
-        """Return never; raise when whoever made a call may not make it any more.
+        """Never return; raise once the caller may no longer make the call.
 
         Raises:
             Refusal: their token or their right has ended.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 LOCAL = "loopback"
-"""Whoever reaches a loopback listener: on this machine, or in this pod."""
+"""Any caller on a loopback listener: on this machine, or in this pod."""
 
 caller: ContextVar[str] = ContextVar("caller", default=LOCAL)
 """The name of the user."""

@@ -41,7 +41,7 @@ class Counted(Protocol):
 
 
 class Calls(grpc.aio.ServerInterceptor):
-    """Lets calls through to the services of our contract, and turns our errors into theirs.
+    """Lets calls through to the services, and turns ReserverErrors into gRPC errors.
 
     All are handled as calls that send a stream, which on the wire they are: so who calls is judged
     before a message is taken, and none is waited for without end.
@@ -86,7 +86,7 @@ class Calls(grpc.aio.ServerInterceptor):
         return grpc.stream_unary_rpc_method_handler(single, *codec)
 
     def _for_strangers(self, handler: Any) -> Handler:  # noqa: ANN401 - as grpc types handlers
-        """Return the handler of health or reflection, which tell nothing of the cluster."""
+        """Return the handler of health or reflection, which reveal nothing of the cluster."""
         decode, encode = handler.request_deserializer, handler.response_serializer
 
         async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
@@ -160,7 +160,7 @@ class Calls(grpc.aio.ServerInterceptor):
         return answer
 
     async def _identify(self, call: Call, context: Aio, open_: AsyncExitStack) -> User | None:
-        """Return who calls, and count the call as open; None where nobody is asked who they are."""
+        """Return who calls, and count the call as open; None if no token is required."""
         caller.set("")
         peer = peer_of(context.peer())
         open_.enter_context(self._shares.peers.of(peer))

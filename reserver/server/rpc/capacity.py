@@ -1,4 +1,4 @@
-"""CapacityService: what there is, what is taken and held, and what would fit."""
+"""CapacityService: what nodes offer, what is requested and held, and what would fit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Capacity(CapacityServiceServicer):
             state: what decisions are made on.
             extender: explains.
             clock: unix seconds.
-            namespace: of reservations that may be.
+            namespace: of the reservations asked about.
         """
         self._state = state
         self._extender = extender

@@ -1,4 +1,4 @@
-"""What reservations there are, as the API shows them."""
+"""The catalogue: all reservations, as the API shows them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Catalogue:
         return specform.read(document, ref, self._clock(), limits_at(ref, self._home))
 
     def short_nodes(self) -> ShortNodes:
-        """Return where too little is left at this moment."""
+        """Return which nodes are short now."""
         self._state.ledger.advance(self._clock())
         return ShortNodes.of(self._state.snapshot)
 

@@ -154,7 +154,7 @@ class Changes:
         return verdict.reservations[0]
 
     def _settle(self, ref: Ref) -> None:
-        """Let a reservation that was changed stay where it is placed, if that suits it."""
+        """Let a changed reservation stay where it is placed, if it may."""
         ledger = self._state.ledger
         ledger.advance(self._clock())
         reservation = ledger.get(ref)

@@ -1,4 +1,4 @@
-"""Creating reservations: decided, held and begun to be written at once, and once per request id."""
+"""Creates reservations: decides and holds at once, and writes once per request id."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Booking(Protocol):
         """Return where the reservation of a name is written, or being written."""
 
     def is_ending(self, ref: Ref) -> bool:
-        """Return whether what is there is being taken back, because its set was not finished."""
+        """Return whether an entry is being taken back because its set was not finished."""
 
     def new_ref(self, sizes: Mapping[str, int]) -> Ref:
         """Return a ref, its key empty, with room for so many bytes by name."""
@@ -165,7 +165,7 @@ class Creation:
         return await self._finish(begun)
 
     def _before(self, request: Request) -> Begun | None:
-        """Return what the request has begun before, None if it is new."""
+        """Return what an earlier request with this id has begun; None if it is new."""
         key = _key(request)
         begun = self._begun.get(key) if key else None
         if begun is not None and begun.request != _digest(request):
@@ -191,7 +191,7 @@ class Creation:
         return list(drafts.values())
 
     def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> Begun:
-        """Decide, let it hold, and begin to write it: nothing comes in between.
+        """Decide, hold and begin to write, without an `await` in between.
 
         Args:
             request: what was sent.
@@ -249,7 +249,7 @@ class Creation:
         return list(verdict.reservations)
 
     def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:
-        """Return where the same request has written before, None if nothing of it is there."""
+        """Return the refs that the same request wrote before; None if there are none."""
         refs = {draft.name: self._booking.find(draft.name) for draft in drafts}
         there = [ref for ref in refs.values() if ref is not None]
         if not there:
@@ -285,7 +285,7 @@ class Creation:
 
 
 def _key(request: Request) -> tuple[str, str] | None:
-    """Return what a request that is repeated is known by, None if it says nothing."""
+    """Return the key of a request that may be repeated; None without a request id."""
     name = request.request_id
     if len(name) > MOST_REQUEST_ID:
         problem = f"{len(name)} characters are too many"

@@ -41,5 +41,5 @@ async def while_lasting(
         await asyncio.wait(pending)
         for future in pending:
             if not future.cancelled():
-                future.exception()  # Raised already, or of no interest any more.
+                future.exception()  # Raised already, or no longer of interest.
         await responses.aclose()

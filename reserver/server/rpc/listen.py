@@ -28,7 +28,7 @@ MOST_BYTES = 4 * 2**20
 """The largest message that is taken, in bytes."""
 
 MOST_METADATA_BYTES = 32 * 1024
-"""All headers of a call together: a token may have half of it."""
+"""The bound on all headers of a call, in bytes: a token may take half of it."""
 
 MOST_CONNECTIONS = 1_000
 

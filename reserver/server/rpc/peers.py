@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 _HOST_BITS = 64
-"""Of an IPv6 address: a network gives so many to one host."""
+"""The host part of an IPv6 address, in bits: one host may have a whole /64."""
 
 
 def peer_of(address: str) -> str:

@@ -18,11 +18,11 @@ _LOOK_EVERY_S = 0.25
 """How often the files are looked at, in seconds."""
 
 _LAST_S = 5.0
-"""How long calls may go on that the former certificates let in, in seconds."""
+"""How long calls on the former certificates may go on, in seconds."""
 
 _FIRST_REST_S = 0.01
 _LAST_REST_S = 1.0
-"""How often a port is tried that the former server has just left: that takes some milliseconds."""
+"""How often to try a port that the former server has just left; it is free within milliseconds."""
 
 
 class Port:
@@ -38,7 +38,7 @@ class Port:
         made: Callable[[], grpc.aio.Server],
         tls: TlsFiles | None,
     ) -> None:
-        """Be closed.
+        """Begin closed.
 
         Args:
             address: IP address and port; 0 for a free one.
@@ -60,7 +60,7 @@ class Port:
         return f"{host}:{self._number}"
 
     async def open(self) -> None:
-        """Answer.
+        """Start answering.
 
         Raises:
             ConfigurationError: the port is taken, the address is not this machine's, or the files
@@ -80,14 +80,14 @@ class Port:
         self._server = server
 
     async def close(self, drain_s: float) -> None:
-        """Answer no more, once calls under way are done or `drain_s` seconds have passed."""
+        """Stop, once calls under way are done or `drain_s` seconds have passed."""
         if self._server is not None:
             await self._server.stop(drain_s)
         if self._ending is not None:
             await self._ending
 
     async def follow_certificates(self) -> None:
-        """Have another server answer whenever the files are replaced, until cancelled."""
+        """Start another server whenever the files are replaced, until cancelled."""
         told = ""
         while self._tls is not None:
             await asyncio.sleep(_LOOK_EVERY_S)

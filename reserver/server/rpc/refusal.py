@@ -83,7 +83,7 @@ _OTHERS = (
 
 
 def of(error: ReserverError) -> Refusal:
-    """Return any error of ours as a refusal."""
+    """Return any ReserverError as a refusal."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, InvalidInput):
@@ -102,7 +102,7 @@ def of(error: ReserverError) -> Refusal:
 
 
 def missing(name: str) -> Refusal:
-    """Refuse what is about a reservation that is not there."""
+    """Refuse a call about a reservation that does not exist."""
     message = f"there is no reservation {shorten(name)!r}"
     return Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_RESERVATION", message)
 
@@ -113,7 +113,7 @@ def taken(message: str, fields: Iterable[Field] = ()) -> Refusal:
 
 
 def changed_meanwhile(ref: Ref) -> Refusal:
-    """Refuse a change of what is not as its client has seen it."""
+    """Refuse a change of a reservation that somebody else has changed since."""
     message = f"{ref} was changed meanwhile; read it and try again"
     return Refusal(grpc.StatusCode.ABORTED, "CHANGED_MEANWHILE", message)
 
@@ -136,7 +136,7 @@ def no_room(lacks: Sequence[Lack], wanted: Sequence[str], path: str) -> Refusal:
 
 
 def quota_exceeded(why: str, path: str) -> Refusal:
-    """Refuse what the quotas of its namespace do not let hold at once."""
+    """Refuse what the namespace's quotas do not admit at once."""
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
     return Refusal(code, "QUOTA_EXCEEDED", why, [(path, why)])
 
@@ -153,7 +153,7 @@ def require_future(new: Reservation, path: str, now: float) -> None:
 
 @contextmanager
 def seen_from(path: str) -> Iterator[None]:
-    """Tell what is wrong with a part of a request as seen from the request.
+    """Put the path of a part of a request before that of its errors.
 
     Raises:
         InvalidInput: what is raised in the block, its path below `path`.

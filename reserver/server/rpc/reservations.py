@@ -109,7 +109,7 @@ class Reservations(ReservationServiceServicer):
         return pb.ReleaseResponse()
 
     def _message(self, change: Change, selection: Selection) -> pb.WatchResponse | None:
-        """Return what a change is for somebody who follows some reservations."""
+        """Return a change as a watcher of some reservations sees it."""
         before, after = _unpacked(change.before), _unpacked(change.after)
         was = before is not None and selection.covers(before)
         is_now = after is not None and selection.covers(after)

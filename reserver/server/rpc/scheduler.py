@@ -43,7 +43,7 @@ class Scheduler(SchedulerServiceServicer):
         return pb.UnreserveResponse()
 
     async def Preempt(self, request: pb.PreemptRequest, context: Aio) -> pb.PreemptResponse:  # noqa: ARG002, N802
-        """Return on which nodes it is of use to evict pods."""
+        """Return on which nodes it helps to evict pods."""
         victims = {node: tuple(each.pod_uids) for node, each in request.victims.items()}
         verdict = await self._extender.preempt(_pod(request.pod).value(), victims)
         return pb.PreemptResponse(node_names=verdict.nodes)

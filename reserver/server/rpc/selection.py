@@ -1,4 +1,4 @@
-"""Which reservations a client means."""
+"""Which reservations a client selects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reserver.wire import grpcform
 
 @dataclass(frozen=True, slots=True)
 class OwnerSelection:
-    """Which owner entries a client means; all that is said has to hold of an entry.
+    """Which owner entries a client selects; an entry must meet all that is given.
 
     Attributes:
         pod: who may claim; None for anybody.

@@ -35,7 +35,7 @@ class Share:
 
     @contextmanager
     def of(self, who: str) -> Iterator[None]:
-        """Count one until the block ends.
+        """Count one call until the block ends.
 
         Raises:
             TooMany: it would be one too many.
