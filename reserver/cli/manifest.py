@@ -19,8 +19,7 @@ from reserver.client import OwnerRule, PodOwner, Reservation, Spec, spec_message
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire import grpcform
-from reserver.wire.spec import ownerform, specform
+from reserver.wire.spec import contract, ownerform, specform
 from reserver.wire.spec.ownerform import OwnerEntry
 from reserver.wire.times import parse_duration, parse_moment
 
@@ -47,7 +46,7 @@ def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa:
     for attribute, refusal in _NOT_SENT.items():
         if getattr(written, attribute):
             raise InvalidInput(*refusal)
-    spec = spec_message.read_spec(grpcform.to_message(document), namespace)
+    spec = spec_message.read_spec(contract.to_message(document), namespace)
     return replace(
         spec,
         starts_at=None if written.starts_at is None else read_moment(written.starts_at),
@@ -82,7 +81,7 @@ def read_moment(text: str) -> datetime:
 
 def show_spec(spec: Spec) -> dict[str, Any]:
     """Return what a reservation asks for, in the form of docs/reservations.md."""
-    shown = grpcform.to_document(spec_message.write_spec(spec))
+    shown = contract.to_document(spec_message.write_spec(spec))
     if spec.starts_at is not None:
         shown["startsAt"] = show_moment(spec.starts_at)
     if spec.expires_at is not None:

@@ -2,75 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC
 from typing import Any
-
-from google.protobuf import json_format
 
 from reserver.client.values import Controller, OwnerRule, PodOwner, Requirement, Spec
 from reserver.reservations.terms import Policy
 from reserver.v1 import reservation_pb2 as pb
-
-_STRATEGY = "STRATEGY_"
+from reserver.wire.spec.contract import to_document, to_message
 
 
 def write_spec(spec: Spec) -> pb.ReservationSpec:
-    """Return what a reservation asks for, as it is sent."""
-    written = pb.ReservationSpec(
-        owners=map(_write_owner, spec.owners),
-        node=spec.node,
-        resources=dict(spec.resources),
-        slots=spec.slots,
-        policy=f"POLICY_{spec.policy.name}",
-        reusable=spec.reusable,
-        preemptible=spec.preemptible,
-        priority=spec.priority,
-    )
-    if spec.starts_at is not None:
-        written.starts_at.FromDatetime(spec.starts_at)
-    if spec.expires_at is not None:
-        written.expires_at.FromDatetime(spec.expires_at)
-    if spec.ttl is not None:
-        written.ttl.FromTimedelta(spec.ttl)
-    if spec.placement is not None:
-        placement = dict(spec.placement)
-        if "strategy" in placement:
-            placement["strategy"] = f"{_STRATEGY}{placement['strategy'].upper()}"
-        json_format.ParseDict(placement, written.placement)
-        written.placement.SetInParent()  # An empty one says: anywhere.
-    return written
+    """Return the message of a spec; a field needs a line here only if its type differs there."""
+    said = {each.name: getattr(spec, each.name) for each in fields(spec)}
+    placement = None
+    if spec.placement is not None:  # An empty one says: anywhere.
+        placement = to_message({"placement": dict(spec.placement)}).placement
+    said |= {
+        "owners": map(_write_owner, spec.owners),
+        "resources": dict(spec.resources),
+        "policy": f"POLICY_{spec.policy.name}",
+        "placement": placement,
+    }
+    return pb.ReservationSpec(**said)
 
 
 def read_spec(found: pb.ReservationSpec, home: str = "") -> Spec:
-    """Return what a reservation asks for that was received.
+    """Return the spec in a message; a field needs a line here only if its type differs there.
 
     Args:
         found: the message.
         home: the namespace of owners that do not say theirs.
     """
-    return Spec(
-        owners=tuple(read_owner(each, home) for each in found.owners),
-        node=found.node,
-        resources=dict(found.resources),
-        slots=found.slots or 1,
-        starts_at=found.starts_at.ToDatetime(UTC) if found.HasField("starts_at") else None,
-        expires_at=found.expires_at.ToDatetime(UTC) if found.HasField("expires_at") else None,
-        ttl=found.ttl.ToTimedelta() if found.HasField("ttl") else None,
-        policy=Policy.REQUIRE if found.policy == pb.POLICY_REQUIRE else Policy.PREFER,
-        reusable=found.reusable,
-        preemptible=found.preemptible,
-        priority=found.priority if found.HasField("priority") else None,
-        placement=_read_placement(found.placement) if found.HasField("placement") else None,
-    )
-
-
-def whole(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """Return a value with whole numbers, which a Struct does not tell from fractions."""
-    if isinstance(value, dict):
-        return {name: whole(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [whole(each) for each in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    said = {
+        each.name: _READ.get(each.name, _as_it_is)(getattr(found, each.name))
+        for each in found.DESCRIPTOR.fields
+        if not each.has_presence or found.HasField(each.name)
+    }
+    said["owners"] = tuple(read_owner(each, home) for each in found.owners)
+    return Spec(**said)
 
 
 def _write_owner(owner: PodOwner | OwnerRule) -> pb.Owner:
@@ -116,7 +87,22 @@ def read_owner(found: pb.Owner, home: str) -> PodOwner | OwnerRule:
 
 
 def _read_placement(found: pb.Placement) -> dict[str, Any]:
-    placement: dict[str, Any] = whole(json_format.MessageToDict(found))
-    if "strategy" in placement:
-        placement["strategy"] = placement["strategy"].removeprefix(_STRATEGY).lower()
+    placement: dict[str, Any] = to_document(pb.ReservationSpec(placement=found)).get(
+        "placement", {}
+    )
     return placement
+
+
+def _as_it_is(value: Any) -> Any:  # noqa: ANN401 - of whatever field
+    return value
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "resources": dict,
+    "slots": lambda slots: slots or 1,
+    "starts_at": lambda moment: moment.ToDatetime(UTC),
+    "expires_at": lambda moment: moment.ToDatetime(UTC),
+    "ttl": lambda duration: duration.ToTimedelta(),
+    "policy": lambda policy: Policy.REQUIRE if policy == pb.POLICY_REQUIRE else Policy.PREFER,
+    "placement": _read_placement,
+}

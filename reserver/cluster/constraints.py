@@ -152,6 +152,11 @@ class Constraints:
             yield constraint.selector
 
     @property
+    def are_about_neighbours(self) -> bool:
+        """Whether they depend on the pods that are there."""
+        return bool(self.spread or self.affinity or self.anti_affinity)
+
+    @property
     def terms(self) -> int:
         """How many alternatives, terms and constraints there are."""
         alternatives = self.node_terms or ()

@@ -17,7 +17,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.placement import Part
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Phase
-from reserver.scheduling.placement import is_about_neighbours, place, slot_pod
+from reserver.scheduling.placement import place, slot_pod
 from reserver.scheduling.state import State
 from reserver.scheduling.trial import Seat, trial, without
 
@@ -79,7 +79,7 @@ def judge_set(
 
     neighbours = []
     for index in _in_turn(reservations):
-        if is_about_neighbours(slot_pod(reservations[index])):
+        if reservations[index].placement.constraints.are_about_neighbours:
             neighbours.append(index)
         else:
             judge(index, tried, partial(_take, tried.snapshot))
@@ -140,7 +140,7 @@ def _seat(reservation: Reservation, seat: Seat, taken: dict[str, dict[str, int]]
         so_far = taken.setdefault(part.node, {})
         for name, amount in reservation.resources.items():
             so_far[name] = so_far.get(name, 0) + amount * part.slots
-        if is_about_neighbours(pod):  # Then it matters how many there are.
+        if pod.constraints.are_about_neighbours:  # Then it matters how many there are.
             for _ in range(part.slots):
                 seat(pod, part._replace(slots=1))
         else:

@@ -25,9 +25,6 @@ from reserver.scheduling.node_rules import allowed_by_affinity
 from reserver.scheduling.state import State
 from reserver.scheduling.trial import trial
 
-MOST_BESIDE_EACH_OTHER = 20
-"""How many slots may depend on neighbours: each is judged beside all before it."""
-
 NO_NODES = "no nodes available to schedule pods"
 """ErrNoNodesAvailable in pkg/scheduler/schedule_one.go."""
 
@@ -113,7 +110,7 @@ def place(reservation: Reservation, slots: int, state: State, sight: Sight | Non
     """
     pod = slot_pod(reservation)
     strategy = reservation.placement.strategy
-    if is_about_neighbours(pod) and slots > 1:
+    if pod.constraints.are_about_neighbours and slots > 1:
         parts = _beside_each_other(pod, strategy, slots, state)
     else:
         may_go = (sight or Sight()).allowed(pod, state.snapshot)
@@ -131,12 +128,6 @@ def suits(reservation: Reservation, state: State) -> Suits:
     at = np.ix_(rows, columns)
     free = snapshot.allocatable[at] - snapshot.requested[at] - snapshot.held[at]
     return Suits(is_allowed, bool(np.all(free >= 0)))
-
-
-def is_about_neighbours(pod: Pod) -> bool:
-    """Return whether a pod's constraints depend on the pods that are there."""
-    demands = pod.constraints
-    return bool(demands.spread or demands.affinity or demands.anti_affinity)
 
 
 def room_for(pod: Pod, state: State, rows: Rows) -> Int64s:

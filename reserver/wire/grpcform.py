@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from google.protobuf import json_format
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from reserver.cluster import quantity
@@ -25,13 +24,11 @@ from reserver.reservations.terms import StoreKind
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.limits import HOME, MOST_IN_SET, SET_BYTES, check_bytes
 from reserver.wire.spec import document
+from reserver.wire.spec.contract import to_document, to_message
 from reserver.wire.spec.placementform import show_parts
 from reserver.wire.spec.specform import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.wire.times import show_moment
 
-_POLICY = "POLICY_"
-_STRATEGY = "STRATEGY_"
-_TIMES = ("startsAt", "expiresAt", "ttl")
 _UNSHOWN = ("requestId", "origin")
 _LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.
 
@@ -57,43 +54,6 @@ def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[st
     if request_id:
         written["requestId"] = request_id
     return written
-
-
-def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
-    """Return what a spec says in the words of docs/reservations.md, times as they are in JSON.
-
-    Raises:
-        InvalidInput: it cannot be written at all.
-    """
-    try:
-        written: dict[str, Any] = json_format.MessageToDict(spec)
-    except (ValueError, json_format.Error) as exc:
-        problem = f"cannot be written as JSON: {quantity.shorten(str(exc), 200)}"
-        raise InvalidInput("", problem, "check its times and numbers") from exc
-    if "policy" in written:
-        written["policy"] = _word(written["policy"], _POLICY, "policy").capitalize()
-    placement = written["placement"] = _whole(written.get("placement", {}))
-    if not placement:
-        del written["placement"]
-    if "strategy" in placement:
-        placement["strategy"] = _word(placement["strategy"], _STRATEGY, "placement.strategy")
-    return written
-
-
-def to_message(document: Mapping[str, Any]) -> pb.ReservationSpec:
-    """Return a spec in the words of docs/reservations.md as the API has it, but for its times.
-
-    Raises:
-        json_format.ParseError: it is no spec.
-    """
-    said = {name: value for name, value in document.items() if name not in _TIMES}
-    said["resources"] = {name: str(amount) for name, amount in document["resources"].items()}
-    if "policy" in said:
-        said["policy"] = f"{_POLICY}{said['policy'].upper()}"
-    placement = said.get("placement")
-    if placement and "strategy" in placement:
-        said["placement"] = placement | {"strategy": f"{_STRATEGY}{placement['strategy'].upper()}"}
-    return json_format.ParseDict(said, pb.ReservationSpec(), ignore_unknown_fields=True)
 
 
 def check_set(specs: Sequence[pb.ReservationSpec]) -> None:
@@ -280,20 +240,3 @@ def _of_item(reservation: Reservation) -> dict[str, Any]:
 
 def _set(timestamp: Timestamp, seconds: float) -> None:
     timestamp.FromMicroseconds(round(min(seconds, _LATEST_S) * 1_000_000))
-
-
-def _whole(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """Return a value with its whole numbers as integers; a protobuf Struct has only floats."""
-    if isinstance(value, dict):
-        return {name: _whole(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_whole(each) for each in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _word(value: str | int, prefix: str, path: str) -> str:
-    """Return the word for a value of an enum; unknown values are numbers."""
-    word = str(value)
-    if not word.startswith(prefix):
-        raise InvalidInput(path, f"{word} is not known", "use a value of the contract")
-    return word.removeprefix(prefix).lower()

@@ -127,8 +127,11 @@ MOST_IN_SET = 500
 SET_BYTES = 1_048_576
 """Their total length as protobuf messages."""
 
+SLOTS_BESIDE_EACH_OTHER = 20
+"""Slots of one reservation that may depend on neighbours: each is judged beside those before it."""
+
 SET_SLOTS_BESIDE_EACH_OTHER = 100
-"""Their slots whose placement depends on neighbours: each is judged beside those before it."""
+"""Such slots of all of them together."""
 
 
 def check_bytes(size: int, most: int) -> None:

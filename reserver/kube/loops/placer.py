@@ -26,7 +26,6 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.placement import (
     Placed,
     Sight,
-    is_about_neighbours,
     place,
     room_for,
     slot_pod,
@@ -106,7 +105,9 @@ class _Pass:
         helped = self.helped.get(wish.shape)
         if helped is None:
             rows = state.snapshot.rows([n for n in self.eased if state.snapshot.has_node(n)])
-            helped = is_about_neighbours(wish.pod) or bool(room_for(wish.pod, state, rows).any())
+            helped = wish.pod.constraints.are_about_neighbours or bool(
+                room_for(wish.pod, state, rows).any()
+            )
             self.helped[wish.shape] = helped
         return helped
 

@@ -14,12 +14,12 @@ from reserver.reservations import owner
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Policy, StoreKind
-from reserver.scheduling.placement import MOST_BESIDE_EACH_OTHER, is_about_neighbours, slot_pod
 from reserver.wire.k8s import names
 from reserver.wire.k8s.objects import from_msgspec
 from reserver.wire.limits import (
     HOME,
     SET_SLOTS_BESIDE_EACH_OTHER,
+    SLOTS_BESIDE_EACH_OTHER,
     Limits,
     check_count,
     check_number,
@@ -153,7 +153,7 @@ def check_set(reservations: Iterable[Reservation]) -> None:
     Raises:
         InvalidInput: at ``reservations``.
     """
-    slots = sum(one.slots for one in reservations if is_about_neighbours(slot_pod(one)))
+    slots = sum(each.slots for each in reservations if _is_about_neighbours(each))
     what = "slots with a placement that is about neighbours"
     check_number(slots, "reservations", SET_SLOTS_BESIDE_EACH_OTHER, what)
 
@@ -181,10 +181,14 @@ def _placed(spec: Spec) -> Parts:
 
 
 def _check_neighbours(reservation: Reservation) -> None:
-    if reservation.slots > MOST_BESIDE_EACH_OTHER and is_about_neighbours(slot_pod(reservation)):
+    if reservation.slots > SLOTS_BESIDE_EACH_OTHER and _is_about_neighbours(reservation):
         problem = f"{reservation.slots} are too many with a placement that is about neighbours"
-        remedy = f"write {MOST_BESIDE_EACH_OTHER} at most, or several reservations"
+        remedy = f"write {SLOTS_BESIDE_EACH_OTHER} at most, or several reservations"
         raise InvalidInput("slots", problem, remedy)
+
+
+def _is_about_neighbours(reservation: Reservation) -> bool:
+    return reservation.placement.constraints.are_about_neighbours
 
 
 def _yields_above(spec: Spec) -> int | None:

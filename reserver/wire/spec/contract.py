@@ -1,0 +1,70 @@
+"""A spec as its JSON form and as the contract's message: they differ in enums and times only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf import json_format
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.v1 import reservation_pb2 as pb
+
+_POLICY = "POLICY_"
+_STRATEGY = "STRATEGY_"
+_TIMES = ("startsAt", "expiresAt", "ttl")
+
+
+def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
+    """Return what a spec says in the words of docs/reservations.md, times as they are in JSON.
+
+    Raises:
+        InvalidInput: it cannot be written at all.
+    """
+    try:
+        written: dict[str, Any] = json_format.MessageToDict(spec)
+    except (ValueError, json_format.Error) as exc:
+        problem = f"cannot be written as JSON: {shorten(str(exc), 200)}"
+        raise InvalidInput("", problem, "check its times and numbers") from exc
+    if "policy" in written:
+        written["policy"] = _word(written["policy"], _POLICY, "policy").capitalize()
+    placement = written["placement"] = whole(written.get("placement", {}))
+    if not placement:
+        del written["placement"]
+    if "strategy" in placement:
+        placement["strategy"] = _word(placement["strategy"], _STRATEGY, "placement.strategy")
+    return written
+
+
+def to_message(document: Mapping[str, Any]) -> pb.ReservationSpec:
+    """Return a spec in the words of docs/reservations.md as the contract has it, without its times.
+
+    Raises:
+        json_format.ParseError: it is no spec.
+    """
+    said = {name: value for name, value in document.items() if name not in _TIMES}
+    said["resources"] = {name: str(amount) for name, amount in said.get("resources", {}).items()}
+    if "policy" in said:
+        said["policy"] = f"{_POLICY}{said['policy'].upper()}"
+    placement = said.get("placement")
+    if placement and "strategy" in placement:
+        said["placement"] = placement | {"strategy": f"{_STRATEGY}{placement['strategy'].upper()}"}
+    return json_format.ParseDict(said, pb.ReservationSpec(), ignore_unknown_fields=True)
+
+
+def whole(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    """Return a value with its whole numbers as integers; a protobuf Struct has only floats."""
+    if isinstance(value, dict):
+        return {name: whole(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [whole(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _word(value: str | int, prefix: str, path: str) -> str:
+    """Return the word for a value of an enum; unknown values are numbers."""
+    word = str(value)
+    if not word.startswith(prefix):
+        raise InvalidInput(path, f"{word} is not known", "use a value of the contract")
+    return word.removeprefix(prefix).lower()
