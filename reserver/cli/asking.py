@@ -89,7 +89,7 @@ def _read(each: Sequence[Wanted], namespace: str) -> Specs:
     for one in each:
         try:
             if one.name in specs:
-                raise InvalidInput("name", f"{one.name} stands before", "use each name once")
+                raise InvalidInput("name", f"{one.name} is given twice", "give each name once")
             spec = manifest.read(one.spec, one.name, one.namespace or namespace, time.time())
             specs[one.name] = spec
         except InvalidInput as exc:

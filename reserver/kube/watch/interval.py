@@ -47,7 +47,7 @@ async def latest(client: ApiClient, collection: Collection) -> int:
         raise InvalidInput(
             "metadata.resourceVersion",
             problem,
-            "a list of the API server has one; see what stands before it",
+            "a list of the API server has one; check for a proxy in between",
         )
     return metadata.revision
 
