@@ -14,7 +14,7 @@ import structlog
 
 from reserver.assembly import Assembly
 from reserver.background import lead
-from reserver.clock import SteadyClock
+from reserver.clock import SteadyClock, elapsed
 from reserver.config import Settings
 from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
@@ -182,9 +182,4 @@ def _service(
 
 def _lease(settings: Settings, client: ApiClient) -> Lease:
     identity = f"{socket.gethostname()}_{uuid4()}"
-    return Lease(client, (settings.namespace, LEASE), identity, time.time, _elapsed)
-
-
-def _elapsed() -> float:
-    """Return seconds that no jump of the clock disturbs and, on Linux, no suspension stops."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return Lease(client, (settings.namespace, LEASE), identity, time.time, elapsed)

@@ -7,6 +7,7 @@ that is held, or hold on to what is long over.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 PROBATION_S = 60.0
@@ -44,3 +45,8 @@ class SteadyClock:
             self._doubted_since = None
             self._offset_s += ahead_s
         return tick + self._offset_s
+
+
+def elapsed() -> float:
+    """Return seconds that no jump of the clock disturbs and, on Linux, no suspension stops."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -61,18 +61,20 @@ def _ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
         raise ConfigurationError(f"{problem}; write 127.0.0.1 or ::1") from exc
 
 
-def _check_host(flag: str, address: tuple[str, int] | None) -> None:
+def check_host(flag: str, address: tuple[str, int] | None) -> None:
+    """Refuse an address that is not one of IP."""
     if address is not None:
         _ip(flag, address[0])
 
 
-def _check_name(flag: str, name: str) -> None:
+def check_name(flag: str, name: str) -> None:
+    """Refuse what no object of Kubernetes can be called."""
     names.check_subdomain(name, flag, "a name of Kubernetes")
 
 
 def _check_names(flag: str, parts: tuple[str, str]) -> None:
     for name in parts:
-        _check_name(flag, name)
+        check_name(flag, name)
 
 
 def _check_given(flag: str, name: str) -> None:
@@ -137,7 +139,7 @@ class Settings:
             "Serve health and metrics here, too, over plain HTTP, e.g. 0.0.0.0:9441.",
             metavar="ADDRESS:PORT",
             read=parse_address,
-            check=_check_host,
+            check=check_host,
         ),
     ] = None
     grpc_address: Annotated[
@@ -147,7 +149,7 @@ class Settings:
             "API server knows by their token.",
             metavar="ADDRESS:PORT",
             read=parse_address,
-            check=_check_host,
+            check=check_host,
         ),
     ] = None
     grpc_client_ca_file: Annotated[
@@ -175,7 +177,7 @@ class Settings:
         str,
         _setting(
             'Namespace of the ConfigMaps that are labelled reserver.io/store: "true".',
-            check=_check_name,
+            check=check_name,
         ),
     ] = "reserver-system"
     configmaps: Annotated[
@@ -193,7 +195,7 @@ class Settings:
             "A namespace beside kube-system where pods of the system's priority classes (from "
             "2,000,000,000 on) may take what is held.",
             metavar="NAMESPACE",
-            check=_check_name,
+            check=check_name,
         ),
     ] = ()
     crd: Annotated[

@@ -19,12 +19,14 @@ from reserver.rebalance.arguments import Arguments
 from reserver.rebalance.inventory import Inventory, ListedPod
 from reserver.rebalance.judges.cycle import Cycle, Protects
 from reserver.rebalance.judges.duplicates import duplicates
+from reserver.rebalance.judges.load import low_node_load
 from reserver.rebalance.judges.placement import anti_affinity, node_affinity, node_taints
 from reserver.rebalance.judges.spread import spread_constraints
 from reserver.rebalance.judges.utilization import high_node_utilization, low_node_utilization
 from reserver.rebalance.ordering import Order
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.real import RealLoad, real_of
 from reserver.rebalance.scene import NOTHING_HELD, Held, plan_of, scene_of
 from reserver.rebalance.stage import Stage
 
@@ -35,6 +37,7 @@ Judge = Callable[[Cycle, Any], None]
 
 JUDGES: Mapping[type[Arguments], Judge] = {
     arguments.RemoveDuplicates: duplicates,
+    arguments.LowNodeLoad: low_node_load,
     arguments.LowNodeUtilization: low_node_utilization,
     arguments.HighNodeUtilization: high_node_utilization,
     arguments.RemovePodsViolatingInterPodAntiAffinity: anti_affinity,
@@ -45,7 +48,11 @@ JUDGES: Mapping[type[Arguments], Judge] = {
 
 
 def sound(
-    policy: Policy, inventory: Inventory, evictors: Evictors, held: Held = NOTHING_HELD
+    policy: Policy,
+    inventory: Inventory,
+    evictors: Evictors,
+    held: Held = NOTHING_HELD,
+    real: RealLoad | None = None,
 ) -> Plan:
     """Return the plan that a policy asks for.
 
@@ -54,7 +61,9 @@ def sound(
         inventory: the cluster.
         evictors: what protects pods.
         held: what reservations hold, by node.
+        real: what is known of real load; None for what the inventory has.
     """
+    real = real or real_of(inventory, policy, 0.0)
     scene = scene_of(inventory, lambda _: "", held=held)
     stage = Stage(scene, inventory, policy.limits)
     seen = _seen(policy, stage)
@@ -73,6 +82,7 @@ def sound(
             protects=protects[profile.name],
             seen=seen,
             offered=_offered(profile, stage),
+            real=real,
         )
         judge(cycle, args)
         stage.swap_what_waits()

@@ -9,6 +9,7 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.labels import Selector
 from reserver.rebalance.arguments import Choice
 from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.real import RealLoad
 from reserver.rebalance.scene import Why
 from reserver.rebalance.stage import Floats, Stage
 
@@ -30,6 +31,7 @@ class Cycle:
         protects: what protects a pod from this profile's evictor.
         seen: bool array, rows: the strategy looks at this node.
         offered: bool array, rows: pods may be sent to this node.
+        real: what is known of real load.
     """
 
     stage: Stage
@@ -38,6 +40,7 @@ class Cycle:
     protects: Protects
     seen: Bools
     offered: Bools
+    real: RealLoad
 
     def why(self, reason: str, improves: str = "") -> Why:
         """Return why this strategy moves a pod."""

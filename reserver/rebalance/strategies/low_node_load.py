@@ -16,7 +16,6 @@ from reserver.cluster.labels import integer
 from reserver.rebalance.arguments import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.inventory import ListedNode, ListedPod
 from reserver.rebalance.load import Load, Usage
-from reserver.rebalance.plan import Kept
 from reserver.rebalance.spells import NO_ROUNDS, Rounds, Spell, counted
 from reserver.rebalance.weighed import Takers, Weighed, thresholded, weigh
 
@@ -53,12 +52,12 @@ class Findings:
 
     Attributes:
         spells: what the next round is to remember, by node.
-        kept: what it would have moved.
+        spared: pods that it would have moved, and why they stay.
         notes: nodes that were skipped, and those that are not hot for long enough.
     """
 
     spells: dict[str, Spell]
-    kept: list[Kept] = field(default_factory=list)
+    spared: list[tuple[ListedPod, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -194,9 +193,7 @@ def _relieve(
             takers.take(usage, target)
             node.take(usage, -1)
         if why:
-            found.kept.append(
-                Kept(pod=pod.name, node=node.name, strategy=LowNodeLoad.NAME, why=why)
-            )
+            found.spared.append((pod, why))
 
 
 def _may_leave(pod: ListedPod, args: LowNodeLoad, around: Surroundings) -> bool:

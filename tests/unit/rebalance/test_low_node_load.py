@@ -168,10 +168,9 @@ def test_a_cordoned_node_takes_no_load() -> None:
 
 def test_a_node_that_would_become_hot_itself_takes_no_pod() -> None:
     world = World({"hot": 95, "cool": 40}, (pod("big"), 45.0))
-    (kept,) = world.round().kept
+    ((spared, why),) = world.round().spared
     assert world.moves == []
-    assert (kept.pod, kept.node) == (PodName("shop", "big"), "hot")
-    assert kept.why == "no node that takes load has room for it"
+    assert (spared.name.name, why) == ("big", "no node that takes load has room for it")
 
 
 def test_without_node_fit_only_the_budget_counts() -> None:
@@ -185,7 +184,7 @@ def test_pods_stay_that_fit_on_no_node_that_takes_load() -> None:
     world.round(fits=lambda _, name: name == "cool-1")
     assert [target for _, target, _ in world.moves] == ["cool-1", "cool-1"]
     world = hot_and_cool()
-    assert len(world.round(fits=lambda *_: False).kept) == 4
+    assert len(world.round(fits=lambda *_: False).spared) == 4
     assert world.moves == []
 
 
@@ -258,7 +257,7 @@ def test_a_dry_run_says_what_it_would_move() -> None:
     world = hot_and_cool()
     found = world.round(replace(ARGS, dry_run=True))
     assert world.moves == []
-    assert {kept.why for kept in found.kept} == {"LowNodeLoad is set to dryRun"}
+    assert {why for _, why in found.spared} == {"LowNodeLoad is set to dryRun"}
 
 
 def test_a_node_without_metrics_is_skipped_and_named() -> None:

@@ -1,0 +1,204 @@
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reserver.cluster.pod import PodName
+from reserver.errors import ApiError, InvalidInput, LoadUnknown, ReserverError
+from reserver.kube.rebalance.evictions import Evictions, Pace, Result
+from reserver.kube.rebalance.listing import COLLECTIONS
+from reserver.kube.rebalance.policyfile import PolicyFile
+from reserver.kube.rebalance.rounds import SAMPLE_S, Rebalancer
+from reserver.rebalance.deciding import Decision, Look
+from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.sources import METRICS_API
+from reserver.rebalance.spells import Rounds
+from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
+
+POLICY = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
+BY_LOAD = (
+    POLICY
+    + """
+gracePeriodSeconds: 5
+profiles:
+- name: load
+  pluginConfig:
+  - name: LowNodeLoad
+    args: {lowThresholds: {cpu: 40}, highThresholds: {cpu: 80}}
+  plugins: {balance: {enabled: [LowNodeLoad]}}
+"""
+)
+NODES = {"kind": "NodeList", "items": [{"metadata": {"name": "n1"}}]}
+PODS = {
+    "kind": "PodList",
+    "items": [
+        {
+            "metadata": {"name": "web-0", "namespace": "shop", "uid": "uid-web-0"},
+            "spec": {"nodeName": "n1"},
+        }
+    ],
+}
+REST: list[Any] = [{"kind": "List", "items": []}] * (len(COLLECTIONS) - 2)
+CLUSTER = [NODES, PODS, *REST]
+USED = {
+    "kind": "NodeMetricsList",
+    "items": [
+        {
+            "metadata": {"name": "n1"},
+            "timestamp": "1970-01-01T00:16:40Z",
+            "window": "15s",
+            "usage": {"cpu": "2"},
+        }
+    ],
+}
+PODS_USED = {"kind": "PodMetricsList", "items": []}
+MOVE = Move(
+    pod=PodName("shop", "web-0"),
+    uid="uid-web-0",
+    source="n1",
+    target=None,
+    strategy="S",
+    profile="p",
+)
+
+
+class World:
+    """A rebalancer whose decision is written down.
+
+    Attributes:
+        looks: what it decided on.
+        slept: for how long it waited, in seconds.
+    """
+
+    def __init__(
+        self, path: Path, *script: Any, policy: str = POLICY, dry_run: bool = False
+    ) -> None:
+        path.write_text(policy)
+        self.client = ScriptedClient(*script)
+        self.now = 1000.0
+        self.looks: list[Look] = []
+        evictions = Evictions(self.client, lambda: self.now, "host", Pace(1000, 1000))
+        self.rebalancer = Rebalancer(
+            self.client,
+            PolicyFile(path),
+            evictions,
+            self.decide,
+            lambda: self.now,
+            dry_run=dry_run,
+        )
+
+    def decide(self, look: Look) -> Decision:
+        self.looks.append(look)
+        rounds = {"p": Rounds({}, float(len(self.looks)))}
+        return Decision(plan=Plan(moves=(MOVE,)), rounds=rounds)
+
+    @property
+    def evicted(self) -> list[Any]:
+        return [each.body for each in self.client.requests if each.path.endswith("/eviction")]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "policy.yaml"
+
+
+async def test_a_round_looks_decides_and_evicts(path: Path) -> None:
+    world = World(path, *CLUSTER, {}, {})
+    found = await world.rebalancer.round()
+    assert [each.result for each in found.outcomes] == [Result.SUCCESS]
+    (look,) = world.looks
+    assert [pod.name for pod in look.inventory.pods] == [MOVE.pod]
+    assert len(world.evicted) == 1
+
+
+async def test_a_dry_run_evicts_nothing(path: Path) -> None:
+    world = World(path, *CLUSTER, dry_run=True)
+    found = await world.rebalancer.round()
+    assert (found.plan.moves, found.outcomes) == ((MOVE,), ())
+    assert world.evicted == []
+
+
+async def test_what_a_round_remembers_is_handed_to_the_next(path: Path) -> None:
+    world = World(path, *CLUSTER, *CLUSTER, dry_run=True)
+    await world.rebalancer.round()
+    await world.rebalancer.round()
+    assert world.looks[1].rounds == {"p": Rounds({}, 1.0)}
+
+
+async def test_load_is_read_where_the_policy_wants_it_and_what_left_is_debited(path: Path) -> None:
+    world = World(path, *CLUSTER, USED, PODS_USED, {}, {}, policy=BY_LOAD)
+    await world.rebalancer.round()
+    assert world.looks[0].loads[METRICS_API].nodes["n1"].usage == {"cpu": 2000.0}
+    (eviction,) = world.evicted
+    assert eviction["deleteOptions"]["gracePeriodSeconds"] == 5
+    (moving,) = world.rebalancer.loads._memories[METRICS_API].moving
+    assert (moving.departure.uid, moving.departure.grace_s) == ("uid-web-0", 5)
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ([NO_ANSWER], ApiError),
+        ([refused(403)], ApiError),
+        ([b"<html>"], InvalidInput),
+        ([*CLUSTER, refused(503)], LoadUnknown),
+        ([*CLUSTER, USED, refused(503)], LoadUnknown),
+        ([*CLUSTER, b"{}", PODS_USED], LoadUnknown),
+    ],
+    ids=["away", "forbidden", "no list", "no metrics", "no metrics of pods", "no list of metrics"],
+)
+async def test_a_round_that_does_not_see_everything_does_nothing(
+    path: Path, script: list[Any], error: type[ReserverError]
+) -> None:
+    world = World(path, *script, policy=BY_LOAD)
+    with pytest.raises(error):
+        await world.rebalancer.round()
+    assert (world.looks, world.evicted) == ([], [])
+
+
+async def test_a_policy_that_asks_prometheus_has_to_say_where_it_is(path: Path) -> None:
+    policy = BY_LOAD.replace(
+        "{lowThresholds", "{metricsUtilization: {source: Prometheus}, lowThresholds"
+    )
+    world = World(path, *CLUSTER, policy=policy)
+    with pytest.raises(LoadUnknown, match="has no metricsProviders of source Prometheus"):
+        await world.rebalancer.round()
+
+
+async def test_a_round_that_fails_is_followed_by_another(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(path, NO_ANSWER, *CLUSTER, dry_run=True)
+    told: list[bool] = []
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        world.now += seconds
+        if len(told) > 1:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("reserver.kube.rebalance.rounds.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await world.rebalancer.run(60.0, lambda is_done, _: told.append(is_done))
+    assert told == [False, True]
+    assert slept == [SAMPLE_S] * 5
+
+
+async def test_between_rounds_load_is_read_as_often_as_it_is_new(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = {**USED, "items": [{**USED["items"][0], "timestamp": "1970-01-01T00:16:55Z"}]}  # type: ignore[dict-item]
+    script = [*CLUSTER, USED, PODS_USED, later, NO_ANSWER, later]
+    world = World(path, *script, policy=BY_LOAD, dry_run=True)
+
+    async def sleep(seconds: float) -> None:
+        world.now += seconds
+        if not world.client.script:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("reserver.kube.rebalance.rounds.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await world.rebalancer.run(60.0, lambda *_: None)
+    assert world.rebalancer.loads._memories[METRICS_API].nodes["n1"].at == 1015.0
