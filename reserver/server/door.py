@@ -11,9 +11,8 @@ from http import HTTPStatus
 import structlog
 from aiohttp import web
 
-from reserver.server.bodies import Bodies
 from reserver.server.connection import Connection, Limits
-from reserver.server.connections import Connections, Stage
+from reserver.server.connections import Bodies, Connections, Stage
 from reserver.server.gate import Hosts, Refusal, refusal
 from reserver.server.tls import ServerTls
 from reserver.wire.k8s.objects import encode

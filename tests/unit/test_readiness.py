@@ -5,8 +5,7 @@ from typing import Any, cast
 import pytest
 
 from reserver.kube.watch.lag import Lag
-from reserver.kube.watch.pulse import Pulse
-from reserver.readiness import ProcessReadiness
+from reserver.readiness import ProcessReadiness, Pulse
 
 
 class Reflector:

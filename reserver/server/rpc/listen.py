@@ -10,9 +10,8 @@ import grpc
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from reserver.server.rpc.health import Health
 from reserver.server.rpc.port import Port
-from reserver.server.rpc.service import Service
+from reserver.server.rpc.service import Health, Service
 from reserver.server.rpc.shares import MOST_CALLS
 from reserver.server.tls_files import TlsFiles
 from reserver.v1 import capacity_pb2, reservation_pb2, scheduler_pb2

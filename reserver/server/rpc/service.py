@@ -1,11 +1,13 @@
-"""The services of the contract, put together."""
+"""The services of the contract, put together, and that of their health."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 import grpc
+from grpc_health.v1 import health, health_pb2
 
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
@@ -22,6 +24,11 @@ from reserver.server.rpc.scheduler import Scheduler
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
 from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_server
 from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
+
+_LOOK_EVERY_S = 0.25
+"""How often those who watch are told, in seconds."""
+
+_STATUS = health_pb2.HealthCheckResponse
 
 
 class Stores(Store, Booking, Editing, Protocol):
@@ -85,3 +92,39 @@ class Service:
     def end(self) -> None:
         """End all watches."""
         self._feed.end()
+
+
+class Health(health.aio.HealthServicer):  # type: ignore[misc]  # it has no types
+    """The health service of gRPC: it says what `/readyz` says now, and tells watchers soon."""
+
+    def __init__(self, services: Iterable[str], obstacles: Callable[[], tuple[str, ...]]) -> None:
+        """Tell of services; `obstacles` returns what keeps calls from being answered."""
+        super().__init__()
+        self._names = ("", *services)
+        self._obstacles = obstacles
+        self._said: int | None = None
+        self._looking = asyncio.Lock()
+
+    async def Check(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802 - as gRPC has it
+        """Return what readiness is."""
+        await self._look()
+        return await super().Check(request, context)
+
+    async def Watch(self, request: Any, context: Any) -> None:  # noqa: ANN401, N802 - as gRPC has it
+        """Tell what readiness is, and each change."""
+        await self._look()
+        await super().Watch(request, context)
+
+    async def follow(self) -> None:
+        """Tell those who watch of each change, until cancelled."""
+        while True:
+            await self._look()
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def _look(self) -> None:
+        async with self._looking:
+            now = _STATUS.NOT_SERVING if self._obstacles() else _STATUS.SERVING
+            if now != self._said:
+                for name in self._names:
+                    await self.set(name, now)
+                self._said = now
