@@ -1,0 +1,52 @@
+"""How many pods a cycle may still evict: in total, from a node, from a namespace.
+
+Order and arithmetic are those of ``EvictPod`` in pkg/descheduler/evictions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+
+from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.policy import EvictionLimits
+
+
+class Reached(StrEnum):
+    """A limit that keeps a pod from being evicted; the words of upstream's metrics."""
+
+    TOTAL = "maximum number of evicted pods per a descheduling cycle reached"
+    NODE = "maximum number of evicted pods per node reached"
+    NAMESPACE = "maximum number of evicted pods per namespace reached"
+
+
+class Spent:
+    """What has been evicted in one cycle, over all profiles."""
+
+    def __init__(self, limits: EvictionLimits) -> None:
+        """Begin a cycle."""
+        self._limits = limits
+        self._total = 0
+        self._by_node: Counter[str] = Counter()
+        self._by_namespace: Counter[str] = Counter()
+
+    def reached(self, pod: ListedPod) -> Reached | None:
+        """Return the first limit that one more pod would exceed; None if none."""
+        limits = self._limits
+        if _is_spent(self._total, limits.total):
+            return Reached.TOTAL
+        if pod.node and _is_spent(self._by_node[pod.node], limits.per_node):
+            return Reached.NODE
+        if _is_spent(self._by_namespace[pod.name.namespace], limits.per_namespace):
+            return Reached.NAMESPACE
+        return None
+
+    def count(self, pod: ListedPod) -> None:
+        """Count a pod that is evicted."""
+        self._total += 1
+        self._by_node[pod.node] += 1
+        self._by_namespace[pod.name.namespace] += 1
+
+
+def _is_spent(spent: int, limit: int | None) -> bool:
+    return limit is not None and spent >= limit

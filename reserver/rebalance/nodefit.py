@@ -1,0 +1,277 @@
+"""Whether a pod fits on a node as upstream's ``nodeFit`` judges it.
+
+That is ``NodeFit`` in pkg/descheduler/node. Checked are the cordon, node selector and required node
+affinity, taints, the pod's own required anti-affinity against the pods on that very node, and the
+room that is left beside all pods there. Not checked are the other rules of kube-scheduler, nor
+whether that room was promised to another pod in the same cycle.
+
+Pods that ask for the same fit on the same nodes, so each kind of pod is judged once for all nodes,
+and again only for nodes that a pod has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.constraints import Constraints
+from reserver.cluster.labels import Selector
+from reserver.cluster.remembered import Remembered
+from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.view import NO_ROW, Alike, Indexes, View, tolerates
+
+MOST = 2**50
+"""No node offers more of anything; sums over the pods of a node stay within int64."""
+
+_BASIC = frozenset({"cpu", "memory", "pods"})
+
+
+class Apart(NamedTuple):
+    """A term of required anti-affinity: which pods, and the node label that makes a domain."""
+
+    selector: Selector
+    namespaces: frozenset[str]
+    topology_key: str
+
+    def is_about(self, pod: ListedPod) -> bool:
+        """Return whether a pod is one of those."""
+        return pod.name.namespace in self.namespaces and self.selector.matches(pod.pod.labels)
+
+
+def aparts(pod: ListedPod) -> tuple[Apart, ...]:
+    """Return the terms of a pod's required anti-affinity; namespace selectors are ignored."""
+    own = frozenset({pod.name.namespace})
+    return tuple(
+        Apart(term.selector, term.namespaces or own, term.topology_key)
+        for term in pod.pod.constraints.anti_affinity
+    )
+
+
+class _Kind(NamedTuple):
+    """What pods have in common that fit on the same nodes, by number."""
+
+    where: int
+    asked: int
+    apart: int
+
+
+class _Known:
+    """The rows that a kind of pods fits on, and how many pods had gone by then."""
+
+    __slots__ = ("rows", "seen")
+
+    def __init__(self, rows: Bools, seen: int) -> None:
+        self.rows = rows
+        self.seen = seen
+
+
+class NodeFit:
+    """Which nodes pods fit on, kept up with what is evicted."""
+
+    def __init__(self, view: View) -> None:
+        """Judge on a view."""
+        self._view = view
+        pods = view.pods
+        self._where = Alike([pod.pod.constraints for pod in pods], _where)
+        self._asked = Alike([pod.requests for pod in pods], lambda asked: frozenset(asked.items()))
+        self._aparts = Alike(_aparts(pods), _itself)
+        self._known: Remembered[_Kind, _Known] = Remembered(_KNOWN_BYTES)
+        self._admitted: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
+        self._crowds: Remembered[Apart, Indexes] = Remembered(_KNOWN_BYTES)
+        self._columns = {name: column for column, name in enumerate(_names(view))}
+        self._free = self._rooms()
+        self._seen = 0
+
+    def fits_elsewhere(self, pod: int, among: Bools) -> bool:
+        """Return whether a pod fits on one of some rows other than its own."""
+        rows = self._fitting(pod) & among
+        row = self._view.rows[pod]
+        if row != NO_ROW:
+            rows[row] = False
+        return bool(rows.any()) or self._fits_beside_namesakes(pod, among)
+
+    def fits_anywhere(self, pod: int, among: Bools) -> bool:
+        """Return whether a pod fits on one of some rows; on its own it has room."""
+        row = int(self._view.rows[pod])
+        if row != NO_ROW and among[row] and self._may_be_on(pod, row):
+            return True
+        return self.fits_elsewhere(pod, among)
+
+    def admitting(self, pod: int) -> Bools:
+        """Return the rows whose labels meet a pod's demands and whose taints it tolerates."""
+        number = int(self._where.ids[pod])
+        known = self._admitted.get(number)
+        if known is None:
+            known = self.tolerated(pod) & self.matching(pod)
+            self._admitted.put(number, known, known.nbytes + _ROW_BYTES)
+        return known
+
+    def matching(self, pod: int) -> Bools:
+        """Return the rows that meet a pod's node selector and required node affinity."""
+        demand, topology = self._where.of(pod), self._view.topology
+        if demand.are_too_many:
+            return np.zeros(len(self._view.nodes), dtype=np.bool_)
+        rows = topology.labels.matching(demand.node_selector)
+        return rows if demand.node_terms is None else rows & topology.meeting(demand.node_terms)
+
+    def tolerated(self, pod: int) -> Bools:
+        """Return the rows whose taints that keep pods away are all tolerated by a pod."""
+        tolerations = self._where.of(pod).tolerations
+        return ~self._view.topology.taints.where(
+            lambda taints: not all(tolerates(tolerations, taint) for taint in taints)
+        )
+
+    def _fitting(self, pod: int) -> Bools:
+        """Return the rows that a pod fits on; what it says of its own row means nothing."""
+        self._catch_up()
+        kind = _Kind(
+            int(self._where.ids[pod]), int(self._asked.ids[pod]), int(self._aparts.ids[pod])
+        )
+        known = self._known.get(kind)
+        if known is None:
+            known = _Known(self._judge(pod, slice(None)), self._seen)
+            self._known.put(kind, known, known.rows.nbytes + _ROW_BYTES)
+        elif known.seen < self._seen:
+            left = np.unique(self._view.rows[self._view.departed[known.seen : self._seen]])
+            left = left[left != NO_ROW]
+            known.rows[left] = self._judge(pod, left)
+            known.seen = self._seen
+        return known.rows
+
+    def _judge(self, pod: int, rows: slice | Indexes) -> Bools:
+        refused = ~self.admitting(pod) | self._view.topology.cordoned
+        for term in self._aparts.of(pod):
+            refused |= self._is_taken(term)
+        fitting: Bools = self._has_room(pod, rows) & ~refused[rows]
+        return fitting
+
+    def _has_room(self, pod: int, rows: slice | Indexes) -> Bools:
+        asked = self._asked.of(pod)
+        columns = [self._columns[name] for name in asked]
+        amounts = np.array([min(amount, MOST) for amount in asked.values()], dtype=np.int64)
+        enough: Bools = np.all(self._free[rows][:, columns] >= amounts, axis=1)
+        return enough
+
+    def _is_taken(self, term: Apart) -> Bools:
+        """Return the rows where a pod stands that a term keeps away, and that have its label."""
+        view = self._view
+        there = self._kept_away(term)
+        there = there[view.is_active[there] & ~view.is_gone[there]]
+        taken = np.zeros(len(view.nodes) + 1, dtype=np.bool_)  # The last one is that of NO_ROW.
+        taken[view.rows[there]] = True
+        return taken[:-1] & view.topology.labels.column(term.topology_key).present()
+
+    def _kept_away(self, term: Apart) -> Indexes:
+        """Return the pods that a term of another one is about."""
+        known = self._crowds.get(term)
+        if known is None:
+            known = self._view.found(term.namespaces, term.selector)
+            self._crowds.put(term, known, known.nbytes + _ROW_BYTES)
+        return known
+
+    def _may_be_on(self, pod: int, row: int) -> bool:
+        """Return whether all but the room of a row suits a pod; its namesakes do not count."""
+        view = self._view
+        if view.topology.cordoned[row] or not self.admitting(pod)[row]:
+            return False
+        own = view.pods[pod].name.name
+        labels = view.nodes[row].node.labels
+        return not any(
+            view.pods[other].name.name != own and term.is_about(view.pods[other])
+            for term in self._aparts.of(pod)
+            if term.topology_key in labels
+            for other in view.listed(row)
+        )
+
+    def _fits_beside_namesakes(self, pod: int, among: Bools) -> bool:
+        """Return whether only pods of its own name, in other namespaces, keep a pod from a row."""
+        view = self._view
+        if not self._aparts.of(pod):
+            return False
+        rows = {int(view.rows[other]) for other in view.namesakes(pod)} - {NO_ROW}
+        return any(
+            among[row]
+            and self._may_be_on(pod, row)
+            and bool(self._has_room(pod, np.array([row]))[0])
+            for row in rows - {int(view.rows[pod])}
+        )
+
+    def _catch_up(self) -> None:
+        """Give back the room of what has gone."""
+        view = self._view
+        for pod in view.departed[self._seen :]:
+            row = int(view.rows[pod])
+            if row != NO_ROW and view.is_active[pod]:
+                offered = view.nodes[row].node.allocatable
+                for name, amount in view.pods[pod].requests.items():
+                    if name in offered or name in _BASIC:
+                        self._free[row, self._columns[name]] += min(amount, MOST)
+        self._seen = len(view.departed)
+
+    def _rooms(self) -> NDArray[np.int64]:
+        """Return what is free, rows × resources, of what nodes say that pods may have.
+
+        There is none of a resource that a node does not offer, whatever its pods request.
+        """
+        view, columns = self._view, self._columns
+        free = np.zeros((len(view.nodes), len(columns)), dtype=np.int64)
+        is_offered = np.zeros(free.shape, dtype=np.bool_)
+        is_offered[:, [columns[name] for name in _BASIC]] = True
+        for row, node in enumerate(view.nodes):
+            for name, amount in node.node.allocatable.items():
+                free[row, columns[name]] = min(amount, MOST)
+                is_offered[row, columns[name]] = True
+        asked = np.zeros((len(self._asked.values), len(columns)), dtype=np.int64)
+        for number, amounts in enumerate(self._asked.values):
+            for name, amount in amounts.items():
+                asked[number, columns[name]] = min(amount, MOST)
+        there = np.flatnonzero(view.is_active & ~view.is_gone & (view.rows != NO_ROW))
+        taken = np.zeros(free.shape, dtype=np.int64)
+        np.add.at(taken, view.rows[there], asked[self._asked.ids[there]])
+        free -= np.where(is_offered, taken, 0)
+        self._seen = len(view.departed)
+        return free
+
+
+_KNOWN_BYTES = 64 * 2**20
+_ROW_BYTES = 256
+
+
+def _names(view: View) -> dict[str, None]:
+    """Return the resources that nodes offer or pods request, in a fixed order."""
+    names = dict.fromkeys(sorted(_BASIC))
+    for node in view.nodes:
+        names |= dict.fromkeys(node.node.allocatable)
+    for asked in {id(pod.requests): pod.requests for pod in view.pods}.values():
+        names |= dict.fromkeys(asked)
+    return names
+
+
+def _where(constraints: Constraints) -> Hashable:
+    return (
+        constraints.tolerations,
+        constraints.node_selector,
+        constraints.node_terms,
+        constraints.are_too_many,
+    )
+
+
+def _itself(terms: tuple[Apart, ...]) -> Hashable:
+    return terms
+
+
+def _aparts(pods: Sequence[ListedPod]) -> list[tuple[Apart, ...]]:
+    known: dict[tuple[int, str], tuple[Apart, ...]] = {}
+    found: list[tuple[Apart, ...]] = []
+    for pod in pods:
+        constraints = pod.pod.constraints
+        if not constraints.anti_affinity:
+            found.append(())
+            continue
+        key = (id(constraints), pod.name.namespace)
+        found.append(known.setdefault(key, aparts(pod)))
+    return found

@@ -1,0 +1,46 @@
+"""HighNodeUtilization: pods leave the nodes below a threshold, so that fewer nodes carry them."""
+
+from __future__ import annotations
+
+from reserver.rebalance.arguments import HighNodeUtilization
+from reserver.rebalance.strategies.leaving import Leaving, Load, leave
+from reserver.rebalance.strategies.low_node_utilization import Classified
+from reserver.rebalance.strategies.wrong import Batches, Judge
+from reserver.rebalance.usage import Requested, Usage, capped, is_below, percentages
+from reserver.rebalance.view import View
+
+
+def classify(args: HighNodeUtilization, view: View, usage: Usage) -> Classified:
+    """Return the nodes that are used too little, the least used first, and those that take pods."""
+    under, others = [], []
+    full = dict.fromkeys(args.thresholds, 100.0)
+    for row in view.shown_rows():
+        node, used = view.nodes[row], usage.of_node(row)
+        load = Load(row=row, used=used, most=capped(node, full, usage.names))
+        if is_below(percentages(used, node), args.thresholds):
+            under.append(load)
+        elif not node.node.unschedulable:
+            others.append(load)
+    under.sort(key=lambda load: load.total)
+    return Classified(under, others)
+
+
+def find(args: HighNodeUtilization, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+    """Yield pods one by one that leave the least used nodes while others have room."""
+    usage = Requested(view, args.thresholds)
+    under, others = classify(args, view, usage)
+    if not others or not under or len(under) <= args.number_of_nodes:
+        return
+    named, excluded = set(args.thresholds), args.exclude_namespaces
+    leaving = Leaving(
+        sources=under,
+        targets=others,
+        may_leave=lambda pod: (
+            not args.only_thresholding_resources or not named.isdisjoint(view.pods[pod].named)
+        ),
+        is_excluded=lambda pod: view.pods[pod].name.namespace in excluded,
+        goes_on=lambda _: True,
+        most_per_node=None,
+        reason="its node is used below thresholds",
+    )
+    yield from leave(leaving, view, judge, usage)

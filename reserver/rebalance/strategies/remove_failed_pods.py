@@ -1,0 +1,40 @@
+"""RemoveFailedPods: pods in phase Failed."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from reserver.rebalance.arguments import RemoveFailedPods
+from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
+from reserver.rebalance.view import View
+
+
+def find(args: RemoveFailedPods, view: View, judge: Judge, now: float) -> Batches:
+    """Yield the failed pods of each node."""
+    chosen = view.chosen(args.namespaces, args.label_selector)
+    for row in view.shown_rows():
+        yield [
+            Wrong(pod, f"has failed: {view.pods[pod].reason or 'no reason given'}")
+            for pod in view.on[row]
+            if view.pods[pod].phase == "Failed"
+            and chosen[pod]
+            and _is_old_enough(args, view.pods[pod], now)
+            and _failed_so(args, view.pods[pod])
+            and judge.passes(pod)
+        ]
+
+
+def _is_old_enough(args: RemoveFailedPods, pod: ListedPod, now: float) -> bool:
+    age = now - pod.created
+    return age < 0 or int(age) >= args.min_pod_lifetime_seconds  # Go's uint of -1 s is enormous.
+
+
+def _failed_so(args: RemoveFailedPods, pod: ListedPod) -> bool:
+    if any(owner.kind in args.exclude_owner_kinds for owner in pod.owners):
+        return False
+    states = (*pod.containers, *(pod.init_containers if args.including_init_containers else ()))
+    reasons = chain([pod.reason], *((state.waiting, state.terminated) for state in states))
+    return (not args.reasons or any(reason and reason in args.reasons for reason in reasons)) and (
+        not args.exit_codes or any(state.exit_code in args.exit_codes for state in states)
+    )

@@ -1,0 +1,39 @@
+"""RemovePodsHavingTooManyRestarts: pods whose containers have restarted too often."""
+
+from __future__ import annotations
+
+from reserver.rebalance.arguments import RemovePodsHavingTooManyRestarts
+from reserver.rebalance.inventory import ContainerState, ListedPod
+from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
+from reserver.rebalance.view import View
+
+
+def find(args: RemovePodsHavingTooManyRestarts, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+    """Yield the pods of each node, those with the most restarts first."""
+    chosen = view.chosen(args.namespaces, args.label_selector)
+    for row in view.shown_rows():
+        restarts = {
+            pod: count
+            for pod in view.on[row]
+            if (count := _restarts(args, view.pods[pod])) >= args.pod_restart_threshold
+            and chosen[pod]
+            and _is_in_state(args, view.pods[pod])
+            and judge.passes(pod)
+        }
+        worst_first = sorted(restarts, key=lambda pod: -restarts[pod])
+        yield [Wrong(pod, f"has restarted {restarts[pod]} times") for pod in worst_first]
+
+
+def _states(args: RemovePodsHavingTooManyRestarts, pod: ListedPod) -> tuple[ContainerState, ...]:
+    return pod.containers + (pod.init_containers if args.including_init_containers else ())
+
+
+def _restarts(args: RemovePodsHavingTooManyRestarts, pod: ListedPod) -> int:
+    return sum(state.restarts for state in _states(args, pod))
+
+
+def _is_in_state(args: RemovePodsHavingTooManyRestarts, pod: ListedPod) -> bool:
+    wanted = args.states
+    if not wanted or pod.phase in wanted:
+        return True
+    return any(state.waiting in wanted for state in _states(args, pod))

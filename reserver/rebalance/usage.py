@@ -1,0 +1,186 @@
+"""How much of each node is used, and what a pod would free: by requests or by what is measured.
+
+Amounts are in millicores of cpu and base units of all else, and for Prometheus in percent, as the
+resource `METRIC`. The arithmetic is upstream's (pkg/framework/plugins/nodeutilization).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from reserver.rebalance.arguments import Thresholds, UsageSource
+from reserver.rebalance.inventory import Amounts, ListedNode
+from reserver.rebalance.strategies.wrong import StrategyFailed
+from reserver.rebalance.view import View
+
+METRIC = "MetricResource"
+"""What a query to Prometheus measures."""
+
+BASIC = ("cpu", "memory", "pods")
+
+Percentages = Mapping[str, float]
+
+
+class Usage(Protocol):
+    """What is used.
+
+    Attributes:
+        names: the resources that are looked at.
+        can_tell_pods: it knows what single pods use.
+    """
+
+    names: tuple[str, ...]
+    can_tell_pods: bool
+
+    def of_node(self, row: int) -> dict[str, int]:
+        """Return what is used of a node.
+
+        Raises:
+            StrategyFailed: nobody knows.
+        """
+
+    def of_pod(self, pod: int) -> Amounts | None:
+        """Return what a pod uses; None if nobody knows."""
+
+
+class Requested:
+    """What pods request."""
+
+    can_tell_pods: bool = True
+
+    def __init__(self, view: View, names: Iterable[str]) -> None:
+        """Look at some resources, and at those that every pod has."""
+        self._view = view
+        self.names = tuple(dict.fromkeys((*names, *BASIC)))
+
+    def of_node(self, row: int) -> dict[str, int]:
+        """Return the sum of what the pods of a node request."""
+        pods = self._view.listed(row)
+        used = dict.fromkeys(self.names, 0)
+        for pod in pods:
+            requests = self._view.pods[pod].requests
+            for name in self.names:
+                used[name] += requests.get(name, 0)
+        return used | {"pods": len(pods)}
+
+    def of_pod(self, pod: int) -> Amounts | None:
+        """Return what a pod requests."""
+        return self._view.pods[pod].requests
+
+
+class Measured:
+    """What metrics.k8s.io says."""
+
+    can_tell_pods: bool = True
+
+    def __init__(self, view: View, names: Iterable[str]) -> None:
+        """Look at some resources, and at those that every pod has."""
+        self._view = view
+        self.names = tuple(dict.fromkeys((*names, *BASIC)))
+
+    def of_node(self, row: int) -> dict[str, int]:
+        """Return what a node uses; its pods are counted."""
+        name = self._view.nodes[row].name
+        known = self._view.inventory.node_usage.get(name)
+        if known is None:
+            raise StrategyFailed(f"unable to find node {name!r} in the collected metrics")
+        used = {**known, "pods": len(self._view.listed(row))}
+        missing = [resource for resource in self.names if resource not in used]
+        if missing:
+            raise StrategyFailed(f"the metrics of node {name!r} do not have {missing[0]!r}")
+        return {resource: used[resource] for resource in self.names}
+
+    def of_pod(self, pod: int) -> Amounts | None:
+        """Return what the containers of a pod use together."""
+        containers = self._view.inventory.pod_usage.get(self._view.pods[pod].name)
+        wanted = [name for name in self.names if name != "pods"]
+        if containers is None or any(name not in each for each in containers for name in wanted):
+            return None
+        return {name: sum(each[name] for each in containers) for name in wanted}
+
+
+class Queried:
+    """What a query to Prometheus says; it says nothing of pods."""
+
+    can_tell_pods: bool = False
+    names: tuple[str, ...] = (METRIC,)
+
+    def __init__(self, view: View) -> None:
+        """Look at the one metric."""
+        self._view = view
+
+    def of_node(self, row: int) -> dict[str, int]:
+        """Return the percentage of a node."""
+        name = self._view.nodes[row].name
+        known = self._view.inventory.node_usage.get(name, {})
+        if METRIC not in known:
+            raise StrategyFailed(f"unable to find metric entry for {name}")
+        return {METRIC: known[METRIC]}
+
+    def of_pod(self, pod: int) -> Amounts | None:  # noqa: ARG002 - the shape of the others
+        """Return nothing."""
+        return None
+
+
+def usage_from(source: UsageSource, view: View, names: Iterable[str]) -> Usage:
+    """Return where usage is read."""
+    match source:
+        case UsageSource.KUBERNETES:
+            return Measured(view, names)
+        case UsageSource.PROMETHEUS:
+            return Queried(view)
+    return Requested(view, names)
+
+
+def offered(node: ListedNode) -> dict[str, int]:
+    """Return what a node offers, and the hundred percent of a metric."""
+    return {**node.offered, METRIC: 100}
+
+
+def percentages(used: Amounts, node: ListedNode) -> dict[str, float]:
+    """Return usage in percent of what a node offers, without resources that it does not offer."""
+    total = offered(node)
+    return {
+        name: amount / total[name] * 100 if total[name] > 0 else 0.0
+        for name, amount in used.items()
+        if name in total
+    }
+
+
+def mean(nodes: Iterable[Percentages]) -> dict[str, float]:
+    """Return the mean of each resource over the nodes that offer it."""
+    values: dict[str, list[float]] = {}
+    for node in nodes:
+        for name, value in node.items():
+            values.setdefault(name, []).append(value)
+    return {name: sum(each) / len(each) for name, each in values.items()}
+
+
+def shifted(average: Percentages, by: Thresholds, sign: int) -> dict[str, float]:
+    """Return a mean with deviations added or taken away, from 0 to 100."""
+    return {
+        name: min(max(value + sign * by.get(name, 0.0), 0.0), 100.0)
+        for name, value in average.items()
+    }
+
+
+def is_below(used: Percentages, thresholds: Thresholds) -> bool:
+    """Return whether a node is at or below all thresholds."""
+    return all(used.get(name, 0.0) <= most for name, most in thresholds.items())
+
+
+def is_above(used: Percentages, thresholds: Thresholds) -> bool:
+    """Return whether a node is above one of the thresholds."""
+    return any(used.get(name, 0.0) > most for name, most in thresholds.items())
+
+
+def capped(node: ListedNode, thresholds: Thresholds, names: Iterable[str]) -> dict[str, int]:
+    """Return how much of each resource a node may have in use; all it offers without threshold."""
+    total = offered(node)
+    return {
+        name: int(thresholds[name] * 0.01 * total[name])
+        if name in thresholds and name in total
+        else total.get(name, 0)
+        for name in names
+    }

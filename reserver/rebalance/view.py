@@ -1,0 +1,214 @@
+"""What strategies see of an inventory, by number: nodes have rows, pods have indexes.
+
+Pods that are alike share a small number (`Alike`), so that a question is asked once for all pods
+with equal labels, or equal constraints, and answered for each by a look-up in numpy. A pod that is
+evicted is gone from the view at once, as it is from upstream's once its watch has caught up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reserver.cluster.columns import Bools
+from reserver.cluster.constraints import Taint, Toleration
+from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector, integer
+from reserver.cluster.topology import Topology
+from reserver.rebalance.arguments import ALL, Choice
+from reserver.rebalance.inventory import Inventory, ListedNode, ListedPod
+
+Indexes = NDArray[np.intp]
+
+NO_ROW = -1
+"""The row of a pod that is pending, or whose node is unknown."""
+
+_ENDED = frozenset({"Succeeded", "Failed"})
+
+V = TypeVar("V")
+
+
+class Alike(Generic[V]):
+    """Pods by a value that many of them share.
+
+    Attributes:
+        ids: array by pod: the number of its value.
+        values: by number.
+    """
+
+    def __init__(self, values: Sequence[V], key: Callable[[V], Hashable]) -> None:
+        """Number the values of all pods, in their order; equal keys make equal values.
+
+        Most values that are equal are the same object, so few keys are asked for.
+        """
+        numbers: dict[Hashable, int] = {}
+        known: dict[int, int] = {}
+        ids: list[int] = []
+        self.values: list[V] = []
+        for value in values:
+            number = known.get(id(value))
+            if number is None:
+                number = numbers.setdefault(key(value), len(numbers))
+                known[id(value)] = number
+                if number == len(self.values):
+                    self.values.append(value)
+            ids.append(number)
+        self.ids: Indexes = np.array(ids, dtype=np.intp)
+
+    def of(self, pod: int) -> V:
+        """Return the value of a pod."""
+        value: V = self.values[self.ids[pod]]
+        return value
+
+    def where(self, test: Callable[[V], bool]) -> Bools:
+        """Return, for each pod, whether its value passes a test."""
+        passing = np.array([test(value) for value in self.values], dtype=np.bool_)
+        found: Bools = passing[self.ids]
+        return found
+
+
+class View:
+    """What strategies see.
+
+    Attributes:
+        nodes: all nodes, by row; sorted by name.
+        row_of: rows by name.
+        ready: bool array, rows: the node is ready.
+        shown: bool array, rows: strategies are shown the node: it is ready, and the policy's
+            selector matches it.
+        topology: labels, taints and cordons by row.
+        pods: all pods, by index; sorted by namespace and name.
+        rows: array by pod: the row of its node, or `NO_ROW`.
+        is_active: bool array by pod: it has neither succeeded nor failed.
+        is_gone: bool array by pod: it has been evicted.
+        on: indexes of the pods on each row that are not gone, of any phase, in order.
+        namespaces: the pods by their namespace.
+        owned: how many pods that are not gone name an owner, by the owner's UID.
+        departed: the pods that are gone, in the order in which they went.
+    """
+
+    def __init__(self, inventory: Inventory, node_selector: Selector = EVERYTHING) -> None:
+        """Number what an inventory has; nothing is gone yet."""
+        self.inventory = inventory
+        self.nodes: list[ListedNode] = list(inventory.nodes.values())
+        self.pods: Sequence[ListedPod] = sorted(inventory.pods, key=lambda pod: pod.name)
+        self.row_of = {node.name: row for row, node in enumerate(self.nodes)}
+        self.topology = Topology(len(self.nodes))
+        for row, node in enumerate(self.nodes):
+            self.topology.put(row, node.node)
+        ready = np.array([node.is_ready for node in self.nodes], dtype=np.bool_)
+        self.ready: Bools = ready
+        self.shown: Bools = ready & self.topology.labels.matching(node_selector)
+        rows = [self.row_of.get(pod.node, NO_ROW) for pod in self.pods]
+        self.rows: Indexes = np.array(rows, dtype=np.intp)
+        active = [pod.phase not in _ENDED for pod in self.pods]
+        self.is_active: Bools = np.array(active, dtype=np.bool_)
+        self.is_gone: Bools = np.zeros(len(self.pods), dtype=np.bool_)
+        self.on: list[list[int]] = [[] for _ in self.nodes]
+        for index, row in enumerate(rows):
+            if row != NO_ROW:
+                self.on[row].append(index)
+        self.namespaces = Alike([pod.name.namespace for pod in self.pods], str)
+        self.owned = Counter(owner.uid for pod in self.pods for owner in pod.owners)
+        self.departed: list[int] = []
+        self._spans = _spans([pod.name.namespace for pod in self.pods])
+        self._labels = Alike([pod.pod.labels for pod in self.pods], _labels_key)
+        self._table = LabelTable(len(self._labels.values))
+        for number, labels in enumerate(self._labels.values):
+            self._table.put(number, labels)
+        read = [labels is not UNREAD for labels in self._labels.values]
+        self._is_read: Bools = np.array(read, dtype=np.bool_)
+        self._by_name: dict[str, list[int]] | None = None
+
+    def listed(self, row: int) -> list[int]:
+        """Return the pods on a row that take something from their node."""
+        active = self.is_active
+        return [pod for pod in self.on[row] if active[pod]]
+
+    def shown_rows(self) -> list[int]:
+        """Return the rows of the nodes that strategies are shown."""
+        rows: list[int] = np.flatnonzero(self.shown).tolist()
+        return rows
+
+    def matching(self, selector: Selector) -> Bools:
+        """Return, for each pod, whether a selector matches its labels."""
+        found: Bools = self._matching_sets(selector)[self._labels.ids]
+        return found
+
+    def chosen(self, namespaces: Choice, selector: Selector = EVERYTHING) -> Bools:
+        """Return, for each pod, whether namespace and labels are among those to look at."""
+        if namespaces == ALL:
+            return self.matching(selector)
+        return self.namespaces.where(namespaces.has) & self.matching(selector)
+
+    def found(self, namespaces: Iterable[str], selector: Selector) -> Indexes:
+        """Return the pods of some namespaces whose labels a selector matches."""
+        matching = self._matching_sets(selector)
+        parts = [
+            span.start + np.flatnonzero(matching[self._labels.ids[span]])
+            for name in sorted(namespaces)
+            if (span := self._spans.get(name)) is not None
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.intp)
+
+    def span(self, namespace: str) -> slice:
+        """Return where the pods of a namespace stand among all pods."""
+        return self._spans[namespace]
+
+    def _matching_sets(self, selector: Selector) -> Bools:
+        matching = self._table.matching(selector)
+        if selector.requirements:
+            matching &= self._is_read
+        return matching
+
+    def namesakes(self, pod: int) -> list[int]:
+        """Return all pods that have a pod's name, in whatever namespace; itself as well."""
+        if self._by_name is None:
+            self._by_name = {}
+            for index, each in enumerate(self.pods):
+                self._by_name.setdefault(each.name.name, []).append(index)
+        return self._by_name[self.pods[pod].name.name]
+
+    def evict(self, pod: int) -> None:
+        """Take a pod away."""
+        self.is_gone[pod] = True
+        self.departed.append(pod)
+        row = int(self.rows[pod])
+        if row != NO_ROW:
+            self.on[row].remove(pod)
+        self.owned.subtract(owner.uid for owner in self.pods[pod].owners)
+
+
+def _spans(names: Sequence[str]) -> dict[str, slice]:
+    """Return where each name stands in a sorted list of names."""
+    starts = {name: index for index, name in reversed(list(enumerate(names)))}
+    ends = {name: index + 1 for index, name in enumerate(names)}
+    return {name: slice(starts[name], end) for name, end in ends.items()}
+
+
+def _labels_key(labels: Labels) -> Hashable:
+    return labels is UNREAD, frozenset(labels.items())
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Return whether one of these tolerates a taint; numbers are compared.
+
+    Upstream compares them whatever kube-scheduler does (TaintTolerationComparisonOperators).
+    """
+    return any(
+        toleration.tolerates(taint) or _compares(toleration, taint) for toleration in tolerations
+    )
+
+
+def _compares(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.operator not in {"Gt", "Lt"}:
+        return False
+    if not toleration._replace(operator="Exists").tolerates(taint):
+        return False
+    bound, value = integer(toleration.value), integer(taint.value)
+    if bound is None or value is None:
+        return False
+    return value > bound if toleration.operator == "Gt" else value < bound

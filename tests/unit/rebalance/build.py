@@ -1,0 +1,90 @@
+"""Small clusters to rebalance, as the API server would show them."""
+
+import json
+from typing import Any
+
+from reserver.rebalance.arguments import Arguments, DefaultEvictor
+from reserver.rebalance.cycle import Outcome, run
+from reserver.rebalance.inventory import Inventory
+from reserver.rebalance.policy import EvictionLimits, Policy, Profile
+from reserver.wire.rebalance.dump import read_dump
+
+NOW = 1_896_084_000.0
+"""2030-01-31T10:00:00Z"""
+
+REPLICA_SET = [{"kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}]
+
+
+def node(name: str, **parts: Any) -> dict[str, Any]:
+    """Return a node of 4 CPUs, 8 GiB and 10 pods; `parts` are labels, taints, cordon, offer."""
+    offer = {"cpu": "4", "memory": "8Gi", "pods": "10", **parts.get("offer", {})}
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "labels": parts.get("labels", {})},
+        "spec": {
+            "taints": parts.get("taints", []),
+            "unschedulable": parts.get("cordoned", False),
+        },
+        "status": {
+            "allocatable": parts.get("allocatable", offer),
+            "capacity": offer,
+            "conditions": parts.get("conditions", []),
+        },
+    }
+
+
+def taint(key: str, value: str = "", effect: str = "NoSchedule") -> dict[str, str]:
+    """Return a taint."""
+    return {"key": key, "value": value, "effect": effect}
+
+
+def pod(name: str, on: str = "", **parts: Any) -> dict[str, Any]:
+    """Return a pod of a ReplicaSet that runs; each part adds to, or replaces, one of the object.
+
+    `metadata`, `spec` and `status` are merged; `requests` and `image` are those of its container.
+    """
+    container = {
+        "name": "c",
+        "image": parts.get("image", "web:1"),
+        "resources": {"requests": parts.get("requests", {})},
+    }
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": parts.get("namespace", "shop"),
+            "uid": parts.get("uid", f"{parts.get('namespace', 'shop')}/{name}"),
+            "creationTimestamp": "2030-01-31T09:00:00Z",
+            "ownerReferences": REPLICA_SET,
+            **parts.get("metadata", {}),
+        },
+        "spec": {"nodeName": on, "containers": [container], **parts.get("spec", {})},
+        "status": {"phase": "Running", **parts.get("status", {})},
+    }
+
+
+def inventory(*objects: dict[str, Any]) -> Inventory:
+    """Return what a dump of some objects says."""
+    read = read_dump(json.dumps({"kind": "List", "items": objects}).encode())
+    assert not read.broken, read.broken
+    return read.inventory
+
+
+def outcome(
+    objects: list[dict[str, Any]],
+    *plugins: Arguments,
+    evictor: DefaultEvictor | None = None,
+    limits: EvictionLimits | None = None,
+    **policy: Any,
+) -> Outcome:
+    """Return what a cycle of one profile does at `NOW`; all plugins are deschedule plugins."""
+    profile = Profile(name="test", evictor=evictor or DefaultEvictor(), deschedule=plugins)
+    limited = Policy(profiles=(profile,), limits=limits or EvictionLimits(), **policy)
+    return run(inventory(*objects), limited, NOW)
+
+
+def evicted(objects: list[dict[str, Any]], *plugins: Arguments, **options: Any) -> list[str]:
+    """Return the names of the pods that a cycle evicts, in order; no plugin may fail."""
+    done = outcome(objects, *plugins, **options)
+    assert not done.notes, done.notes
+    return [eviction.pod.name.name for eviction in done.evictions]

@@ -1,0 +1,360 @@
+"""Which pods DefaultEvictor lets go: each argument, protection and annotation."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from reserver.cluster.labels import equals
+from reserver.rebalance.arguments import (
+    DEFAULT_PROTECTIONS,
+    UNCONFIGURED,
+    DefaultEvictor,
+    NoEviction,
+    PodLifeTime,
+    Protection,
+)
+from reserver.rebalance.inventory import EVICT, PREFER_NO_EVICTION, SOURCE
+from tests.unit.rebalance.build import evicted, node, pod, taint
+
+GOES, STAYS = True, False
+ALL_PODS = PodLifeTime(states=frozenset({"Running", "Failed"}))
+
+
+def _goes(
+    it: dict[str, Any],
+    evictor: DefaultEvictor | None = None,
+    *others: dict[str, Any],
+) -> bool:
+    nodes = [node("a"), node("b")]
+    names = evicted([*nodes, it, *others], ALL_PODS, evictor=evictor)
+    return it["metadata"]["name"] in names
+
+
+@dataclass(frozen=True)
+class Case:
+    goes: bool
+    pod: dict[str, Any] = field(default_factory=dict)
+    evictor: DefaultEvictor = UNCONFIGURED
+    others: tuple[dict[str, Any], ...] = ()
+
+
+def _annotated(key: str, value: str = "") -> dict[str, Any]:
+    return {"metadata": {"annotations": {key: value}}}
+
+
+def _spec(**spec: Any) -> dict[str, Any]:
+    return {"spec": spec}
+
+
+def _with(*protections: Protection, **args: Any) -> DefaultEvictor:
+    return DefaultEvictor(protections=DEFAULT_PROTECTIONS | set(protections), **args)
+
+
+def _without(*protections: Protection, **args: Any) -> DefaultEvictor:
+    return DefaultEvictor(protections=DEFAULT_PROTECTIONS - set(protections), **args)
+
+
+BARE: dict[str, Any] = {"metadata": {"ownerReferences": []}}
+FAILED_BARE: dict[str, Any] = {**BARE, "status": {"phase": "Failed"}}
+DAEMON: dict[str, Any] = {
+    "metadata": {"ownerReferences": [{"kind": "DaemonSet", "name": "d", "uid": "d"}]}
+}
+CLAIM = _spec(volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])
+EMPTY_DIR = _spec(volumes=[{"emptyDir": {}}])
+CRITICAL = _spec(priority=2_000_000_000)
+DELETED: dict[str, Any] = {"metadata": {"deletionTimestamp": "2030-01-31T09:59:00Z"}}
+
+
+def _claim(storage_class: str | None) -> dict[str, Any]:
+    return {
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "shop"},
+        "spec": {"storageClassName": storage_class},
+    }
+
+
+def _budget(labels: dict[str, str], namespace: str = "shop") -> dict[str, Any]:
+    return {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": namespace},
+        "spec": {"selector": {"matchLabels": labels}},
+    }
+
+
+def _namespace(**labels: str) -> dict[str, Any]:
+    return {"kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
+
+
+PREFER_NOT = _annotated(PREFER_NO_EVICTION)
+FAST = {"protected_storage_classes": frozenset({"fast"})}
+LABELLED: dict[str, Any] = {"metadata": {"labels": {"app": "web"}}}
+TEAM_A = DefaultEvictor(namespace_label_selector=equals({"team": "a"}))
+OLD = {"status": {"startTime": "2030-01-31T09:00:00Z"}}
+SIBLING = pod("sibling")
+
+CASES = {
+    "a plain pod": Case(goes=GOES),
+    "a mirror pod": Case(goes=STAYS, pod=_annotated("kubernetes.io/config.mirror")),
+    "a static pod": Case(goes=STAYS, pod=_annotated(SOURCE, "file")),
+    "a pod from the API server": Case(goes=GOES, pod=_annotated(SOURCE, "api")),
+    "a pod that is being deleted": Case(goes=STAYS, pod=DELETED),
+    "a bare pod": Case(goes=STAYS, pod=BARE),
+    "a failed bare pod": Case(goes=STAYS, pod=FAILED_BARE),
+    "a bare pod, failed ones free": Case(STAYS, BARE, _without(Protection.FAILED_BARE)),
+    "a failed bare pod, free": Case(GOES, FAILED_BARE, _without(Protection.FAILED_BARE)),
+    "local storage": Case(goes=STAYS, pod=EMPTY_DIR),
+    "local storage, free": Case(GOES, EMPTY_DIR, _without(Protection.LOCAL_STORAGE)),
+    "a daemon": Case(goes=STAYS, pod=DAEMON),
+    "a daemon, free": Case(GOES, DAEMON, _without(Protection.DAEMON_SET)),
+    "critical": Case(goes=STAYS, pod=CRITICAL),
+    "critical, free": Case(GOES, CRITICAL, _without(Protection.SYSTEM_CRITICAL)),
+    "at the threshold": Case(STAYS, _spec(priority=10), DefaultEvictor(priority_threshold=10)),
+    "below the threshold": Case(GOES, _spec(priority=9), DefaultEvictor(priority_threshold=10)),
+    "priority 0, threshold 0": Case(STAYS, _spec(priority=0), DefaultEvictor(priority_threshold=0)),
+    "no priority, threshold 0": Case(GOES, {}, DefaultEvictor(priority_threshold=0)),
+    "the threshold vanishes with the protection": Case(
+        GOES,
+        _spec(priority=10),
+        _without(Protection.SYSTEM_CRITICAL, priority_threshold=10),
+    ),
+    "a claim": Case(goes=GOES, pod=CLAIM),
+    "a claim, protected": Case(STAYS, CLAIM, _with(Protection.PVC)),
+    "no claim, claims protected": Case(GOES, {}, _with(Protection.PVC)),
+    "a claim of a protected class": Case(
+        STAYS, CLAIM, _with(Protection.PVC, **FAST), (_claim("fast"),)
+    ),
+    "a claim of another class": Case(GOES, CLAIM, _with(Protection.PVC, **FAST), (_claim("slow"),)),
+    "a claim without class": Case(STAYS, CLAIM, _with(Protection.PVC, **FAST), (_claim(None),)),
+    "a claim that nobody knows": Case(STAYS, CLAIM, _with(Protection.PVC, **FAST)),
+    "no budget": Case(STAYS, LABELLED, _with(Protection.WITHOUT_PDB)),
+    "a budget": Case(GOES, LABELLED, _with(Protection.WITHOUT_PDB), (_budget({"app": "web"}),)),
+    "an empty budget": Case(GOES, {}, _with(Protection.WITHOUT_PDB), (_budget({}),)),
+    "a budget for others": Case(
+        STAYS, LABELLED, _with(Protection.WITHOUT_PDB), (_budget({"app": "x"}),)
+    ),
+    "a budget elsewhere": Case(
+        STAYS, LABELLED, _with(Protection.WITHOUT_PDB), (_budget({"app": "web"}, "other"),)
+    ),
+    "resource claims": Case(
+        STAYS, _spec(resourceClaims=[{"name": "gpu"}]), _with(Protection.RESOURCE_CLAIMS)
+    ),
+    "labels that match": Case(
+        GOES, LABELLED, DefaultEvictor(label_selector=equals({"app": "web"}))
+    ),
+    "labels that do not": Case(
+        STAYS, LABELLED, DefaultEvictor(label_selector=equals({"app": "x"}))
+    ),
+    "a namespace that matches": Case(GOES, {}, TEAM_A, (_namespace(team="a"),)),
+    "a namespace that does not": Case(STAYS, {}, TEAM_A, (_namespace(team="b"),)),
+    "a namespace that nobody knows": Case(STAYS, {}, TEAM_A),
+    "too few replicas": Case(STAYS, {}, DefaultEvictor(min_replicas=2)),
+    "enough replicas, one pending": Case(GOES, {}, DefaultEvictor(min_replicas=2), (SIBLING,)),
+    "a bound of one is none": Case(GOES, {}, DefaultEvictor(min_replicas=1)),
+    "no start": Case(STAYS, {}, DefaultEvictor(min_pod_age_s=60)),
+    "too young": Case(STAYS, OLD, DefaultEvictor(min_pod_age_s=3601)),
+    "old enough": Case(GOES, OLD, DefaultEvictor(min_pod_age_s=3600)),
+    "prefers no eviction": Case(goes=GOES, pod=PREFER_NOT),
+    "prefers no eviction, preferred": Case(
+        GOES, PREFER_NOT, DefaultEvictor(no_eviction_policy=NoEviction.PREFERRED)
+    ),
+    "prefers no eviction, mandatory": Case(
+        STAYS, PREFER_NOT, DefaultEvictor(no_eviction_policy=NoEviction.MANDATORY)
+    ),
+    "the annotation beats all, whatever its value": Case(
+        GOES,
+        {**EMPTY_DIR, **_annotated(EVICT, "false")},
+        DefaultEvictor(min_replicas=5, no_eviction_policy=NoEviction.MANDATORY),
+    ),
+    "the annotation does not beat the namespace": Case(STAYS, _annotated(EVICT), TEAM_A),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_protects_a_pod(name: str) -> None:
+    case = CASES[name]
+
+    assert _goes(pod("it", "a", **case.pod), case.evictor, *case.others) is case.goes
+
+
+def test_an_owner_keeps_its_least_replicas_when_several_pods_would_go() -> None:
+    pods = [pod(f"p{i}", "a", metadata={"labels": {"i": str(i)}}) for i in range(4)]
+    one_by_one = [
+        PodLifeTime(states=frozenset({"Running"}), label_selector=equals({"i": str(i)}))
+        for i in range(4)
+    ]
+
+    names = evicted(
+        [node("a"), node("b"), *pods], *one_by_one, evictor=DefaultEvictor(min_replicas=3)
+    )
+
+    assert names == ["p0", "p1"]
+
+
+def test_a_pod_of_several_owners_has_no_bound_on_replicas() -> None:
+    owners = [{"kind": "A", "name": "a", "uid": "1"}, {"kind": "B", "name": "b", "uid": "2"}]
+    both = pod("it", "a", metadata={"ownerReferences": owners})
+
+    assert _goes(both, DefaultEvictor(min_replicas=9))
+
+
+FIT = DefaultEvictor(node_fit=True)
+ZONE = {"labels": {"zone": "1"}}
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "zone"}
+        ]
+    }
+}
+DB = {"metadata": {"labels": {"app": "db"}}}
+GT = {"key": "k", "operator": "Gt", "value": "5"}
+DUE = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
+            ]
+        }
+    }
+}
+
+FITS: dict[str, tuple[bool, dict[str, Any], dict[str, Any], list[dict[str, Any]]]] = {
+    # Does the pod fit on b, the other node? The pod, b, and what else there is.
+    "an empty node": (True, {}, {}, []),
+    "a cordoned node": (False, {}, {"cordoned": True}, []),
+    "a taint": (False, {}, {"taints": [taint("k")]}, []),
+    "a taint NoExecute": (False, {}, {"taints": [taint("k", effect="NoExecute")]}, []),
+    "a soft taint": (True, {}, {"taints": [taint("k", effect="PreferNoSchedule")]}, []),
+    "a taint that is tolerated": (
+        True,
+        _spec(tolerations=[{"key": "k", "operator": "Exists"}]),
+        {"taints": [taint("k")]},
+        [],
+    ),
+    "a taint above a number": (True, _spec(tolerations=[GT]), {"taints": [taint("k", "6")]}, []),
+    "a taint at a number": (False, _spec(tolerations=[GT]), {"taints": [taint("k", "5")]}, []),
+    "a taint that is no number": (
+        False,
+        _spec(tolerations=[GT]),
+        {"taints": [taint("k", "x")]},
+        [],
+    ),
+    "a node selector": (False, _spec(nodeSelector={"zone": "2"}), ZONE, []),
+    "a node selector that matches": (True, _spec(nodeSelector={"zone": "1"}), ZONE, []),
+    "a node by its name": (True, _spec(affinity=DUE), {}, []),
+    "enough room": (True, {"requests": {"cpu": "3"}}, {}, [pod("x", "b", requests={"cpu": "1"})]),
+    "no room": (False, {"requests": {"cpu": "3"}}, {}, [pod("x", "b", requests={"cpu": "1001m"})]),
+    "room that only ended pods have": (
+        True,
+        {"requests": {"cpu": "4"}},
+        {},
+        [pod("x", "b", requests={"cpu": "4"}, status={"phase": "Succeeded"})],
+    ),
+    "no slot": (False, {}, {"offer": {"pods": "1"}}, [pod("x", "b")]),
+    "no pods at all": (False, {}, {"allocatable": {"cpu": "4"}}, []),
+    "a device that the node lacks": (False, {"requests": {"example.com/gpu": "1"}}, {}, []),
+    "none of a device that the node lacks": (
+        True,
+        {"requests": {"example.com/gpu": "0"}},
+        {},
+        [pod("x", "b", requests={"example.com/gpu": "5"})],
+    ),
+    "nothing of what is overcommitted": (
+        False,
+        {"requests": {"cpu": "0"}},
+        {},
+        [pod("x", "b", requests={"cpu": "5"})],
+    ),
+    "what is overcommitted is not asked for": (
+        True,
+        {"requests": {"memory": "1"}},
+        {},
+        [pod("x", "b", requests={"cpu": "5"})],
+    ),
+    "a pod that it keeps away from": (False, _spec(affinity=APART), ZONE, [pod("x", "b", **DB)]),
+    "that pod on a node without the label": (
+        True,
+        _spec(affinity=APART),
+        {},
+        [pod("x", "b", **DB)],
+    ),
+    "that pod in another namespace": (
+        True,
+        _spec(affinity=APART),
+        ZONE,
+        [pod("x", "b", namespace="other", **DB)],
+    ),
+    "that pod has ended": (
+        True,
+        _spec(affinity=APART),
+        ZONE,
+        [pod("x", "b", status={"phase": "Failed"}, **DB)],
+    ),
+    "another pod of its own name": (
+        True,
+        _spec(
+            affinity={
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                        {
+                            "labelSelector": {},
+                            "namespaces": ["other"],
+                            "topologyKey": "zone",
+                        }
+                    ]
+                }
+            }
+        ),
+        ZONE,
+        [pod("it", "b", namespace="other", **BARE)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_with_node_fit_only_pods_go_that_fit_on_another_node(name: str) -> None:
+    fits, it, other, more = FITS[name]
+    others = [{**each, "metadata": {**each["metadata"], "ownerReferences": []}} for each in more]
+    nodes = [node("a", labels={"zone": "1"}), node("b", **other)]
+
+    names = evicted([*nodes, pod("it", "a", **it), *others], ALL_PODS, evictor=FIT)
+
+    assert names == (["it"] if fits else [])
+
+
+def test_node_fit_looks_at_the_evictors_nodes_not_at_the_policys() -> None:
+    nodes = [node("a", **ZONE), node("b", **ZONE), node("c", labels={"zone": "2"})]
+    elsewhere = DefaultEvictor(node_fit=True, node_selector=equals({"zone": "2"}))
+    wants_c = _spec(nodeSelector={"zone": "2"})
+    wants_b = _spec(nodeSelector={"zone": "1"})
+
+    def goes(part: dict[str, Any], evictor: DefaultEvictor) -> bool:
+        objects = [*nodes, pod("it", "a", **part)]
+        return bool(
+            evicted(objects, ALL_PODS, evictor=evictor, node_selector=equals({"zone": "1"}))
+        )
+
+    assert goes(wants_c, elsewhere)
+    assert goes(wants_c, FIT)
+    assert goes(wants_b, FIT)
+    assert not goes(wants_b, elsewhere)
+
+
+def test_a_node_that_is_not_ready_takes_nothing() -> None:
+    nodes = [node("a"), node("b", conditions=[{"type": "Ready", "status": "Unknown"}])]
+    full = node("c", offer={"pods": "0"})
+
+    assert evicted([*nodes, full, pod("it", "a")], ALL_PODS, evictor=FIT) == []
+    assert evicted([*nodes, node("d"), pod("it", "a")], ALL_PODS, evictor=FIT) == ["it"]
+
+
+def test_what_a_pod_leaves_is_room_for_the_next_one() -> None:
+    full = {"requests": {"cpu": "4"}}
+    first = pod("first", "a", metadata={"labels": {"go": "first"}}, **full)
+    second = pod("second", "b", **full)
+    first_one = PodLifeTime(states=frozenset({"Running"}), label_selector=equals({"go": "first"}))
+    nodes = [node("a"), node("b"), node("c")]
+
+    assert evicted([*nodes[:2], first, second], first_one, ALL_PODS, evictor=FIT) == []
+    assert evicted([*nodes, first, second], first_one, ALL_PODS, evictor=FIT) == ["first", "second"]
