@@ -100,9 +100,12 @@ def _read(each: Sequence[Wanted], namespace: str) -> Specs:
 
 
 async def create_each(
-    client: Client, specs: Specs, form: Output, request_id: str, *, no_wait: bool
+    client: Client, specs: Specs, form: Output, request_id: str, *, no_wait: bool, force: bool
 ) -> None:
     """Create reservations one after the other; failures are independent.
+
+    What can never fit is refused unless `force` is set: it would hold what there is of its node,
+    for nobody.
 
     Raises:
         Failed: some were refused.
@@ -112,14 +115,29 @@ async def create_each(
     async with patience(f"Creating {_count(specs)}"):
         for name, spec in specs.items():
             try:
+                if not (force or no_wait):
+                    await _require_possible(client, name, spec)
                 made.append(await client.create(name, spec, request_id=request_id, no_wait=no_wait))
-            except CallFailed as exc:
+            except (CallFailed, Failed) as exc:
                 if failure.is_without_answer(exc):
                     _tell(made, form, alone=False)
                     raise
                 refused.append(failure.of(exc, name))
     _tell(made, form, alone=len(specs) == 1)
     failure.raise_all(refused)
+
+
+async def _require_possible(client: Client, name: str, spec: Spec) -> None:
+    try:
+        verdict = await client.capacity.what_if([spec])
+    except CallFailed as exc:
+        if exc.code == "PERMISSION_DENIED":  # Who may create need not have the right to ask.
+            return
+        raise
+    for shortage in verdict.shortages:
+        if shortage.never:
+            remedy = "it would never fit; correct it, or pass --force"
+            raise Failed(Status.NO_ROOM, f"{name}: {shortage.message}; {remedy}")
 
 
 async def create_set(client: Client, specs: Specs, form: Output, request_id: str) -> None:

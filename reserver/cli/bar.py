@@ -7,7 +7,8 @@ from reserver.cli.table import Cell
 USED, HELD, FREE = "cyan", "yellow", "bright_black"
 
 _WIDTH = 20
-_FULL, _EMPTY = "█", "░"
+TAKEN, KEPT, LEFT = "█", "▒", "░"
+"""Without colours, too, what is used, held and free differ."""
 
 
 def bar(total: int, used: int, held: int, width: int = _WIDTH) -> list[Cell]:
@@ -26,9 +27,9 @@ def bar(total: int, used: int, held: int, width: int = _WIDTH) -> list[Cell]:
         held_cells, used_cells = 1, min(used_cells, width - 1)
     free_cells = width - used_cells - held_cells
     return [
-        Cell(_FULL * used_cells, USED),
-        Cell(_FULL * held_cells, HELD),
-        Cell(_EMPTY * free_cells, FREE),
+        Cell(TAKEN * used_cells, USED),
+        Cell(KEPT * held_cells, HELD),
+        Cell(LEFT * free_cells, FREE),
     ]
 
 

@@ -36,7 +36,7 @@ def extend(
     ttl: Annotated[
         str,
         typer.Option(
-            metavar="DURATION", help="How long from now on, such as 2h or 30m; 0: for ever."
+            metavar="DURATION", help="How long from now on, such as 30m, 2h or 7d; 0: for ever."
         ),
     ] = "",
     expires_at: Annotated[str, typer.Option(metavar="TIME", help="Until when, RFC 3339.")] = "",
@@ -52,10 +52,11 @@ def extend(
         failure.end(exc)
 
     async def change(session: Session) -> None:
+        from reserver.cli import naming, words
         from reserver.cli import output as outputs
-        from reserver.cli import words
 
-        changed = await session.client.extend(name, until)
+        client = session.client
+        changed = await naming.by_name(client, name, lambda named: client.extend(named, until))
         if outputs.is_for_programs(output):
             outputs.reservations([changed], output, alone=True)
         else:
@@ -66,14 +67,14 @@ def extend(
 
 def _until(ttl: str, expires_at: str) -> datetime | timedelta:
     from reserver.cli.manifest import read_moment
-    from reserver.wire.times import parse_duration
+    from reserver.wire.times import in_hours, parse_duration
 
     if bool(ttl) == bool(expires_at):
         raise Failed(Status.USAGE, "--ttl, --expires-at: give one of them")
     flag = "--ttl" if ttl else "--expires-at"
     try:
         if ttl:
-            return timedelta(seconds=parse_duration(ttl))
+            return timedelta(seconds=parse_duration(in_hours(ttl)))
         return read_moment(expires_at)
     except InvalidInput as exc:
         raise Failed(Status.USAGE, f"{flag}: {exc}") from exc

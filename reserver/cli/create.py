@@ -34,6 +34,9 @@ def create(
         bool,
         typer.Option("--no-wait", help="Refuse what cannot hold at once: create no Pending one."),
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Create also what can never fit, as it is written.")
+    ] = False,
     request_id: Annotated[
         str, typer.Option(metavar="ID", help="Makes it safe to run the same command again.")
     ] = "",
@@ -53,7 +56,7 @@ def create(
     from reserver.cli.asking import Asked
 
     asked = Asked.of(name, filename or (), spec, namespace)
-    way = _Way(whole_set, no_wait, request_id, dry_run)
+    way = _Way(whole_set, no_wait, force, request_id, dry_run)
     run(target, lambda session: _create(session, asked, way, output))
 
 
@@ -62,6 +65,7 @@ class _Way(NamedTuple):
 
     whole_set: bool
     no_wait: bool
+    force: bool
     request_id: str
     dry_run: bool
 
@@ -78,7 +82,9 @@ async def _create(session: Session, asked: Asked, way: _Way, output: Output) -> 
     elif way.whole_set:
         await asking.create_set(session.client, specs, output, way.request_id)
     else:
-        await asking.create_each(session.client, specs, output, way.request_id, no_wait=way.no_wait)
+        await asking.create_each(
+            session.client, specs, output, way.request_id, no_wait=way.no_wait, force=way.force
+        )
 
 
 @taking

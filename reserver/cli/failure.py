@@ -85,9 +85,9 @@ def _of_call(error: CallFailed, before: str) -> Failed:
     return Failed(status, "\n".join(lines) or f"{before}{error.message or error.code}")
 
 
-def is_without_answer(error: CallFailed) -> bool:
+def is_without_answer(error: CallFailed | Failed) -> bool:
     """Return whether reserver could not be reached, or cannot answer at the moment."""
-    return error.code in _NO_ANSWER
+    return not isinstance(error, Failed) and error.code in _NO_ANSWER
 
 
 def raise_all(failed: Sequence[Failed]) -> None:

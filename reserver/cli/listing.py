@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from reserver.cli import failure, manifest, output, table, words
+from reserver.cli import failure, manifest, naming, output, table, words
 from reserver.cli.failure import Failed
 from reserver.cli.options import Output
 from reserver.cli.patience import patience
@@ -111,8 +111,8 @@ async def fetch(client: Client, names: Sequence[str]) -> tuple[list[Reservation]
     async with patience("Asking for reservations"):
         for name in names:
             try:
-                found.append(await client.get(name))
-            except CallFailed as exc:
+                found.append(await naming.by_name(client, name, client.get))
+            except (CallFailed, Failed) as exc:
                 if failure.is_without_answer(exc):
                     raise
                 missing.append(failure.of(exc))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib import metadata
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from reserver.cli import change, create, explain, get, rebalance, top
+from reserver.cli import change, create, explain, failure, get, rebalance, top
 from reserver.cli.demo import demo
+from reserver.cli.failure import Status
 from reserver.cli.migrate import migrate
 from reserver.cli.serve import serve
 from reserver.cli.validate import validate
@@ -18,7 +22,6 @@ _RESERVE, _LOOK, _REBALANCE, _RUN = "Reserve", "Look", "Rebalance", "Run"
 
 app = typer.Typer(
     name="reserver",
-    help="Capacity reservations that the stock kube-scheduler respects.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -41,11 +44,42 @@ app.add_typer(explain.app, name="explain", rich_help_panel=_LOOK)
 app.add_typer(rebalance.app, name="rebalance", rich_help_panel=_REBALANCE)
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"reserver {metadata.version('reserver')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Say which version it is."
+        ),
+    ] = False,
+) -> None:
+    """Capacity reservations that the stock kube-scheduler respects."""
+
+
 def program_name(path: str) -> str:
     """Return what a user calls the program that was started as `path`."""
     return "kubectl reserver" if Path(path).name == _PLUGIN else "reserver"
 
 
 def main() -> None:
-    """Run the command line."""
-    app(prog_name=program_name(sys.argv[0]))
+    """Run the command line; output that cannot be written is an error like any other."""
+    null = Path(os.devnull)
+    sys.stdout = sys.stdout or null.open("w")  # Python has none for what the shell has closed.
+    sys.stderr = sys.stderr or null.open("w")
+    try:
+        try:
+            app(prog_name=program_name(sys.argv[0]))
+        finally:
+            sys.stdout.flush()
+    except OSError as exc:
+        # What is still to be written would fail again when Python ends.
+        os.dup2(os.open(null, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(exc, BrokenPipeError):
+            failure.tell(str(exc))
+        sys.exit(Status.REFUSED)

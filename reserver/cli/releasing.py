@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import typer
 
-from reserver.cli import failure, listing
+from reserver.cli import failure, listing, naming
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output
 from reserver.cli.patience import patience
@@ -19,7 +19,12 @@ async def release_named(client: Client, names: Sequence[str]) -> None:
     Raises:
         Failed: some are not there, or refused.
     """
-    await _release(client, ((name, "") for name in names), missing_ok=False)
+
+    async def release(name: str) -> str:
+        await client.release(name, missing_ok=False)
+        return name
+
+    await _each(names, lambda name: naming.by_name(client, name, release))
 
 
 async def release_chosen(client: Client, selection: Selection, *, ask: bool) -> None:
@@ -37,19 +42,26 @@ async def release_chosen(client: Client, selection: Selection, *, ask: bool) -> 
         listing.show(found, Output.TABLE)
         if not typer.confirm(f"Release these {len(found)}?", err=True):
             raise Failed(Status.REFUSED, "nothing released")
-    await _release(client, ((each.id, each.etag) for each in found), missing_ok=True)
+    etags = {each.id: each.etag for each in found}
+
+    async def release(name: str) -> str:
+        await client.release(name, etag=etags[name])
+        return name
+
+    await _each(etags, release)
 
 
-async def _release(client: Client, which: Iterable[tuple[str, str]], *, missing_ok: bool) -> None:
+async def _each(names: Iterable[str], release: Callable[[str], Awaitable[str]]) -> None:
+    """Release each; `release` returns what it is called."""
     refused = []
-    for name, etag in which:
+    for name in names:
         try:
             async with patience(f"Releasing {name}"):
-                await client.release(name, etag=etag, missing_ok=missing_ok)
-        except CallFailed as exc:
+                called = await release(name)
+        except (CallFailed, Failed) as exc:
             if failure.is_without_answer(exc):
                 raise
             refused.append(failure.of(exc, name))
         else:
-            typer.echo(f"{name} released")
+            typer.echo(f"{called} released")
     failure.raise_all(refused)

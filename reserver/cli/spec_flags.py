@@ -14,6 +14,7 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.flags import Flag, declared
 from reserver.reservations.terms import Policy, Strategy
+from reserver.wire.times import in_hours
 
 _KINDS = {
     "daemonset": "DaemonSet",
@@ -72,7 +73,8 @@ class SpecFlags:
     ttl: Annotated[
         str | None,
         _flag(
-            "How long it lives, such as 2h or 30m; 0: for ever. Default: 24h.", metavar="DURATION"
+            "How long it lives, such as 30m, 2h or 7d; 0: for ever. Default: 24h.",
+            metavar="DURATION",
         ),
     ] = None
     expires_at: Annotated[
@@ -118,6 +120,8 @@ class SpecFlags:
                 parent = parent.setdefault(step, {})
             if each.field == "owners":
                 parent[name] = [owner(text, namespace) for text in value]
+            elif each.field == "ttl":
+                parent[name] = in_hours(value)
             elif each.is_repeated:
                 pairs = dict(pair(each.name, text, _EXAMPLES[each.name]) for text in value)
                 parent[name] = parent.get(name, {}) | pairs

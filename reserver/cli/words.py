@@ -26,16 +26,16 @@ _STYLES = {
 
 
 def duration(seconds: float | None) -> str:
-    """Return a duration in its two largest units; None has no end."""
+    """Return a duration in its two largest units, as flags take it; None has no end."""
     if seconds is None:
         return "no end"
     left = max(0, int(seconds))
-    parts: list[str] = []
+    parts: list[tuple[int, str]] = []
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
         count, left = divmod(left, size)
         if count or parts:
-            parts.append(f"{count}{unit}")
-    return " ".join(parts[:2]) or "0s"
+            parts.append((count, unit))
+    return "".join(f"{count}{unit}" for count, unit in parts[:2] if count) or "0s"
 
 
 def short_name(reservation: Reservation) -> str:

@@ -16,6 +16,7 @@ _EARLIEST = -62_135_596_800
 
 _DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:h|ms|m|s))+|0")
 _DURATION_PART = re.compile(r"([0-9.]+)(h|ms|m|s)")
+_DAYS = re.compile(r"([0-9]{1,6})d(.*)")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
@@ -66,6 +67,15 @@ def parse_duration(text: str) -> float:
         problem = f"{shorten(text)!r} is not a duration"
         raise InvalidInput("", problem, "write hours, minutes and seconds, such as 24h or 1h30m")
     return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(text))
+
+
+def in_hours(text: str) -> str:
+    """Return a duration in which days may stand, such as ``1d12h``, as `parse_duration` takes it.
+
+    A person who writes a day means 24 hours.
+    """
+    days = _DAYS.fullmatch(text)
+    return f"{24 * int(days[1])}h{days[2]}" if days else text
 
 
 def show_moment(seconds: float) -> str:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from reserver.cli.main import app
 from reserver.cli.patience import patience
-from tests.integration.world import World, serving
+from tests.integration.world import CONFIGMAPS, World, serving
 
 Run = Callable[..., Awaitable[Result]]
 FLAGS = ("--owner", "pod/web-0", "-n", "shop")
@@ -22,7 +22,7 @@ FLAGS = ("--owner", "pod/web-0", "-n", "shop")
 
 def untimed(text: str) -> str:
     """Return what was printed, without the time that is left."""
-    return re.sub(r"\d+[dhms]( \d+[hms])?", "SPAN", text)
+    return re.sub(r"(\d+[dhms]){1,2}", "SPAN", text)
 
 
 @pytest.fixture
@@ -63,6 +63,47 @@ async def test_what_is_created_can_be_seen_extended_and_released(run: Run, world
     assert json.loads((await run("get", "-o", "json")).stdout) == {"reservations": []}
 
 
+async def _write(world: World, configmap: str, data: dict[str, str]) -> None:
+    metadata = {"name": configmap, "labels": {"reserver.io/store": "true"}}
+    await world.cluster.client.send("POST", CONFIGMAPS, {"metadata": metadata, "data": data})
+
+
+async def test_a_name_that_get_shows_is_enough(run: Run, world: World) -> None:
+    spec = {"owners": [{"pod": {"name": "x", "namespace": "shop"}}], "resources": {"cpu": "1"}}
+    for name, key, node in (("theirs", "seat", "worker-1"), ("others", "seat", "worker-2")):
+        await _write(world, name, {key: json.dumps(spec | {"node": node})})
+    await _write(world, "third", {"web-seat": json.dumps(spec | {"node": "worker-1"})})
+    while len(json.loads((await run("get", "-o", "json")).stdout)["reservations"]) < 3:
+        pass
+    assert "Active" in (await run("describe", "web-seat")).stdout
+    extended = await run("extend", "web-seat", "--ttl", "1d12h")
+    assert untimed(extended.stdout) == "web-seat extended: Active on worker-1, for SPAN\n"
+    several = await run("get", "seat")
+    assert several.exit_code == 1
+    assert "2 reservations have that name; give an id: " in several.stderr
+    similar = await run("release", "web-saet")
+    assert similar.stderr == (
+        "reserver: there is no reservation 'web-saet'; similar names: web-seat\n"
+    )
+    released = await run("release", "web-seat")
+    assert released.stdout.endswith("/third/web-seat released\n")
+
+
+async def test_what_can_never_fit_is_created_by_force_only(run: Run, world: World) -> None:
+    huge = ("create", "huge", "--node", "worker-1", "--cpu", "64", *FLAGS)
+    refused = await run(*huge)
+    assert refused.exit_code == 4
+    assert refused.stderr == (
+        "reserver: huge: worker-1 offers too little cpu; it would never fit; correct it, or pass "
+        "--force\n"
+    )
+    assert not world.running.assembly.ledger.held_on("worker-1")
+    elsewhere = await run("create", "lost", "--node", "worker-99", "--cpu", "1", *FLAGS)
+    assert "node 'worker-99' does not exist; it would never fit" in elsewhere.stderr
+    assert (await run(*huge, "--force")).exit_code == 0
+    assert world.running.assembly.ledger.held_on("worker-1")["cpu"] == 64_000
+
+
 async def test_every_flag_reaches_the_spec(run: Run) -> None:
     flags = (
         "--node=worker-1 --owner=replicaset/web-5d8f --owner=app=web,tier=front --owner=pod/x "
@@ -97,7 +138,7 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
     assert (refused.exit_code, refused.stdout) == (4, "")
     assert refused.stderr == "reserver: big: spec: worker-1 offers too little cpu\n"
     assert (await run("get", "big")).exit_code == 1
-    assert (await run("create", "big", *big)).exit_code == 0
+    assert (await run("create", "big", *big, "--force")).exit_code == 0
     small = await run("create", "a", "--node", "worker-2", "--cpu", "1", *FLAGS, "--no-wait")
     assert (small.exit_code, untimed(small.stdout)) == (
         0,
@@ -130,7 +171,7 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
         ("a --owner deployment/x --node w --cpu 1", "--owner: a Deployment owns no pods"),
         ("a --owner pod/X_ --node w --cpu 1", "--owner: 'X_' is not a pod's name"),
         ("a --owner app= --node w --cpu 1", "--owner: 'app=' is not of the form"),
-        ("a --owner pod/x --node w --cpu 1 --ttl 1d", "--ttl: '1d' is not a duration"),
+        ("a --owner pod/x --node w --cpu 1 --ttl 1w", "--ttl: '1w' is not a duration"),
         ("a --owner pod/x --node w --cpu 1 --expires-at now", "--expires-at: 'now' is not a time"),
         (
             "a --owner pod/x --node w --cpu 1 --expires-at 9999-12-31T23:00:00-10:00",
@@ -160,7 +201,7 @@ def document(name: str, node: str, cpu: str) -> str:
     [
         ("", "--ttl, --expires-at: give one of them"),
         ("--ttl 1h --expires-at 2030-01-31T10:00:00Z", "--ttl, --expires-at: give one of them"),
-        ("--ttl 1d", "--ttl: '1d' is not a duration"),
+        ("--ttl 1w", "--ttl: '1w' is not a duration"),
         ("--expires-at now", "--expires-at: 'now' is not a time"),
         (
             "--expires-at 0001-01-01T00:00:00+10:00",

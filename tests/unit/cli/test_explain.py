@@ -36,9 +36,9 @@ def test_a_table_names_reasons_reservations_and_the_time_left(
     )
     assert "10 Insufficient cpu w2, w3, w4, w5, w6, …" in lines
     assert "1 capacity held by reservations w1" in lines
-    assert "shop/store/web w1 1m 30s" in lines
+    assert "shop/store/web w1 1m30s" in lines
     assert "shop/store/[bold] w1 no end" in lines
-    assert lines.index("HELD FOR IT NODE ENDS IN") < lines.index("shop/store/seat w2 1d 1h")
+    assert lines.index("HELD FOR IT NODE ENDS IN") < lines.index("shop/store/seat w2 1d1h")
 
 
 @pytest.mark.parametrize("name", ["/web", "shop/", "a/b/c", ""])

@@ -1,0 +1,54 @@
+"""Names as people write them: whatever tells one reservation from all others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
+from typing import TypeVar
+
+from reserver.cli import words
+from reserver.cli.failure import Failed, Status
+from reserver.cli.patience import patience
+from reserver.client import CallFailed, Client, Selection
+
+_NOT_THERE = "NO_SUCH_RESERVATION"
+_MOST_SHOWN = 5
+
+T = TypeVar("T")
+
+
+async def by_name(client: Client, name: str, call: Callable[[str], Awaitable[T]]) -> T:
+    """Call with a name or an id; with the id of whatever `get` shows under that name, otherwise.
+
+    Reserver itself knows the names of what its clients created. Others have an id, and `get` shows
+    the last part of it.
+
+    Raises:
+        Failed: none is called that, or several are.
+        CallFailed: whatever else the call raised.
+    """
+    try:
+        return await call(name)
+    except CallFailed as exc:
+        if exc.reason != _NOT_THERE:
+            raise
+        return await call(await _id(client, name, exc.message))
+
+
+async def _id(client: Client, name: str, problem: str) -> str:
+    """Return the id of the one reservation that is shown under a name."""
+    shown: dict[str, list[str]] = {}
+    async with patience("Looking for its id"):
+        async for each in client.list(Selection()):
+            for called in {each.name, words.short_name(each)}:
+                shown.setdefault(called, []).append(each.id)
+    ids = shown.get(name, [])
+    if len(ids) == 1:
+        return ids[0]
+    if ids:
+        more = f" and {len(ids) - _MOST_SHOWN} more" if len(ids) > _MOST_SHOWN else ""
+        known = ", ".join(sorted(ids)[:_MOST_SHOWN])
+        problem = f"{name}: {len(ids)} reservations have that name; give an id: {known}{more}"
+    elif similar := get_close_matches(name, shown, _MOST_SHOWN):
+        problem = f"{problem}; similar names: {', '.join(similar)}"
+    raise Failed(Status.REFUSED, problem)
