@@ -34,7 +34,7 @@ SCRIPTS = Path(sys.executable).parent
 
 _BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _VARYING = (
-    (re.compile(r"\b\d+[dhms]( \d+[hms])?\b(?= *$|\)$)", re.MULTILINE), "SPAN"),
+    (re.compile(r"\b(?:\d+[dhms]){1,2}\b(?= *$|\)$)", re.MULTILINE), "SPAN"),
     (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
     (re.compile(r'"etag": "[0-9a-f]+"'), '"etag": ""'),
     (re.compile(r"[ \t]+"), " "),
