@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 import structlog
@@ -20,7 +21,7 @@ from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.kube.api.reviewer import Reviewer
 from reserver.kube.loops.lease import Lease
-from reserver.measures import Measures
+from reserver.measures import counters
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.door import Door
 from reserver.server.extender import Extender
@@ -81,12 +82,12 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
-            metrics = Metrics(Measures(assembly))
+            metrics = Metrics(assembly, assembly.stores.problem_counts, partial(counters, assembly))
             extender = _extender(assembly, writes)
             service = None
             if settings.grpc_address is not None:
                 service = _service(settings, reviews, assembly, extender, metrics)
-                assembly.subscribers.append(service.touched)
+                assembly.subscribers.append(service.feed.touched)
             routes = Routes(extender, metrics, assembly.readiness.obstacles)
             async with asyncio.TaskGroup() as tasks:
                 background = (

@@ -83,12 +83,6 @@ class _UpToDate:
     async def caught_up(self) -> None:
         """Wait for nothing."""
 
-    def invalid_entries(self) -> Iterator[tuple[str, int]]:
-        return iter(())
-
-    def counters(self) -> Iterator[tuple[str, str, int]]:
-        return iter(())
-
 
 class _NoCluster:
     """An API server that does nothing, at once."""
@@ -142,7 +136,7 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
         return
     cluster, nothing = state(size), _NoCluster()
     up_to_date = _UpToDate(cluster)
-    metrics = Metrics(up_to_date)
+    metrics = Metrics(up_to_date, tuple, tuple)
     extender = Extender(
         cluster, nothing, nothing, time.time, up_to_date, tasks, told=lambda _: None
     )

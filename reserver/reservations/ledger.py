@@ -2,7 +2,7 @@
 
 Everything in it follows from the reservations as written, the claims that bound pods carry and the
 time; it can be rebuilt from those. It writes what is held into the snapshot's matrix as it changes,
-so that a decision costs the same with ten reservations or ten thousand.
+so a decision costs the same with ten reservations and with ten thousand.
 
 A reservation may stand in two places for a while, because it is moved from one store to another
 (docs/adr/0009): what has the same identity has one account, and holds once (docs/adr/0025).
@@ -86,7 +86,7 @@ class Ledger(Settling):
             self._claims.rename(before.identity, judged.identity)
 
     def _undo(self, written: Reservation, before: Account | None, old: Entry | None) -> None:
-        """Let what stood at a place stand there again, however far its successor has come."""
+        """Undo a put, however far it has come."""
         if self._register.get(written.ref) is not before:
             self._withdraw(written.ref)
         self.quotas.leave(written)
@@ -153,7 +153,7 @@ class Ledger(Settling):
         self._settle(account)
 
     def place(self, ref: Ref, parts: Parts) -> None:
-        """Put a reservation that names no node somewhere: it holds there, and nowhere else.
+        """Place a reservation that names no node: it holds there, and nowhere else.
 
         Args:
             ref: its place in the store; what is written there may say otherwise for a while.
@@ -171,7 +171,7 @@ class Ledger(Settling):
             self._claims.give_slots(account, entry)
 
     def cannot_place(self, ref: Ref, why: str) -> None:
-        """Take note of why a reservation has no place, or why its place cannot be written down."""
+        """Note why a reservation has no place, or why its place cannot be written."""
         account = self._register[ref]
         if account.obstacle != why:
             account.obstacle = why
@@ -179,19 +179,19 @@ class Ledger(Settling):
                 self._settled(each)
 
     def note_unwritten(self, ref: Ref, why: str) -> None:
-        """Take note of why what became of a reservation cannot be written; empty: it was."""
+        """Note why the expiry or place of a reservation cannot be written; empty once it is."""
         account = self._register.get(ref)
         if account is not None and account.entries[ref].unwritten != why:
             account.entries[ref].unwritten = why
             self._settled(ref)
 
     def keep(self, ref: Ref) -> None:
-        """Take note that an edited reservation stays where it is."""
+        """Note that an edited reservation stays where it is."""
         self._register[ref].is_edited = False
         self._settled(ref)
 
     def drop(self, ref: Ref) -> None:
-        """Forget a reservation that is no longer written; one that is not known is passed over."""
+        """Forget a reservation that is no longer written, if it is known."""
         account = self._withdraw(ref)
         if account is not None:
             if account.entries:
@@ -214,7 +214,7 @@ class Ledger(Settling):
         return account
 
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
-        """Record that a pod took a slot, also of a reservation that is not known (yet).
+        """Record that a pod claimed a slot, even of a reservation that is not known (yet).
 
         What a pod says it claimed counts as `Claims.takes_slot` has it. One that is not written yet
         may be taken back, and ends nothing that is held elsewhere.
@@ -232,7 +232,7 @@ class Ledger(Settling):
             self._settle(account)
 
     def bound(self, pod: Pod, *, exact: bool) -> None:
-        """Take note that a pod was bound just now, by whomever: that ends all that named it.
+        """Note that somebody just bound a pod: that ends all reservations that name it.
 
         A mirror pod is passed over: kubelets choose its name, and its node is theirs anyway.
 
@@ -251,7 +251,7 @@ class Ledger(Settling):
             self._claims.bound(pod)
 
     def written(self, pod_uid: str) -> None:
-        """Take note that the API server has what a pod claimed: nothing takes it back any more."""
+        """Note that the API server has a pod's claims, which are now final."""
         if not self._claims.written(pod_uid):
             return
         for identity in self._claims.by(pod_uid):
@@ -262,13 +262,13 @@ class Ledger(Settling):
                 self._settle(account)
 
     def unclaim(self, pod_uid: str) -> None:
-        """Take back what a pod claimed: its binding failed."""
+        """Take back a pod's claims: its binding failed."""
         for account in self._forgotten(pod_uid):
             account.release(pod_uid)
             self._settle(account)
 
     def pod_gone(self, pod_uid: str) -> None:
-        """Take note that a pod is no evidence of its claims any more.
+        """Note that a pod is no longer evidence of its claims.
 
         What it took stays taken as long as the reservation is written, unless it is reusable.
         """

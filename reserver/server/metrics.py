@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol, get_args
 
 from prometheus_client import (
@@ -23,9 +23,12 @@ from reserver.scheduling.state import State
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _HELD_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
 
+Problems = Callable[[], Iterable[tuple[tuple[str, ...], int]]]
+Counters = Callable[[], Iterable[tuple[str, str, int]]]
+
 
 class Measured(Protocol):
-    """What is measured of this process, beside its calls (`reserver.measures`)."""
+    """The state that gauges are read from (`reserver.assembly.Assembly`)."""
 
     @property
     def state(self) -> State:
@@ -39,12 +42,6 @@ class Measured(Protocol):
     def is_ready(self) -> bool:
         """Whether calls are decided."""
 
-    def invalid_entries(self) -> Iterable[tuple[str, int]]:
-        """Yield each ConfigMap (namespace/name) with the number of entries not enforced."""
-
-    def counters(self) -> Iterable[tuple[str, str, int]]:
-        """Yield name, help text and value of counters."""
-
 
 class Metrics:
     """The metrics of one process.
@@ -55,8 +52,14 @@ class Metrics:
         seconds: their duration, labelled by verb.
     """
 
-    def __init__(self, measured: Measured) -> None:
-        """Count calls, and read all else from `measured` when scraped."""
+    def __init__(self, measured: Measured, problems: Problems, counters: Counters) -> None:
+        """Count calls, and read all else when scraped.
+
+        Args:
+            measured: the state.
+            problems: returns the parts of the stores, each with how many entries are not enforced.
+            counters: returns name, help text and value of each counter.
+        """
         disable_created_metrics()  # A time series more for each, which nobody reads.
         self.registry = CollectorRegistry()
         self.calls = Counter(
@@ -98,7 +101,7 @@ class Metrics:
             buckets=_HELD_SECONDS,
             registry=self.registry,
         )
-        self.registry.register(_StateCollector(measured))
+        self.registry.register(_StateCollector(measured, problems, counters))
 
     def held(self, by: str, seconds: float) -> None:
         """Count how long a function held the event loop."""
@@ -116,8 +119,8 @@ class Metrics:
 
 
 class _StateCollector(Collector):
-    def __init__(self, measured: Measured) -> None:
-        self._measured = measured
+    def __init__(self, measured: Measured, problems: Problems, counters: Counters) -> None:
+        self._measured, self._problems, self._counters = measured, problems, counters
 
     def collect(self) -> Iterable[Metric]:
         ready = GaugeMetricFamily("reserver_ready", "1 when calls are decided, 0 when refused.")
@@ -134,8 +137,8 @@ class _StateCollector(Collector):
             "Entries of a store ConfigMap that are not enforced because they cannot be.",
             labels=("configmap",),
         )
-        for name, count in self._measured.invalid_entries():
-            invalid.add_metric((name,), count)
+        for part, count in self._problems():
+            invalid.add_metric(("/".join(part),), count)
         yield invalid
         unbacked = (
             "Reservations that hold what their node does not have, or whose node is not there."
@@ -156,5 +159,5 @@ class _StateCollector(Collector):
         for component in get_args(Component):
             quarantined.add_metric((component,), counts[component])
         yield quarantined
-        for name, documentation, value in self._measured.counters():
+        for name, documentation, value in self._counters():
             yield CounterMetricFamily(name, documentation, value=value)

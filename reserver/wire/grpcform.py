@@ -155,7 +155,7 @@ def show(
     """
     return pb.Reservation(
         name=reservation.ref.key,
-        id=show_id(reservation.ref),
+        id=str(reservation.ref),
         spec=_spec(reservation, text),
         status=pb.ReservationStatus(
             phase=f"PHASE_{status.phase.upper()}",
@@ -188,11 +188,6 @@ def owner_rule(owner: pb.Owner, home: str) -> OwnerRule:
 def show_parts_of(reservation: Reservation) -> list[pb.PlacedSlots]:
     """Return where a reservation is."""
     return [pb.PlacedSlots(node=node, slots=slots) for node, slots in reservation.parts]
-
-
-def show_id(ref: Ref) -> str:
-    """Return the id of a reservation."""
-    return str(ref)
 
 
 def parse_id(text: str) -> Ref | None:

@@ -1,4 +1,4 @@
-"""What becomes of reservations, told as events where they are written."""
+"""Events about reservations, on the objects that they are written in."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ log = structlog.get_logger(__name__)
 
 
 def placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
-    """Tell where a reservation was placed, or why it was not."""
+    """Report where a reservation was placed, or why it was not."""
     write = recorder.warn if notice.is_warning else recorder.note
     _announce(stores, notice.ref, notice.reason, notice.message, write)
 
 
 def unwritten(recorder: Recorder, stores: Stores, ref: Ref, why: str) -> None:
-    """Tell that what became of a reservation cannot be written beside it."""
+    """Report that the status of a reservation cannot be written."""
     message = f"what became of it cannot be written, it is tried again: {why}"
     _announce(stores, ref, "NotWritten", message, recorder.warn_once)
 
 
 def over(recorder: Recorder, edit: Edit | Deletion) -> None:
-    """Tell of a Reservation that was deleted: nothing else tells of it then."""
+    """Report a Reservation that was deleted: its status is gone as well."""
     if isinstance(edit, Deletion):
         recorder.over(edit)
 
 
 def unread_quota(recorder: Recorder, metadata: Metadata, error: InvalidInput) -> None:
-    """Tell of a quota that cannot be read, in the log as well."""
+    """Report a quota that cannot be read, in the log as well."""
     name = f"{metadata.namespace}/{metadata.name}"
     log.error("quota limits nothing", quota=name, why=str(error))
     recorder.warn(metadata, "InvalidQuota", f"it limits nothing: {error}", quotaform.KIND)

@@ -1,4 +1,4 @@
-"""The cleaner: tidies the store. Nothing is enforced by it: what is over holds nothing before."""
+"""The cleaner: removes entries that are over. They hold nothing even before it does."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from reserver.wire.spec.edits import Deletion, Edit
 log = structlog.get_logger(__name__)
 
 REFUSED = Backoff(5.0, 300.0)
-"""How long an edit rests that the API server has refused."""
+"""How long the cleaner waits after the API server has refused an edit."""
 
 _UNSURE_S = 5.0
-"""How long one rests at most that failed for another reason, in seconds."""
+"""How long it waits at most after another failure, in seconds."""
 
 _AT_ONCE = 4
-"""So many ConfigMaps and Reservations are written at once."""
+"""How many ConfigMaps and Reservations are written at once."""
 
 _MOST_EDITS = 50
-"""So many edits are made in one request."""
+"""How many edits are made in one request."""
 
 
 class Tidied(Protocol):
-    """What the cleaner tidies."""
+    """What the cleaner edits."""
 
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
-        """Return the edit that tidies a ref, `item` empty, at `now` (unix seconds)."""
+        """Return the edit that a ref needs, `item` empty, at `now` (unix seconds)."""
 
 
 class Cleaner:
-    """Removes entries that have expired or were claimed, each only as it was seen.
+    """Removes entries that have expired or were claimed, if they have not changed since.
 
-    What was claimed goes at once: the pod that says so may be deleted any moment, and whoever
-    starts after that would take the entry for one that nobody has claimed.
+    Claimed entries are removed at once: the pod with the claim may be deleted at any moment, and a
+    Reserver that starts after that would believe that nobody has claimed the entry.
 
     Attributes:
         queue: of the keys that may have to be edited.
         edits: how many edits were made.
-        lost: how many were not, because somebody else wrote the key in between.
+        lost: how many were not, because somebody else changed the key first.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class Cleaner:
         Args:
             apply: to edit through.
             clock: unix seconds.
-            done: is told of each edit made.
-            refused: is told of each key that the API server did not let us write, and why.
-            spoiled: is told of each key that could not be judged.
+            done: called with each edit made.
+            refused: called with each key that the API server did not let us write, and why.
+            spoiled: called with each key that could not be judged.
             queue: of the keys that may have to be edited.
         """
         self._spoiled = spoiled
@@ -82,13 +82,13 @@ class Cleaner:
         self.lost = 0
 
     def touched(self, ref: Ref) -> None:
-        """Take note that a key or one of its items may be over now; returns at once."""
+        """Note that a key or one of its items may be over now; returns at once."""
         self.queue.add(ref._replace(item=""))
 
     async def run(self, store: Tidied) -> None:
-        """Tidy until cancelled.
+        """Clean until cancelled.
 
-        A key that somebody else has written in between is left to the watch, which will touch it.
+        If somebody else was faster, the watch will show it, and the key is looked at again.
         """
         await self.queue.run(partial(self._tidy, store), _AT_ONCE)
 
@@ -136,7 +136,7 @@ class Cleaner:
         return None
 
     async def _make(self, batch: list[Edit | Deletion]) -> None:
-        """Make edits in one request where that can be, and otherwise each by itself.
+        """Make edits in one request if possible, else one by one.
 
         Raises:
             ApiError: the API server refused, or did not answer.
@@ -159,5 +159,5 @@ class Cleaner:
 
 
 def written_together(ref: Ref) -> Ref:
-    """Return what stands for all that one request can edit: a ConfigMap, or a Reservation."""
+    """Return the group that one request can edit: a ConfigMap, or a Reservation."""
     return ref._replace(key="") if ref.kind is StoreKind.CONFIGMAP else ref

@@ -1,4 +1,4 @@
-"""Events on store ConfigMaps, Reservations and pods: where the person who wrote them will look."""
+"""Events on store ConfigMaps, Reservations and pods, where their authors look."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _POD_WINDOW_S = 10.0
 
 _MOST_QUEUED = 1000
 _AT_ONCE = 4
-"""So many are written at once; bindings have the rest of the connections."""
+"""How many are written at once; bindings have the rest of the connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class _Event:
 
 
 def _digest(*parts: str) -> bytes:
-    """Return what stands for texts in a memory: they may be long."""
+    """Return a digest of texts to remember: they may be long."""
     return hashlib.blake2b("\0".join(parts).encode(errors="replace"), digest_size=16).digest()
 
 
@@ -116,7 +116,7 @@ class Recorder:
         self.reported = 0
 
     def report(self, store: Metadata, problem: Problem, kind: str = CONFIG_MAP) -> None:
-        """Log a problem with an entry, and have an event written; returns at once.
+        """Log a problem with an entry, and queue an event; returns at once.
 
         Args:
             store: what holds the entry, or the Reservation that it is.
@@ -141,14 +141,14 @@ class Recorder:
         self.warn(store, "InvalidReservation", message, kind)
 
     def warn_once(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
-        """Have an event written on a store, unless it says what one before it said."""
+        """Queue an event on a store, unless an earlier one said the same."""
         seen = _digest(store.uid, message)
         if seen not in self._seen:
             self._seen[seen] = True
             self.warn(store, reason, message, kind)
 
     def warn(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
-        """Have an event written on a store, unless there are too many; returns at once."""
+        """Queue an event on a store, unless there are too many; returns at once."""
         count = self._counts.get((store.uid, reason), 0) + 1
         self._counts[store.uid, reason] = count
         if count <= _BURST and not self._is_full:
@@ -157,7 +157,7 @@ class Recorder:
             self._put(_Subject(kind, *own), reason, message, more)
 
     def note(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
-        """Have a Normal event written on a store, unless there are too many; returns at once."""
+        """Queue a Normal event on a store, unless there are too many; returns at once."""
         count = self._counts.get((store.uid, reason), 0) + 1
         self._counts[store.uid, reason] = count
         if count <= _BURST and not self._is_full:
@@ -165,7 +165,7 @@ class Recorder:
             self._put(about, reason, message, is_warning=False)
 
     def over(self, deletion: Deletion) -> None:
-        """Have an event written on a Reservation that was deleted because it is over."""
+        """Queue an event on a Reservation that was deleted because it is over."""
         ref = deletion.ref
         about = _Subject(KIND, ref.namespace, ref.key, deletion.uid, deletion.version)
         message = f"deleted, because it is {deletion.reason.lower()}"
@@ -173,9 +173,9 @@ class Recorder:
             self.queue.add(_Event(about, deletion.reason, message, is_warning=False))
 
     def tell(self, telling: Telling) -> None:
-        """Have an event written on a pod, once for each cause; returns at once.
+        """Queue an event on a pod, once for each cause; returns at once.
 
-        While there are too many it is dropped, and told with a later attempt at the pod.
+        If there are too many, it is dropped, and queued at a later attempt at the pod.
         """
         pod = telling.pod
         key = _digest(pod.uid, telling.reason, telling.cause)

@@ -1,4 +1,4 @@
-"""What has to be looked at, each key once, however often something touches it.
+"""What is to be done, each key once, however often it is touched.
 
 The rules are those of client-go (util/workqueue), docs/adr/0024: a key that is touched twice is
 given once; one that is being worked on is given again only after that; one that failed is given
@@ -23,11 +23,11 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(slots=True)
 class _Failure:
-    """Of a key: the back-off, and what it is about.
+    """The back-off of a key that failed.
 
     Attributes:
         what: what failed.
-        backoff: how often.
+        backoff: how long it waits.
         until: when it may be tried again.
     """
 
@@ -67,18 +67,18 @@ class Keys(Generic[K]):
         return len(self._ready) + sum(group not in self._ready for group in self._given)
 
     def add(self, key: K, at: float = -inf) -> None:
-        """Have a key given at a moment; one that was to be given before that still is."""
+        """Give a key at a moment, or earlier if it was due earlier."""
         if at == -inf:
             self._ready.setdefault(self._group(key), {})[key] = None
         elif at < self._moments.get(key, inf):
             self._give_at(key, at)
 
     def is_delayed(self, key: K) -> bool:
-        """Return whether a key waits for a moment, and not for its turn only."""
+        """Return whether a key waits for a moment, and not only for its turn."""
         return key in self._moments and key not in self._ready.get(self._group(key), ())
 
     def discard(self, key: K) -> None:
-        """Do not give a key, and forget its failures."""
+        """Remove a key, and forget its failures."""
         group = self._group(key)
         waiting = self._ready.get(group, {})
         waiting.pop(key, None)
@@ -88,7 +88,7 @@ class Keys(Generic[K]):
         self._failures.pop(key, None)
 
     def take(self, now: float, at_once: int) -> list[K]:
-        """Give the keys of one group, until `done`; none if so many groups are given already."""
+        """Give the keys of one group, until `done`; none if `most` groups are given already."""
         if self.has_some(now) and len(self._given) < at_once:
             for group in self._ready:
                 if group not in self._given:
@@ -97,20 +97,20 @@ class Keys(Generic[K]):
         return []
 
     def take_all(self, now: float) -> list[K]:
-        """Give all keys there are, and take them for done: whoever asks does so one at a time."""
+        """Give all keys, and count them as done: the caller works on them one by one."""
         if not self.has_some(now):
             return []
         ready, self._ready = self._ready, OrderedDict()
         return [key for keys in ready.values() for key in keys]
 
     def done(self, key: K) -> None:
-        """Take note that the group of a key is not worked on any more."""
+        """Note that nobody works on the group of a key any more."""
         self._given.discard(self._group(key))
 
     def failed(self, key: K, what: object, now: float, most_s: float = inf) -> int:
-        """Have a key given again after its back-off; return how often the same has failed in a row.
+        """Give a key again after its back-off; return how often the same has failed in a row.
 
-        If something else failed than before, the back-off begins anew.
+        If something else failed than before, the back-off starts over.
         """
         self.has_some(now)  # What is due by now stays due.
         before = self._failures.get(key)
@@ -139,7 +139,7 @@ class Keys(Generic[K]):
         return now < self._held_until
 
     def has_some(self, now: float) -> bool:
-        """Return whether there is something to give; what is due by now waits for its turn only."""
+        """Return whether there is a key to give; keys that are due by now join their group."""
         while self._later and self._later[0][0] <= now:
             at, _, key = heappop(self._later)
             if self._moments.get(key) == at:
@@ -148,7 +148,7 @@ class Keys(Generic[K]):
         return bool(self._ready) and not self.is_held(now)
 
     def next_at(self, now: float) -> float:
-        """Return when there may be something to give that there is not now; inf for never."""
+        """Return when the next delayed key is due; inf for never."""
         held = self._held_until if self._ready and self.is_held(now) else inf
         return min(held, self._later[0][0] if self._later else inf)
 

@@ -42,7 +42,7 @@ class Lease:
         Args:
             client: to the API server.
             name: namespace and name of the Lease.
-            identity: what this process is called in it; nobody else may be called so.
+            identity: the name of this process in it; no other process may have it.
             wall: unix seconds, for people to read.
             elapsed: seconds that no jump of the clock disturbs and no pause stops.
             timing: of the Lease.
@@ -133,7 +133,7 @@ class Lease:
         return False
 
     async def _lost_race(self) -> bool:
-        """See who was faster. It may have been ourselves, by a request without an answer."""
+        """Read who was faster. It may be this process, by a request that had no answer."""
         try:
             await self._look()
         except (ApiError, InvalidInput) as exc:

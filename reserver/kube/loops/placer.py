@@ -1,8 +1,8 @@
 """The placer: finds a node for reservations that name none, and another one when theirs is gone.
 
-What it decides holds at once. The cleaner writes it into the entry, or the status writer into the
-Reservation, as it was seen; if the API server does not let them, the hold goes again. Who waits
-for a place is tried again when some node has changed, and passed over unless that may help.
+A decision holds at once. The cleaner writes it into the entry, or the status writer into the
+Reservation, if they have not changed since; if the API server refuses that, the hold ends. A
+reservation that waits is tried again when a node has changed, unless that cannot help.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from reserver.scheduling.state import State
 log = structlog.get_logger(__name__)
 
 _PAUSE_S = 0.1
-"""So long between passes: changes come in swarms, in seconds."""
+"""The time between passes, in seconds: changes come in bursts."""
 
 UNWRITTEN = Backoff(5.0, 300.0)
-"""So long after its place could not be written a reservation is placed again."""
+"""How long after its place could not be written a reservation is placed again, in seconds."""
 
 _SAY_AGAIN_S = 10.0
-"""So long it is not said anew why one has no place, if the reason is another now, in seconds."""
+"""How long it is not said anew why one has no place, if the reason is another now, in seconds."""
 
 
 class Notice(NamedTuple):
-    """What to tell of a reservation.
+    """An Event on a reservation.
 
     Attributes:
         ref: its place in the store.
         reason: in one word, as Events have it.
-        message: what is told.
-        is_warning: it waits.
+        message: of the Event.
+        is_warning: it has no place.
     """
 
     ref: Ref
@@ -63,7 +63,7 @@ class Notice(NamedTuple):
 
 @dataclass(slots=True)
 class _Wish:
-    """A reservation that wants a place.
+    """A reservation without a place.
 
     Attributes:
         pod: what a slot of it is judged as.
@@ -82,7 +82,7 @@ class _Wish:
 
 @dataclass(slots=True)
 class _Pass:
-    """What was found out in one pass.
+    """What one pass has found so far.
 
     Attributes:
         eased: the nodes that have changed since the last one.
@@ -99,7 +99,7 @@ class _Pass:
     sight: Sight = field(default_factory=Sight)
 
     def may_help(self, wish: _Wish, state: State) -> bool:
-        """Return whether a slot fits where something has changed, or that cannot be told."""
+        """Return whether a slot fits on a changed node, or whether that cannot be told."""
         if not self.eased:
             return False
         helped = self.helped.get(wish.shape)
@@ -112,7 +112,7 @@ class _Pass:
         return helped
 
     async def give_way(self, state: State, clock: Callable[[], float]) -> None:
-        """Let other work have its turn, if this goes on for long."""
+        """Give way to other work if this takes long."""
         if await self.pacer.give_way():
             await self.pacer.run(state.ledger.advancing(clock()))
             self.sight = Sight()
@@ -134,13 +134,13 @@ class Placer:
         spoiled: Callable[[Ref, Fault], None] = lambda *_: None,
         queue: WorkQueue[Ref | str] | None = None,
     ) -> None:
-        """Begin with nobody who waits.
+        """Begin without reservations.
 
         Args:
             clock: unix seconds.
-            seated: is told of each node on which something is placed.
+            seated: called with each node on which something is placed.
             tell: is told what the writer of a reservation should know.
-            spoiled: is told of each that could not be judged.
+            spoiled: called with each that could not be judged.
             queue: of reservations to look at, and of nodes on which there may be room.
         """
         self._clock = clock
@@ -154,17 +154,17 @@ class Placer:
         self.placed = 0
 
     def touched(self, ref: Ref) -> None:
-        """Take note that a reservation may want a place now, or none any more; returns at once."""
+        """Note that a reservation may now want a place, or no longer; returns at once."""
         if not self._is_deciding:
             self.queue.add(ref)
 
     def eased(self, node: str) -> None:
-        """Take note that there may be room on a node where there was none; returns at once."""
+        """Note that there may be room on a node where there was none; returns at once."""
         if self._wishes:
             self.queue.add(node)
 
     def refused(self, ref: Ref, error: ApiError) -> None:
-        """Take note that what was decided for a reservation cannot be written; returns at once."""
+        """Note that a reservation's place cannot be written; returns at once."""
         self._unwritten[ref] = error
         self.queue.add(ref)
 
@@ -193,7 +193,7 @@ class Placer:
             await this.give_way(state, self._clock)
 
     def _consider(self, ref: Ref, state: State) -> None:
-        """Take note of whether a reservation wants a place."""
+        """Note whether a reservation wants a place."""
         reservation = state.ledger.get(ref)
         _, slots = state.ledger.wants_place(ref)
         if reservation is None or not slots:
@@ -216,7 +216,7 @@ class Placer:
         wish.is_new = not self.queue.rests(ref, digest)
 
     def _try(self, ref: Ref, wish: _Wish, state: State, this: _Pass) -> None:
-        """Place a reservation, or say why it has no place."""
+        """Place a reservation, or report why it has no place."""
         wish.is_new = False
         reservation = state.ledger.get(ref)
         kept, slots = state.ledger.wants_place(ref)
@@ -247,9 +247,9 @@ class Placer:
             self._seated(part.node)
 
     def _settle_edited(self, reservation: Reservation, state: State) -> None:
-        """Keep an edited reservation where it was placed before, or place it anew.
+        """Keep an edited reservation where it was placed before, or place it again.
 
-        Where it may stay but has no room, and there is none elsewhere, it stays.
+        If it may stay but there is no room for it there, nor elsewhere, it stays.
         """
         ref, before = reservation.ref, reservation.placed
         suited = suits(reservation, state)
@@ -266,7 +266,7 @@ class Placer:
             self.queue.add(ref)
 
     def _take_back(self, ref: Ref, error: ApiError, state: State) -> None:
-        """Let a reservation go back to where it is written to be."""
+        """Put a reservation back where its entry says it is placed."""
         reservation = state.ledger.get(ref)
         recorded = state.ledger.recorded_place(ref)
         if reservation is None or reservation.placed == recorded:
@@ -277,7 +277,7 @@ class Placer:
 
     @contextmanager
     def _deciding(self, ref: Ref) -> Iterator[None]:
-        """Do not take note of what is decided here until the block ends."""
+        """Ignore the changes that this loop makes until the block ends."""
         self._is_deciding = True
         try:
             with quarantined("placer", ref, partial(self._spoiled, ref)):

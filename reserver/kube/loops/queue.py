@@ -1,4 +1,4 @@
-"""The work queue: keys (`keys.py`) that are worked on, at most so many at once or for so long."""
+"""The work queue: works on keys (`keys.py`), within bounds on how many at once or for how long."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LATER = Backoff(1.0, 30.0)
 """How long a key waits that has failed, unless somebody knows better."""
 
 AWAY = Backoff(0.2, 5.0)
-"""How long nothing is given once the API server was found to be away."""
+"""How long the queue pauses when the API server is down."""
 
 
 class Timer(Protocol):
@@ -38,11 +38,11 @@ class Time(Protocol):
         """Return seconds."""
 
     def call_later(self, delay: float, callback: Callable[..., Any], /) -> Timer:
-        """Call in so many seconds."""
+        """Call a function after a delay in seconds."""
 
 
 class WorkQueue(Generic[K]):
-    """Keys that are worked on: at most so many at once, or for so much of the time."""
+    """Works on keys, with a bound on how many at once or on the share of time."""
 
     def __init__(
         self,
@@ -68,16 +68,16 @@ class WorkQueue(Generic[K]):
 
     @property
     def depth(self) -> int:
-        """How many groups of keys are worked on, or wait for nothing but that."""
+        """How many groups of keys are worked on, or wait only for their turn."""
         return self._keys.depth
 
     def add(self, key: K, after_s: float = 0.0) -> None:
-        """Have a key worked on, in so many seconds at the latest; returns at once."""
+        """Add a key, due in at most so many seconds; returns at once."""
         self._keys.add(key, self._now + after_s if after_s > 0 else -inf)
         self._changed.set()
 
     def discard(self, key: K) -> None:
-        """Do not have a key worked on, and forget its failures."""
+        """Remove a key, and forget its failures."""
         self._keys.discard(key)
 
     def is_delayed(self, key: K) -> bool:
@@ -85,17 +85,17 @@ class WorkQueue(Generic[K]):
         return self._keys.is_delayed(key)
 
     def take_all(self) -> list[K]:
-        """Return all keys that there is something to do about, for one pass."""
+        """Return all keys that are due, for one pass."""
         return self._keys.take_all(self._now)
 
     def failed(
         self, key: K, error: ApiError | None = None, what: object = None, most_s: float = inf
     ) -> int:
-        """Have a key worked on again, later each time; return how often that was in a row.
+        """Add a key again after its back-off; return how often it has failed in a row.
 
         Args:
             key: the key.
-            error: why it failed. If nobody can be told anything, that is no failure of the key.
+            error: why it failed. If the API server is down, that is no failure of the key.
             what: what failed; for something else the back-off begins anew.
             most_s: how long to wait at most, in seconds.
         """
@@ -124,7 +124,7 @@ class WorkQueue(Generic[K]):
                 tasks.create_task(self._work(keys, work))
 
     async def passes(self, look: Callable[[Pacer], Awaitable[None]], least_s: float = 0.0) -> None:
-        """Have a pass made whenever there are keys, for a quarter of the time at most.
+        """Make a pass whenever there are keys, for a quarter of the time at most.
 
         Args:
             look: makes a pass, giving way, over what it takes.

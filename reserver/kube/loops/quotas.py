@@ -1,4 +1,4 @@
-"""What quotas leave to do: reservations let in, and what is used written into their status."""
+"""What quotas leave to do: admit reservations, and write what is used into their status."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ PASS_EVERY_S = 1.0
 """How long a change of what is used waits at most before it is written, in seconds."""
 
 _AT_ONCE = 4
-"""In so many namespaces statuses are written at once."""
+"""How many namespaces' statuses are written at once."""
 
 
 class QuotaWriter:
-    """Lets reservations in where there is more to do than at once, and says what is used.
+    """Admits reservations that the ledger left for later, and writes what is used.
 
     Attributes:
         unsettled: the namespaces whose quotas may let more in, or less.
@@ -49,16 +49,16 @@ class QuotaWriter:
         self.writes = 0
 
     def changed(self, namespace: str) -> None:
-        """Take note that the quotas of a namespace may let more in, or less; returns at once."""
+        """Note that the quotas of a namespace may let more in, or less; returns at once."""
         self.unsettled.add(namespace)
         self.unwritten.add(namespace, PASS_EVERY_S)
 
     async def admit(self, ledger: Ledger) -> None:
-        """Do what quotas leave to do until cancelled."""
+        """Admit reservations until cancelled."""
         await self.unsettled.passes(partial(self.settle, ledger))
 
     async def settle(self, ledger: Ledger, pacer: Pacer) -> None:
-        """Do what quotas leave to do now."""
+        """Admit the reservations that quotas have room for now."""
         for namespace in self.unsettled.take_all():
             ledger.advance(self._clock())
             with quarantined("quota", namespace):
@@ -70,7 +70,7 @@ class QuotaWriter:
         await self.unwritten.run(partial(self.write, quotas), _AT_ONCE)
 
     async def write(self, quotas: QuotaCache, namespaces: Iterable[str]) -> None:
-        """Write what is used in namespaces, where that is not said already."""
+        """Write what is used in namespaces, if it has changed."""
         for namespace in namespaces:
             with quarantined("quota", namespace):
                 for metadata, body in tuple(quotas.due(namespace)):

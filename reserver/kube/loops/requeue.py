@@ -1,4 +1,4 @@
-"""Sends pods back to kube-scheduler, each until that has happened or nothing is left to do.
+"""Sends pods back to kube-scheduler, each until it is tried again or needs no attempt any more.
 
 A request may fail, and a pod may have been sent back so often that it has to wait. If it were
 dropped then, the pod would wait for an unrelated event, or five minutes (kube-scheduler's
@@ -25,22 +25,22 @@ from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 log = structlog.get_logger(__name__)
 
 SPARE_TRIES = 8
-"""So often a pod is sent back within `TRIES_WINDOW_S` without delay. If that does not place it,
+"""How often a pod is sent back within `TRIES_WINDOW_S` without delay. If that does not place it,
 something stands in the way that neither kube-scheduler nor we can tell."""
 
 TRIES_WINDOW_S = 60.0
 PUT_OFF_S = 30.0
-"""So long a pod waits that has used up its tries, in seconds."""
+"""How long a pod waits that has used up its attempts, in seconds."""
 
 FIRST_PAUSE_S = 0.2
 LAST_PAUSE_S = 30.0
 """The longest wait before a request that failed is sent again, at first and ever, in seconds."""
 
 UNSEEN_S = 60.0
-"""So long a pod that our watch does not show may be one that it has not shown yet, in seconds."""
+"""How long a pod that our watch does not show may be one that it has not shown yet, in seconds."""
 
 CONNECTIONS = 16
-"""So many requests are under way at once; bindings have the rest of the pool."""
+"""How many requests are under way at once; bindings have the rest of the pool."""
 
 _TRIED_PODS = 20_000
 
@@ -77,7 +77,7 @@ class Requeue:
         timer: Callable[[], float],
         time: Time | None = None,
     ) -> None:
-        """Begin with nobody to send back.
+        """Begin with no pod to send back.
 
         Args:
             carrier: carries effects out.
@@ -102,13 +102,13 @@ class Requeue:
         return pod_uid in self._errands and not self._queue.is_delayed(pod_uid)
 
     def send(self, effect: Effect) -> None:
-        """Have a pod sent back, however else it was to be; returns at once."""
+        """Queue a pod to be sent back, in this way only; returns at once."""
         errand = self._errands.get(effect.pod.uid)
         if errand is None or errand.effect != effect or self._queue.is_delayed(effect.pod.uid):
             self._begin(effect, 0.0)
 
     def send_sparingly(self, effect: Effect) -> None:
-        """Have a pod sent back, later if it has been so often in a minute; returns at once."""
+        """Queue a pod to be sent back, later if it was often within a minute; returns at once."""
         uid = effect.pod.uid
         allowed = SPARE_TRIES + (effect.attempts if isinstance(effect, Retry) else 0)
         tries = self._tries.get(uid, 0)
@@ -117,9 +117,9 @@ class Requeue:
         self._begin(effect, wanted_s if tries < allowed else PUT_OFF_S)
 
     def judged(self, pod_uid: str) -> None:
-        """Take note that kube-scheduler asks for a pod: what it was to learn it learns now.
+        """Note that kube-scheduler asks for a pod, so it need not be sent back.
 
-        A nomination that has to be taken back still is.
+        A nomination that must be taken back still is.
         """
         errand = self._errands.get(pod_uid)
         if errand is not None and not (errand.is_begun and isinstance(errand.effect, Rouse)):
@@ -130,7 +130,7 @@ class Requeue:
         await self._queue.run(self._try, CONNECTIONS)
 
     async def _try(self, uids: list[str]) -> None:
-        """Send one request, and have it sent again later if that fails."""
+        """Send one request; if it fails, send it again later."""
         (uid,) = uids
         errand = self._errands.get(uid)
         if errand is None:
@@ -155,7 +155,7 @@ class Requeue:
             log.warning("pod could not be sent back, retrying", pod=pod, why=str(failure))
 
     def _is_due(self, errand: _Errand) -> bool:
-        """Return whether there is still something to do."""
+        """Return whether a pod still has to be sent back."""
         effect = errand.effect
         known = self._pods().get(effect.pod.name)
         if known is None:

@@ -19,7 +19,7 @@ from reserver.scheduling.wake import Wake
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 0.2
-"""The longest that an expiry goes unnoticed by those who wait for it, in seconds."""
+"""How long it may take to wake pods after an expiry, in seconds."""
 
 
 class Waker:
@@ -38,7 +38,7 @@ class Waker:
         self.woken = 0
 
     def freed(self, node: str) -> None:
-        """Take note that less is held on a node than before; returns at once."""
+        """Note that less is held on a node than before; returns at once."""
         self.queue.add(node)
 
     async def run(self, state: State) -> None:
@@ -48,11 +48,11 @@ class Waker:
             await self.queue.passes(partial(self.look, state))
 
     async def look(self, state: State, pacer: Pacer) -> None:
-        """Wake those who fit into what was freed; what is freed meanwhile is for the next time."""
+        """Wake the pods that fit into what was freed; what is freed meanwhile comes next time."""
         await pacer.run(state.ledger.advancing(self._clock()))
         wake = Wake(self.queue.take_all(), state, self._clock())
         for uid in await pacer.run(wake.order()):
-            # Who is on its way will be judged with all that is free by then.
+            # A pod on its way will be judged with all that is free by then.
             if not self._requeue.is_under_way(uid):
                 with quarantined("waker", uid):
                     self._send_back(wake.judge(uid))
@@ -66,7 +66,7 @@ class Waker:
             self.woken += 1
 
     async def _expire(self, state: State) -> None:
-        """Notice what expires: the ledger tells of it."""
+        """Let the ledger end what expires, which reports what is freed."""
         while True:
             await Pacer().run(state.ledger.advancing(self._clock()))
             await asyncio.sleep(LOOK_EVERY_S)

@@ -1,7 +1,7 @@
-"""The acknowledgement: what became of reservations, written where they are; what stores share.
+"""The acknowledgement: the status of reservations, written to their store; what both kinds share.
 
-It follows the ledger and is in nobody's way: a hold is said to be Active only after it is in force,
-and enforcement does not wait for anything to be said.
+It follows the ledger: a status says Active only once the hold is in force, and enforcement does not
+wait for any status.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Warn = Callable[[Metadata, str, str], None]
 
 
 class Room:
-    """Tells of each reservation whose node has become short of room, or is not any more."""
+    """Reports each reservation whose node has become short, or is no longer short."""
 
     def __init__(self, touched: Callable[[Ref], None]) -> None:
         """Tell `touched` of reservations."""
@@ -38,7 +38,7 @@ class Room:
         self._short_nodes = ShortNodes({}, frozenset())
 
     def look(self, state: State, now: float) -> ShortNodes:
-        """Return where room is short at `now` (unix seconds), and tell of what has changed."""
+        """Return where room is short at `now` (unix seconds), and report what has changed."""
         state.ledger.advance(now)
         before, after = self._short_nodes, ShortNodes.of(state.snapshot)
         self._short_nodes = after
@@ -65,7 +65,7 @@ class Statuses(ABC, Generic[C]):
         cache: what is written.
         warn: has a Warning event written.
         room: tells of holds that may not be backed any more, or again.
-        queue: of the places whose status may have changed.
+        queue: of the refs whose status may have changed.
         writes: how many writes were made.
     """
 
@@ -79,7 +79,7 @@ class Statuses(ABC, Generic[C]):
     queue: WorkQueue[Ref] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with nothing to look at."""
+        """Begin without keys."""
         self.queue = WorkQueue(self.name)
 
     @property
@@ -88,7 +88,7 @@ class Statuses(ABC, Generic[C]):
         return self.cache.clock()
 
     def touched(self, ref: Ref) -> None:
-        """Take note that the status of a place or of one of its items may have changed."""
+        """Note that the status of a place or of one of its items may have changed."""
         self.queue.add(ref._replace(item=""))
 
     async def run(self, state: State) -> None:

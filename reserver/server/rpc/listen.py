@@ -89,7 +89,7 @@ async def serving(
     await port.open()
     background = (
         asyncio.create_task(healths.follow()),
-        asyncio.create_task(service.run()),
+        asyncio.create_task(service.feed.run()),
         asyncio.create_task(port.follow_certificates()),
     )
     try:
@@ -98,6 +98,6 @@ async def serving(
         for task in background:
             task.cancel()
         await asyncio.wait(background)
-        service.end()
+        service.feed.end()
         await healths.enter_graceful_shutdown()
         await port.close(drain_s)

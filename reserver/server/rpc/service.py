@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import grpc
 from grpc_health.v1 import health, health_pb2
 
-from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
 from reserver.server.rpc.access import Access
@@ -40,6 +39,7 @@ class Service:
 
     Attributes:
         calls: what every call goes through.
+        feed: the changes, for those who watch.
     """
 
     def __init__(  # noqa: PLR0913 - what there is to serve
@@ -69,29 +69,17 @@ class Service:
         catalogue = Catalogue(stores, state, clock, stores.find, namespace)
         creation = Creation(state, clock, catalogue, stores)
         changes = Changes(state, clock, catalogue, stores)
-        self._feed = Feed(catalogue)
-        self._reservations = Reservations(catalogue, self._feed, creation, changes, state.pods)
+        self.feed = Feed(catalogue)
+        self._reservations = Reservations(catalogue, self.feed, creation, changes, state.pods)
         self._capacity = Capacity(state, extender, clock, namespace)
         self._scheduler = Scheduler(extender)
         self.calls = Calls(access, obstacles, counted)
-
-    def touched(self, ref: Ref) -> None:
-        """Note that a key or one of its items may look different now; returns at once."""
-        self._feed.touched(ref)
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Let a server answer calls."""
         add_ReservationServiceServicer_to_server(self._reservations, server)
         add_CapacityServiceServicer_to_server(self._capacity, server)
         add_SchedulerServiceServicer_to_server(self._scheduler, server)
-
-    async def run(self) -> None:
-        """Follow changes for those who watch, until cancelled."""
-        await self._feed.run()
-
-    def end(self) -> None:
-        """End all watches."""
-        self._feed.end()
 
 
 class Health(health.aio.HealthServicer):  # type: ignore[misc]  # it has no types

@@ -1,7 +1,7 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,16 +43,15 @@ class Measured:
     def is_ready(self) -> bool:
         return not self._served.readiness.said
 
-    def invalid_entries(self) -> Iterable[tuple[str, int]]:
-        return [("shop/store", 2)]
 
-    def counters(self) -> Iterable[tuple[str, str, int]]:
-        return [("reserver_lists", "Lists.", 7)]
+def metrics(served: Served) -> Metrics:
+    problems, counters = [(("shop", "store"), 2)], [("reserver_lists", "Lists.", 7)]
+    return Metrics(Measured(served), lambda: problems, lambda: counters)
 
 
 @pytest.fixture
 async def client(served: Served) -> AsyncIterator[Client]:
-    routes = Routes(served.extender, Metrics(Measured(served)), lambda: served.readiness.said)
+    routes = Routes(served.extender, metrics(served), lambda: served.readiness.said)
     server = TestServer(routes.application())
     async with TestClient(server, connector=aiohttp.TCPConnector(limit=1)) as client:
         yield client
@@ -300,7 +299,7 @@ async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(
     monkeypatch.setattr("reserver.server.bindings.LEFT_S", 0)
     served.show(pod("owner", cpu="2"))
     served.cluster.gate.clear()
-    routes = Routes(served.extender, Metrics(Measured(served)), lambda: served.readiness.said)
+    routes = Routes(served.extender, metrics(served), lambda: served.readiness.said)
     body = json.dumps({"PodName": "owner", "PodNamespace": "shop", "PodUID": "uid-owner"} | NODE)
     door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
     async with listening(routes.application(), ("127.0.0.1", 0), 1.0, door) as url:

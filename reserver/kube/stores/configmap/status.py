@@ -1,4 +1,4 @@
-"""The acknowledgement of entries: a companion beside each ConfigMap says what became of them."""
+"""The acknowledgement of entries, in a companion beside each store ConfigMap."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
     _has_recalled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def recalled(self) -> None:
-        """Wait until all companions have been read that there were."""
+        """Wait until all companions that existed have been read."""
         await self._has_recalled.wait()
 
     async def recall(self, ledger: Ledger) -> None:
@@ -113,7 +113,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             del self._companions[companion.store]
 
     async def _statuses(self, companion: Companion, keys: set[str], state: State) -> Changes:
-        """Return what a companion should say of some keys; of each as it is at one instant."""
+        """Return the status of some keys, of each as of one instant."""
         wanted: dict[str, str | None] = {}
         pacer = Pacer()
         short_nodes = self.room.look(state, self.now)  # Much may have come since the last look.
@@ -137,7 +137,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
         return wanted
 
     def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
-        """Tell of each hold that is not backed and was not said to be so before."""
+        """Report each hold that is newly not backed."""
         warnings = [
             (
                 "NodeNotFound" if entry.phase == Phase.FAILED else "NotBacked",
@@ -159,12 +159,12 @@ def _status_of(statuses: Mapping[Ref, Status], reservation: Reservation) -> Stat
 
 
 def _seen(metadata: Metadata | None, ledger: Ledger) -> int:
-    """Return up to when a store is known, and with it whose the claims are; 0 if they are not."""
+    """Return the known version of a store and of its claims; 0 if unknown."""
     return metadata.revision if metadata and ledger.past.unsure_since() is None else 0
 
 
 def _recall(companion: Companion, ledger: Ledger) -> None:
-    """Let the ledger know what claims were recorded before this process saw any."""
+    """Let the ledger know the claims that earlier processes recorded."""
     for key, text in companion.said.items():
         for item, entry in recorded_claims(text):
             claims, landed = entry.claims or {}, entry.landed or {}

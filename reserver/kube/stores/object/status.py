@@ -39,10 +39,10 @@ SWEEP_EVERY_S = 60.0
 """After so long all objects are looked at again: somebody may have written a status, in seconds."""
 
 _AT_ONCE = 100
-"""So many writes are begun before their answers are waited for."""
+"""How many writes begin before their answers are awaited."""
 
 _CONNECTIONS = 8
-"""So many writes are under way at once; bindings have the rest of the pool for themselves."""
+"""How many writes are under way at once; bindings have the rest of the pool for themselves."""
 
 
 class _Write(NamedTuple):
@@ -60,7 +60,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
     """Keeps the status of all Reservation objects up to date.
 
     Attributes:
-        refused: is told of each object that the API server did not let us write, and why.
+        refused: called with each object that the API server did not let us write, and why.
     """
 
     name = "object status"
