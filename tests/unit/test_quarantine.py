@@ -59,7 +59,7 @@ from tests.unit.kube import test_history as past
 from tests.unit.kube import test_placer as placing
 from tests.unit.kube import test_waker as waking
 from tests.unit.kube.fakes import PatientClient, ScriptedClient
-from tests.unit.kube.stores import test_companions as telling
+from tests.unit.kube.stores import companions as telling
 from tests.unit.kube.stores import test_object_status as acknowledging
 from tests.unit.kube.stores.test_object_cache import made
 from tests.unit.server.conftest import Served

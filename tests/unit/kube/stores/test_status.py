@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import name, node, pod
 from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
-from tests.unit.kube.stores import test_companions as companions
+from tests.unit.kube.stores import companions
 from tests.unit.kube.stores import test_object_status as objects
 from tests.unit.kube.stores.test_object_cache import made
 
