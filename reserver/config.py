@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -10,12 +9,18 @@ from pathlib import Path
 from typing import Annotated
 
 from reserver.errors import ConfigurationError, InvalidInput
-from reserver.flags import Flag, declared
+from reserver.flags import (
+    LAST_PORT,
+    Flag,
+    check_given,
+    check_host,
+    check_name,
+    declared,
+    parse_address,
+    parse_ip,
+)
 from reserver.reservations.terms import StoreKind
 from reserver.server.tls_files import TlsFiles
-from reserver.wire.k8s import names
-
-_LAST_PORT = 65535
 
 DEFAULT_QUOTA = (
     "reservations=100,held.cpu=8,held.memory=32Gi,held.pods=100,held.ephemeral-storage=100Gi,"
@@ -33,19 +38,6 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
-def parse_address(flag: str, text: str) -> tuple[str, int]:
-    """Return IP address and port of ``ADDRESS:PORT``, the address of IPv6 in brackets.
-
-    Raises:
-        ConfigurationError: it is not of that form.
-    """
-    address, colon, port = text.rpartition(":")
-    if not (colon and port.isascii() and port.isdecimal() and int(port[:6]) <= _LAST_PORT):
-        remedy = "write ADDRESS:PORT, e.g. 0.0.0.0:9441"
-        raise ConfigurationError(f"{flag}: {text!r} is not an address; {remedy}")
-    return address.removeprefix("[").removesuffix("]"), int(port)
-
-
 def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
@@ -53,33 +45,9 @@ def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError as exc:
-        problem = f"{flag}: {text!r} is not an IP address"
-        raise ConfigurationError(f"{problem}; write 127.0.0.1 or ::1") from exc
-
-
-def check_host(flag: str, address: tuple[str, int] | None) -> None:
-    """Refuse an address that is not one of IP."""
-    if address is not None:
-        _ip(flag, address[0])
-
-
-def check_name(flag: str, name: str) -> None:
-    """Refuse what no object of Kubernetes can be called."""
-    names.check_subdomain(name, flag, "a name of Kubernetes")
-
-
 def _check_names(flag: str, parts: tuple[str, str]) -> None:
     for name in parts:
         check_name(flag, name)
-
-
-def _check_given(flag: str, name: str) -> None:
-    if not name:
-        raise ConfigurationError(f"{flag}: is empty; write a name, or leave the flag out")
 
 
 _setting = partial(Flag, in_environment=True)
@@ -97,9 +65,12 @@ class Settings:
         Path | None, _setting("Default: $KUBECONFIG, the pod's service account, ~/.kube/config.")
     ] = None
     bind_address: Annotated[
-        str, _setting("IP address to listen on: a loopback one, or any with mutual TLS.", check=_ip)
+        str,
+        _setting(
+            "IP address to listen on: a loopback one, or any with mutual TLS.", check=parse_ip
+        ),
     ] = "127.0.0.1"
-    http_port: Annotated[int, _setting("Port of the extender; 0: a free one.", most=_LAST_PORT)] = (
+    http_port: Annotated[int, _setting("Port of the extender; 0: a free one.", most=LAST_PORT)] = (
         9440
     )
     tls_cert_file: Annotated[
@@ -122,7 +93,7 @@ class Settings:
             "Who may call the extender: a common name, DNS name or URI of the client's "
             "certificate.",
             metavar="NAME",
-            check=_check_given,
+            check=check_given,
         ),
     ] = ("system:kube-scheduler",)
     allowed_hosts: Annotated[
@@ -167,7 +138,7 @@ class Settings:
         _setting(
             "Tokens have to be for this audience. Default: the API server's own.",
             metavar="AUDIENCE",
-            check=_check_given,
+            check=check_given,
         ),
     ] = ()
     leader_elect: Annotated[
@@ -229,7 +200,7 @@ class Settings:
             except InvalidInput as exc:
                 raise ConfigurationError(str(exc)) from exc
         self._check_tls()
-        if not _ip("", self.bind_address).is_loopback and self.tls is None:
+        if not parse_ip("", self.bind_address).is_loopback and self.tls is None:
             raise ConfigurationError(
                 f"--bind-address: {self.bind_address} is not a loopback address; whoever reaches "
                 "the extender can bind pods, so use 127.0.0.1, or mutual TLS: "
@@ -287,7 +258,7 @@ class Settings:
     def is_grpc_local(self) -> bool:
         """Whether only this machine, or this pod, reaches the gRPC API."""
         host = self.grpc_address[0] if self.grpc_address else "127.0.0.1"
-        return _ip("--grpc-address", host).is_loopback
+        return parse_ip("--grpc-address", host).is_loopback
 
     @property
     def wants_grpc_tokens(self) -> bool:

@@ -1,15 +1,22 @@
 """A flag, declared once: as a field of the dataclass that holds what was given.
 
 From the field follow the flag's name, type and default, from the `Flag` beside its type all else
-that `--help`, the environment, docs/cli-reference.md and messages say (docs/adr/0026).
+that `--help`, the environment, docs/cli-reference.md and messages say (docs/adr/0026). What several
+flags take is read and checked here, too: addresses and names.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+
+from reserver.errors import ConfigurationError
+from reserver.wire.k8s import names
+
+LAST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +109,46 @@ def declared(group: Any) -> Iterator[Declared]:  # noqa: ANN401 - a dataclass, o
             if isinstance(flag, Flag):
                 is_repeated = get_origin(kind) is tuple
                 yield Declared(field.name, kind, field.default, is_repeated, flag)
+
+
+def parse_address(flag: str, text: str) -> tuple[str, int]:
+    """Return IP address and port of ``ADDRESS:PORT``, the address of IPv6 in brackets.
+
+    Raises:
+        ConfigurationError: it is not of that form.
+    """
+    address, colon, port = text.rpartition(":")
+    if not (colon and port.isascii() and port.isdecimal() and int(port[:6]) <= LAST_PORT):
+        remedy = "write ADDRESS:PORT, e.g. 0.0.0.0:9441"
+        raise ConfigurationError(f"{flag}: {text!r} is not an address; {remedy}")
+    return address.removeprefix("[").removesuffix("]"), int(port)
+
+
+def parse_ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return an IP address.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError as exc:
+        problem = f"{flag}: {text!r} is not an IP address"
+        raise ConfigurationError(f"{problem}; write 127.0.0.1 or ::1") from exc
+
+
+def check_host(flag: str, address: tuple[str, int] | None) -> None:
+    """Refuse an address that is not one of IP."""
+    if address is not None:
+        parse_ip(flag, address[0])
+
+
+def check_name(flag: str, name: str) -> None:
+    """Refuse what no object of Kubernetes can be called."""
+    names.check_subdomain(name, flag, "a name of Kubernetes")
+
+
+def check_given(flag: str, name: str) -> None:
+    """Refuse a name without characters."""
+    if not name:
+        raise ConfigurationError(f"{flag}: is empty; write a name, or leave the flag out")

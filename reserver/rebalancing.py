@@ -16,9 +16,9 @@ from uuid import uuid4
 import structlog
 
 from reserver.clock import SteadyClock, elapsed
-from reserver.config import LogLevel, check_host, check_name, parse_address
+from reserver.config import LogLevel
 from reserver.errors import ConfigurationError, InvalidInput, LeadershipLost
-from reserver.flags import Flag, declared
+from reserver.flags import Flag, check_host, check_name, declared, parse_address
 from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.lease import Lease

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from reserver.cli.failure import Failed, Status
 from reserver.cli.target import Target
-from reserver.config import parse_address
 from reserver.errors import ConfigurationError
+from reserver.flags import parse_address
 
 if TYPE_CHECKING:
     from reserver.client import Client

@@ -8,7 +8,7 @@ import typer
 import yaml
 
 from reserver.cli.main import app
-from reserver.config import parse_address
+from reserver.flags import parse_address
 from reserver.server.rpc.access import _RIGHTS
 
 MANIFESTS = Path(__file__).parents[2] / "scheduler-config"
