@@ -36,6 +36,26 @@ class Report(StrEnum):
     YAML = "yaml"
 
 
+class Goal(StrEnum):
+    """What a plan is to reach."""
+
+    POLICY = "policy"
+    """What a policy asks for."""
+
+    MAKE_ROOM = "make-room"
+    """Room for the pending pods."""
+
+    DEFRAGMENT = "defragment"
+    """Nodes without pods."""
+
+
+class Compat(StrEnum):
+    """How a policy is judged."""
+
+    SOUND = "sound"
+    UPSTREAM = "upstream"
+
+
 OutputOption = Annotated[
     Output, typer.Option("--output", "-o", help="How to print it.", case_sensitive=False)
 ]

@@ -94,6 +94,14 @@ class Board:
             found[row] = False
         return found
 
+    def may_stay(self, number: int) -> bool:
+        """Return whether a pod could go where it is now, if it were not there."""
+        pod, row = self.pods[number], int(self.rows[number])
+        self.snapshot.uncount(pod.uid)
+        may = allowed(pod, self.snapshot)
+        self._place(number, row)
+        return bool(may[row] and not self.closed[row] and np.all(self.free[row] >= 0))
+
     def is_near_foes(self, number: int) -> bool:
         """Return whether a pod is where its own required anti-affinity forbids it by now."""
         pod, row = self.pods[number], int(self.rows[number])

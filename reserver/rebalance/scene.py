@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -188,6 +188,14 @@ def node_uses(board: Board, before: Mapping[str, Amounts]) -> tuple[NodeUse, ...
         for name in sorted(after)
         if (row := snapshot.row(name)) is not None
     )
+
+
+def nodes_without(scene: Scene, uids: Container[str]) -> tuple[NodeUse, ...]:
+    """Return what is requested of each node, before and once some pods are gone."""
+    for number, pod in enumerate(scene.board.pods):
+        if pod.uid in uids:
+            scene.board.put(number, NOWHERE)
+    return node_uses(scene.board, scene.before)
 
 
 def _uses(board: Board) -> dict[str, Amounts]:

@@ -9,33 +9,44 @@ Budgets and limits are spent within the plan, and ties are broken by names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from reserver.cluster.columns import Bools
+from reserver.cluster.labels import Selector
+from reserver.errors import sparing
 from reserver.rebalance import arguments
 from reserver.rebalance.arguments import Arguments
+from reserver.rebalance.deciding import Decision, Look
+from reserver.rebalance.evictor import Evictor, Protections
 from reserver.rebalance.inventory import Inventory, ListedPod
-from reserver.rebalance.judges.cycle import Cycle, Protects
+from reserver.rebalance.judges.cycle import Cycle, Protects, Sight
 from reserver.rebalance.judges.duplicates import duplicates
 from reserver.rebalance.judges.load import low_node_load
 from reserver.rebalance.judges.placement import anti_affinity, node_affinity, node_taints
+from reserver.rebalance.judges.recycling import recycled
 from reserver.rebalance.judges.spread import spread_constraints
 from reserver.rebalance.judges.utilization import high_node_utilization, low_node_utilization
-from reserver.rebalance.ordering import Order
-from reserver.rebalance.plan import Plan
+from reserver.rebalance.nodefit import NodeFit
+from reserver.rebalance.plan import MOST_KEPT, Plan
 from reserver.rebalance.policy import Policy, Profile
 from reserver.rebalance.real import RealLoad, real_of
-from reserver.rebalance.scene import NOTHING_HELD, Held, plan_of, scene_of
+from reserver.rebalance.scene import NOTHING_HELD, Held, node_uses, scene_of
 from reserver.rebalance.stage import Stage
+from reserver.rebalance.strategies import (
+    pod_life_time,
+    remove_failed_pods,
+    remove_pods_having_too_many_restarts,
+)
+from reserver.rebalance.view import View
 
 Evictors = Callable[[Profile], Protects]
 """Returns, for a profile, what protects a pod from its evictor."""
 
-Judge = Callable[[Cycle, Any], None]
-
-JUDGES: Mapping[type[Arguments], Judge] = {
+JUDGES: Mapping[type[Arguments], Callable[[Cycle, Any], None]] = {
     arguments.RemoveDuplicates: duplicates,
     arguments.LowNodeLoad: low_node_load,
     arguments.LowNodeUtilization: low_node_utilization,
@@ -44,7 +55,24 @@ JUDGES: Mapping[type[Arguments], Judge] = {
     arguments.RemovePodsViolatingNodeAffinity: node_affinity,
     arguments.RemovePodsViolatingNodeTaints: node_taints,
     arguments.RemovePodsViolatingTopologySpreadConstraint: spread_constraints,
+    arguments.RemovePodsHavingTooManyRestarts: recycled(remove_pods_having_too_many_restarts.find),
+    arguments.PodLifeTime: recycled(pod_life_time.find),
+    arguments.RemoveFailedPods: recycled(remove_failed_pods.find),
 }
+
+
+def decide(look: Look, held: Held = NOTHING_HELD) -> Decision:
+    """Return the plan that a policy asks for, and what the next round is to know.
+
+    Args:
+        look: the policy and the cluster. Without loads, what the inventory says of load counts.
+        held: what reservations hold, by node.
+    """
+    real = real_of(look.inventory, look.policy, look.now)
+    real = replace(real, before=look.rounds, loads=look.loads or real.loads)
+    sight = _sight(look.inventory, look.policy)
+    plan = sound(look.policy, look.inventory, evictors(sight, look.now), held, real)
+    return Decision(plan=plan, rounds=real.after)
 
 
 def sound(
@@ -61,64 +89,95 @@ def sound(
         inventory: the cluster.
         evictors: what protects pods.
         held: what reservations hold, by node.
-        real: what is known of real load; None for what the inventory has.
+        real: what is known of real load, and the time; None for what the inventory has.
     """
-    real = real or real_of(inventory, policy, 0.0)
     scene = scene_of(inventory, lambda _: "", held=held)
     stage = Stage(scene, inventory, policy.limits)
-    seen = _seen(policy, stage)
     turns = [(profile, args) for profile in policy.profiles for args in profile.deschedule]
     turns += [(profile, args) for profile in policy.profiles for args in profile.balance]
+    common = _Common(
+        stage=stage,
+        sight=_sight(inventory, policy),
+        real=real or real_of(inventory, policy, 0.0),
+        seen=_ready(stage, policy.node_selector),
+    )
     protects = {profile.name: evictors(profile) for profile in policy.profiles}
     for profile, args in turns:
-        judge = JUDGES.get(type(args))
-        if judge is None:
-            stage.notes.append(f"{args.NAME} is not judged in this plan")
-            continue
-        cycle = Cycle(
-            stage=stage,
-            profile=profile.name,
-            strategy=args.NAME,
-            protects=protects[profile.name],
-            seen=seen,
-            offered=_offered(profile, stage),
-            real=real,
-        )
-        judge(cycle, args)
+        with sparing(partial(_failed, stage, args.NAME)):
+            JUDGES[type(args)](_cycle(common, profile, args, protects[profile.name]), args)
         stage.swap_what_waits()
-    whys = iter(stage.whys)
-    return plan_of(
-        scene,
-        Order(tuple(stage.steps), {}),
-        lambda _, __: next(whys),
-        kept=sorted(stage.kept.values(), key=lambda kept: kept.pod),
-        notes=stage.notes,
+    kept = sorted(stage.kept.values(), key=lambda kept: kept.pod)
+    return Plan(
+        moves=tuple(stage.moves),
+        kept=tuple(kept[:MOST_KEPT]),
+        more_kept=max(0, len(kept) - MOST_KEPT),
+        nodes=node_uses(scene.board, scene.before),
+        notes=tuple(stage.notes),
     )
 
 
-def _seen(policy: Policy, stage: Stage) -> Bools:
-    """Return, for each row, whether strategies look at its node: it is ready, and selected."""
+def evictors(sight: Sight, now: float) -> Evictors:
+    """Return what protects pods by a policy; where pods fit is asked of the board instead."""
+    index = {pod.pod.uid: number for number, pod in enumerate(sight.view.pods)}
+
+    def of(profile: Profile) -> Protects:
+        args = replace(profile.evictor, node_fit=False)
+        evictor = Evictor(args, sight.view, sight.fit, now)
+        always = Protections(args, sight.view.inventory, now)
+
+        def protects(each: ListedPod) -> str:
+            number = index[each.pod.uid]
+            if not evictor.allows(number):
+                return always.why(each) or "its owner has fewer pods than minReplicas"
+            return "" if evictor.confirms(number) else "the namespaceLabelSelector leaves it out"
+
+        return protects
+
+    return of
+
+
+def protection(look: Look, profile: Profile) -> Protects:
+    """Return what protects pods from a profile's evictor."""
+    return evictors(_sight(look.inventory, look.policy), look.now)(profile)
+
+
+class _Common(NamedTuple):
+    """What is the same for all strategies."""
+
+    stage: Stage
+    sight: Sight
+    real: RealLoad
+    seen: Bools
+
+
+def _cycle(common: _Common, profile: Profile, args: Arguments, protects: Protects) -> Cycle:
+    return Cycle(
+        stage=common.stage,
+        profile=profile.name,
+        strategy=args.NAME,
+        protects=protects,
+        sight=common.sight,
+        seen=common.seen,
+        offered=_ready(common.stage, profile.evictor.node_selector),
+        real=common.real,
+    )
+
+
+def _sight(inventory: Inventory, policy: Policy) -> Sight:
+    view = View(inventory, policy.node_selector)
+    return Sight(view, NodeFit(view))
+
+
+def _failed(stage: Stage, strategy: str, exc: Exception) -> None:
+    stage.notes.append(f"{strategy} failed: {exc}")
+
+
+def _ready(stage: Stage, selector: Selector) -> Bools:
+    """Return, for each row, whether its node is ready and a selector matches it."""
     snapshot = stage.scene.board.snapshot
-    seen = np.zeros(len(snapshot.exists), dtype=np.bool_)
+    ready = np.zeros(len(snapshot.exists), dtype=np.bool_)
     for name, node in stage.inventory.nodes.items():
         row = snapshot.row(name)
         if row is not None:
-            seen[row] = node.is_ready and policy.node_selector.matches(node.node.labels)
-    return seen
-
-
-def _offered(profile: Profile, stage: Stage) -> Bools:
-    """Return, for each row, whether pods may be sent there: it is ready, and the evictor's."""
-    snapshot = stage.scene.board.snapshot
-    offered = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    selector = profile.evictor.node_selector
-    for name, node in stage.inventory.nodes.items():
-        row = snapshot.row(name)
-        if row is not None:
-            offered[row] = node.is_ready and selector.matches(node.node.labels)
-    return offered
-
-
-def nothing_protects(_: ListedPod) -> str:
-    """Protect no pod."""
-    return ""
+            ready[row] = node.is_ready and selector.matches(node.node.labels)
+    return ready

@@ -16,7 +16,7 @@ from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.inventory import Inventory, ListedPod
 from reserver.rebalance.ordering import Step, order, take_back
-from reserver.rebalance.plan import Kept
+from reserver.rebalance.plan import Kept, Move
 from reserver.rebalance.policy import EvictionLimits
 from reserver.rebalance.scene import Scene, Why
 
@@ -30,8 +30,7 @@ class Stage:
         scene: the cluster; its board is as the moves so far have made it.
         inventory: as it was before.
         pods: what is known of each pod of the board, by its number.
-        steps: the moves so far, in their order.
-        whys: why each of those is made.
+        moves: so far, in their order.
         kept: what stays that was to move, by name.
         notes: what else people have to know.
     """
@@ -42,14 +41,19 @@ class Stage:
         self.inventory = inventory
         by_uid = {each.pod.uid: each for each in inventory.pods}
         self.pods: tuple[ListedPod, ...] = tuple(by_uid[pod.uid] for pod in scene.board.pods)
-        self.steps: list[Step] = []
-        self.whys: list[Why] = []
+        self._number_of = {pod.uid: number for number, pod in enumerate(scene.board.pods)}
+        self.moves: list[Move] = []
+        self._steps: list[Step] = []
         self.kept: dict[PodName, Kept] = {}
         self.notes: list[str] = []
         self._limits = limits
         self._from: Counter[str] = Counter()
         self._moved: set[int] = set()
         self._waiting: dict[int, tuple[Bools, Why]] = {}
+
+    def number_of(self, each: ListedPod) -> int | None:
+        """Return the number of a pod; None for one that takes nothing from a node."""
+        return self._number_of.get(each.pod.uid)
 
     def has_moved(self, number: int) -> bool:
         """Return whether a pod has been moved."""
@@ -76,32 +80,52 @@ class Stage:
         """
         if number in self._moved:
             return False
-        refusal = self.refusal(number)
+        refusal = self.refusal(self.pods[number])
         if refusal:
-            self._keep(number, why, refusal)
+            self.keep(self.pods[number], why, refusal)
             return False
         board = self.scene.board
         rows = np.flatnonzero(board.targets(number) & accept)
         if not len(rows):
             if waits and len(self._waiting) < _MOST_WAITING:
                 self._waiting[number] = (accept, why)
-            self._keep(number, why, "no node that would be better has room for it")
+            self.keep(self.pods[number], why, "no node that would be better has room for it")
             return False
         scores = np.zeros(len(rows)) if score is None else score[rows]
         best = rows[np.lexsort((rows, self.fullness(rows), scores))[0]]
-        self._record(Step(number, int(board.rows[number]), int(best)), why)
-        board.put(number, int(best))
+        self._go(Step(number, int(board.rows[number]), int(best)), why)
         return True
+
+    def renew(self, number: int, accept: Bools, why: Why) -> bool:
+        """Let a pod begin anew on its own node, if it may be there; return whether it does."""
+        board = self.scene.board
+        row = int(board.rows[number])
+        if number in self._moved or self.refusal(self.pods[number]) or not accept[row]:
+            return False
+        if board.may_stay(number):
+            self._go(Step(number, row, row), why)
+            return True
+        return False
+
+    def remove(self, each: ListedPod, why: Why) -> bool:
+        """Evict a pod that takes nothing from a node; return whether it is."""
+        limit = self._limit(each)  # Budgets are not about pods that have ended.
+        if limit:
+            self.keep(each, why, limit)
+        elif all(move.uid != each.pod.uid for move in self.moves if move.target is None):
+            self._record(each, None, why)
+            return True
+        return False
 
     def mark(self) -> int:
         """Return a mark to go back to."""
-        return len(self.steps)
+        return len(self._steps)
 
     def back(self, mark: int) -> None:
         """Undo all moves since a mark."""
-        while len(self.steps) > mark:
-            number, source, _ = self.steps.pop()
-            self.whys.pop()
+        while len(self._steps) > mark:
+            number, source, _ = self._steps.pop()
+            self.moves.pop()
             pod = self.pods[number].pod
             self.scene.board.put(number, source)
             self.scene.disruptions.give_back(pod)
@@ -109,10 +133,18 @@ class Stage:
             self._from[pod.name.namespace] -= 1
             self._moved.discard(number)
 
-    def keep(self, number: int, why: Why, reason: str) -> None:
+    def keep(self, each: ListedPod, why: Why, reason: str) -> None:
         """Take note of why a pod stays that a strategy would have moved."""
-        if number not in self._moved:
-            self._keep(number, why, reason)
+        if self.number_of(each) in self._moved:
+            return
+        kept = Kept(
+            pod=each.name,
+            node=each.node,
+            strategy=why.strategy,
+            profile=why.profile,
+            why=reason,
+        )
+        self.kept.setdefault(each.name, kept)
 
     def swap_what_waits(self) -> None:
         """Let pods change places that wait for each other's, through a free place."""
@@ -126,17 +158,19 @@ class Stage:
                 if accept[away] and others[home] and not self._refuses_two(number, other):
                     self._swap(number, other, why)
 
-    def refusal(self, number: int) -> str:
+    def refusal(self, each: ListedPod) -> str:
         """Return why a pod may not be moved any more; empty if it may."""
-        pod, limits = self.pods[number].pod, self._limits
-        if limits.total is not None and len(self.steps) >= limits.total:
+        return self._limit(each) or self.scene.disruptions.refusal(each.pod)
+
+    def _limit(self, each: ListedPod) -> str:
+        limits, space, node = self._limits, each.name.namespace, each.node
+        if limits.total is not None and len(self.moves) >= limits.total:
             return f"maxNoOfPodsToEvictTotal: {limits.total} are moved already"
-        if limits.per_node is not None and self._from[f"node {pod.node}"] >= limits.per_node:
-            return f"maxNoOfPodsToEvictPerNode: {limits.per_node} leave {pod.node} already"
-        space = pod.name.namespace
+        if limits.per_node is not None and self._from[f"node {node}"] >= limits.per_node:
+            return f"maxNoOfPodsToEvictPerNode: {limits.per_node} leave {node} already"
         if limits.per_namespace is not None and self._from[space] >= limits.per_namespace:
             return f"maxNoOfPodsToEvictPerNamespace: {limits.per_namespace} of {space} move already"
-        return self.scene.disruptions.refusal(pod)
+        return ""
 
     def fullness(self, rows: Rows) -> Floats:
         """Return how full nodes are: the fullest of cpu and memory, pods and holds together."""
@@ -149,32 +183,37 @@ class Stage:
         fullest: Floats = shares.max(axis=1, initial=0.0)
         return fullest
 
-    def _record(self, step: Step, why: Why) -> None:
-        pod = self.pods[step.number].pod
-        self.scene.disruptions.spend(pod)
-        self._from[f"node {pod.node}"] += 1
-        self._from[pod.name.namespace] += 1
+    def _go(self, step: Step, why: Why) -> None:
+        """Make a move."""
+        board, name_of = self.scene.board, self.scene.board.snapshot.name_of
+        each = self.pods[step.number]
+        self.scene.disruptions.spend(each.pod)
+        self._record(each, name_of(step.target), why, source=name_of(step.source))
         self._moved.add(step.number)
         self._waiting.pop(step.number, None)
-        self.kept.pop(pod.name, None)
-        self.steps.append(step)
-        self.whys.append(why)
+        self._steps.append(step)
+        if step.target != step.source:
+            board.put(step.number, step.target)
 
-    def _keep(self, number: int, why: Why, reason: str) -> None:
-        pod = self.pods[number].pod
-        self.kept.setdefault(
-            pod.name,
-            Kept(
-                pod=pod.name,
-                node=pod.node,
+    def _record(self, each: ListedPod, target: str | None, why: Why, source: str = "") -> None:
+        self._from[f"node {each.node}"] += 1
+        self._from[each.name.namespace] += 1
+        self.kept.pop(each.name, None)
+        self.moves.append(
+            Move(
+                pod=each.name,
+                uid=each.pod.uid,
+                source=source or each.node,
+                target=target,
                 strategy=why.strategy,
                 profile=why.profile,
-                why=reason,
-            ),
+                reason=why.reason,
+                improves=why.improves,
+            )
         )
 
     def _refuses_two(self, number: int, other: int) -> bool:
-        return bool(self.refusal(number) or self.refusal(other))
+        return bool(self.refusal(self.pods[number]) or self.refusal(self.pods[other]))
 
     def _swap(self, number: int, other: int, why: Why) -> None:
         """Let two pods change places if there is a way."""
@@ -182,15 +221,13 @@ class Stage:
         goals = {number: int(board.rows[other]), other: int(board.rows[number])}
         found = order(board, goals, disruptions)
         whys = {number: why, other: self._waiting[other][1]}
-        room = (
-            self._limits.total is None or len(self.steps) + len(found.steps) <= self._limits.total
-        )
+        total = self._limits.total
+        has_room = total is None or len(self.moves) + len(found.steps) <= total
         take_back(board, found, disruptions)
-        if found.stuck or not room:
+        if found.stuck or not has_room:
             return
         for step in found.steps:
-            self._record(step, whys[step.number])
-            board.put(step.number, step.target)
+            self._go(step, whys[step.number])
 
 
 _SEEN = ("cpu", "memory")

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.labels import Selector
 from reserver.rebalance.arguments import Choice
 from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.nodefit import NodeFit
 from reserver.rebalance.real import RealLoad
 from reserver.rebalance.scene import Why
 from reserver.rebalance.stage import Floats, Stage
+from reserver.rebalance.view import View
 
 Protects = Callable[[ListedPod], str]
 """Returns what protects a pod from eviction; empty if nothing does."""
 
 _QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}
 _LAST = -(2**63)
+
+
+class Sight(NamedTuple):
+    """The inventory as upstream's strategies look at it."""
+
+    view: View
+    fit: NodeFit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,15 +39,17 @@ class Cycle:
         profile: the name of the profile.
         strategy: the name of the plugin.
         protects: what protects a pod from this profile's evictor.
+        sight: the inventory as it was at first, as upstream's strategies look at it.
         seen: bool array, rows: the strategy looks at this node.
         offered: bool array, rows: pods may be sent to this node.
-        real: what is known of real load.
+        real: what is known of real load, and the time.
     """
 
     stage: Stage
     profile: str
     strategy: str
     protects: Protects
+    sight: Sight
     seen: Bools
     offered: Bools
     real: RealLoad
@@ -74,9 +86,20 @@ class Cycle:
         """Move a pod if nothing protects it; the arguments are those of `Stage.send`."""
         protection = self.protection(number)
         if protection:
-            self.stage.keep(number, why, protection)
+            self.stage.keep(self.stage.pods[number], why, protection)
             return False
         return self.stage.send(number, accept & self.offered, why, score, waits=waits)
+
+    def recycle(self, each: ListedPod, why: Why) -> None:
+        """Let a pod begin anew if nothing protects it, on another node or on its own."""
+        number = self.stage.number_of(each)
+        protection = self.protects(each) or ("it is being deleted" if each.pod.terminating else "")
+        if number is None and not protection:
+            self.stage.remove(each, why)
+        elif number is None:
+            self.stage.keep(each, why, protection)
+        elif not self.send(number, self.offered, why) and not protection:
+            self.stage.renew(number, self.offered, why)
 
     def protection(self, number: int) -> str:
         """Return what protects a pod; empty if nothing does."""

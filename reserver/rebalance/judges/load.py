@@ -62,4 +62,4 @@ def low_node_load(cycle: Cycle, args: LowNodeLoad) -> None:
     real.after[cycle.profile] = after
     stage.notes += found.notes
     for pod, why in found.spared:
-        stage.keep(numbers[pod.pod.uid], cycle.why("its node is overutilized"), why)
+        stage.keep(pod, cycle.why("its node is overutilized"), why)

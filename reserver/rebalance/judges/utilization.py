@@ -12,11 +12,14 @@ from reserver.rebalance.arguments import (
     HighNodeUtilization,
     LowNodeUtilization,
     Thresholds,
-    UsageSource,
 )
+from reserver.rebalance.board import Board
 from reserver.rebalance.judges.cycle import Cycle
+from reserver.rebalance.load import Load
 from reserver.rebalance.scene import Why
+from reserver.rebalance.sources import source_of
 from reserver.rebalance.stage import Floats
+from reserver.rebalance.usage import METRIC, offered
 
 _PERCENT = 100.0
 
@@ -27,13 +30,15 @@ class _Usage:
     Attributes:
         shares: float array, rows × resources; changes as pods are moved.
         known: bool array, rows: the node's usage is known.
+        tells_pods: it is known what single pods use; Prometheus says that of nodes alone.
     """
 
-    def __init__(self, cycle: Cycle, resources: tuple[str, ...], *, real: bool) -> None:
-        """Begin with what is requested, or with what is really used."""
+    def __init__(self, cycle: Cycle, resources: tuple[str, ...], load: Load | None = None) -> None:
+        """Begin with what is really used; without `load`, with what is requested."""
         inventory, board = cycle.stage.inventory, cycle.stage.scene.board
         snapshot = board.snapshot
-        self._cycle, self._resources, self._real = cycle, resources, real
+        self._cycle, self._resources, self._load = cycle, resources, load
+        self.tells_pods = METRIC not in resources
         self._offered: Floats = np.zeros((len(board.closed), len(resources)))
         used = np.zeros_like(self._offered)
         self.known: Bools = cycle.seen.copy()
@@ -41,29 +46,26 @@ class _Usage:
             row = snapshot.row(name)
             if row is None:
                 continue
-            amounts: Mapping[str, int]
-            if real:
-                amounts = inventory.node_usage.get(name, {})
-                self.known[row] &= name in inventory.node_usage
-            else:
-                account = snapshot.amounts
-                amounts = {each: account(name, each).requested for each in resources}
+            amounts: Mapping[str, float] = _requested(board, name, resources)
+            if load is not None:
+                self.known[row] &= name in load.nodes
+                real = load.nodes[name].usage if name in load.nodes else {}
+                amounts = {"pods": amounts.get("pods", 0), **real}
+            whole = offered(node)
             for at, resource in enumerate(resources):
-                self._offered[row, at] = node.offered.get(resource, 0)
+                self._offered[row, at] = whole.get(resource, 0)
                 used[row, at] = amounts.get(resource, 0)
         self.shares = self._share(used, self._offered)
 
     def of_pod(self, number: int) -> Floats:
-        """Return what a pod uses, on each row, in percent: rows × resources."""
+        """Return what a pod uses, on each row, in percent: rows × resources.
+
+        Where nobody knows what it really uses, that is what it requests.
+        """
         each = self._cycle.stage.pods[number]
-        amounts: Mapping[str, int] = each.pod.requests
-        if self._real:
-            found = self._cycle.stage.inventory.pod_usage.get(each.name, ())
-            total: dict[str, int] = {}
-            for part in found:
-                for name, amount in part.items():
-                    total[name] = total.get(name, 0) + amount
-            amounts = {**amounts, **total}
+        amounts: Mapping[str, float] = each.pod.requests
+        if self._load is not None:
+            amounts = {**amounts, **self._load.pods.get(each.name, {})}
         used = np.array([amounts.get(name, 0) for name in self._resources], dtype=np.float64)
         return self._share(np.broadcast_to(used, self._offered.shape), self._offered)
 
@@ -79,6 +81,12 @@ class _Usage:
         return shares * _PERCENT
 
 
+def _requested(board: Board, node: str, resources: tuple[str, ...]) -> dict[str, float]:
+    """Return what the pods of a node request."""
+    amounts = board.snapshot.amounts
+    return {resource: amounts(node, resource).requested for resource in resources}
+
+
 def low_node_utilization(cycle: Cycle, args: LowNodeUtilization) -> None:
     """Move pods from nodes above the target thresholds to nodes below the thresholds.
 
@@ -86,7 +94,11 @@ def low_node_utilization(cycle: Cycle, args: LowNodeUtilization) -> None:
     it one that pods leave does not go there.
     """
     resources = tuple(args.thresholds)
-    usage = _Usage(cycle, resources, real=args.usage is not UsageSource.REQUESTS)
+    source = source_of(args)
+    if source is not None and source not in cycle.real.loads:
+        cycle.stage.notes.append(f"{args.NAME} is not judged: what is used is not known")
+        return
+    usage = _Usage(cycle, resources, cycle.real.loads[source] if source else None)
     _name_unknown(cycle, usage)
     low, high = _bounds(usage, args)
     under = usage.known & np.all(usage.shares <= low, axis=1)
@@ -97,7 +109,7 @@ def low_node_utilization(cycle: Cycle, args: LowNodeUtilization) -> None:
     board = cycle.stage.scene.board
     rows = np.flatnonzero(over)
     for row in rows[np.lexsort((rows, -usage.shares[rows].max(axis=1, initial=0.0)))]:
-        left = args.most_per_node
+        left = args.most_per_node if usage.tells_pods or args.most_per_node is not None else 1
         for number in cycle.in_order(board.on(int(row))):
             if not np.any(usage.shares[row] > high[row]) or left == 0:
                 break
@@ -121,7 +133,7 @@ def high_node_utilization(cycle: Cycle, args: HighNodeUtilization) -> None:
     To move only some of them would cost moves, and spare no node.
     """
     resources = tuple(args.thresholds)
-    usage = _Usage(cycle, resources, real=False)
+    usage = _Usage(cycle, resources)
     limits = np.array([args.thresholds[name] for name in resources])
     under = usage.known & np.all(usage.shares <= limits, axis=1)
     count = np.count_nonzero(under)
@@ -141,7 +153,7 @@ def high_node_utilization(cycle: Cycle, args: HighNodeUtilization) -> None:
             stage.back(mark)
         for number in numbers:
             reason = f"not all pods of {node} find room on nodes that are in use"
-            stage.keep(number, why, cycle.protection(number) or reason)
+            stage.keep(stage.pods[number], why, cycle.protection(number) or reason)
 
 
 def _send_on(cycle: Cycle, number: int, accept: Bools, why: Why) -> bool:

@@ -21,6 +21,7 @@ from reserver.rebalance.arguments import (
     RemovePodsViolatingTopologySpreadConstraint,
     UsageSource,
 )
+from reserver.rebalance.deciding import Look
 from reserver.rebalance.inventory import (
     Budget,
     Inventory,
@@ -33,9 +34,9 @@ from reserver.rebalance.inventory import (
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import EvictionLimits, Policy, Profile
 from reserver.rebalance.scene import NOTHING_HELD, Held
-from reserver.rebalance.sound import sound
-from tests.builders import NAMESPACE, node, pod
-from tests.unit.rebalance.scenes import assert_feasible, budget, moves, unprotected
+from reserver.rebalance.sound import decide
+from tests.builders import NAMESPACE, NOW, node, pod
+from tests.unit.rebalance.scenes import assert_feasible, budget, moves
 
 HOST = "kubernetes.io/hostname"
 HARD = "DoNotSchedule"
@@ -53,8 +54,12 @@ def host(name: str, *taints: Taint, **allocatable: str) -> Node:
     return node(name, labels=labels, taints=taints, **allocatable)
 
 
+OWNER = Owner("ReplicaSet", "rs", "rs-uid", is_controller=True)
+
+
 def listed(each: Pod | ListedPod) -> ListedPod:
-    return each if isinstance(each, ListedPod) else ListedPod(pod=each)
+    found = each if isinstance(each, ListedPod) else ListedPod(pod=each)
+    return found if found.owners else replace(found, owners=(OWNER,), images=(found.name.name,))
 
 
 def cluster(*things: Node | Pod | ListedPod, budgets: tuple[Budget, ...] = ()) -> Inventory:
@@ -77,7 +82,9 @@ def planned(
     limits: EvictionLimits = NO_LIMITS,
     held: Held = NOTHING_HELD,
 ) -> Plan:
-    plan = sound(policy(*args, limits=limits), inventory, lambda _: unprotected, held)
+    rules = policy(*args, limits=limits)
+    look = Look(policy=rules, inventory=inventory, loads={}, rounds={}, now=NOW)
+    plan = decide(look, held).plan
     nodes = [each.node for each in inventory.nodes.values()]
     assert_feasible(plan, *nodes, *(each.pod for each in inventory.pods))
     return plan

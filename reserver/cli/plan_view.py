@@ -1,0 +1,229 @@
+"""A plan for people and for programs: moves, bars of each node before and after, a picture."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import typer
+
+from reserver.cli import output, table
+from reserver.cli.bar import FREE, HELD, USED, bar
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import Report
+from reserver.cli.table import AnyCell, Cell, Row
+from reserver.cluster import quantity
+from reserver.printable import printable
+from reserver.rebalance.inventory import Amounts
+from reserver.rebalance.plan import Kept, NodeUse, Plan
+
+_RESOURCES = ("cpu", "memory")
+_MOST_NODES = 40
+_MOST_KEPT = 10
+_MOST_NOTES = 20
+_WIDTH = 110
+_PICTURES = {".svg", ".html"}
+
+
+def show(plan: Plan, form: Report) -> None:
+    """Print a plan."""
+    if form is not Report.TABLE:
+        output.document(document(plan), form)
+        return
+    if plan.moves:
+        table.show(_TITLES, _moves(plan))
+        typer.echo()
+    changed = _changed(plan)
+    if changed and sys.stdout.isatty():
+        table.show(*_bars(changed))
+        table.legend(Cell("█ used ", USED), Cell("█ held ", HELD), Cell("░ free", FREE))
+    elif changed:
+        table.show(*_uses(changed))
+    for line in summary(plan):
+        typer.echo(printable(line))
+
+
+def document(plan: Plan) -> dict[str, object]:
+    """Return a plan as a program reads it."""
+    return {
+        "moves": [
+            {
+                "namespace": move.pod.namespace,
+                "pod": move.pod.name,
+                "from": move.source,
+                "to": move.target,
+                "strategy": move.strategy,
+                "profile": move.profile,
+                "reason": move.reason,
+            }
+            for move in plan.moves
+        ],
+        "kept": [_kept(kept) for kept in plan.kept],
+        "moreKept": plan.more_kept,
+        "landings": [
+            {"namespace": each.pod.namespace, "pod": each.pod.name, "node": each.node}
+            for each in plan.landings
+        ],
+        "emptied": list(plan.emptied),
+        "nodes": [
+            {
+                "node": use.node,
+                "allocatable": _shown(use.allocatable),
+                "held": _shown(use.held),
+                "before": _shown(use.before),
+                "after": _shown(use.after),
+            }
+            for use in plan.nodes
+        ],
+        "bound": {
+            "fewestMoves": plan.bound.fewest_moves,
+            "mostNodes": plan.bound.most_nodes,
+            "by": plan.bound.by,
+        },
+        "notes": list(plan.notes),
+    }
+
+
+def summary(plan: Plan) -> Iterable[str]:
+    """Yield what a plan comes to, line by line."""
+    strategies = Counter(move.strategy for move in plan.moves)
+    counted = ", ".join(f"{name} {count}" for name, count in sorted(strategies.items()))
+    yield f"{_count(len(plan.moves), 'move')}{': ' if counted else ''}{counted}"
+    yield from (f"{each.pod} gets room on {each.node}" for each in plan.landings)
+    if plan.emptied:
+        yield f"empty afterwards: {', '.join(plan.emptied)}"
+    if plan.bound.by:
+        yield _bound(plan)
+    kept = len(plan.kept) + plan.more_kept
+    for each in plan.kept[:_MOST_KEPT]:
+        place = f"on {each.node}" if each.node else "pending"
+        yield f"{each.pod} stays {place} ({each.strategy}): {each.why}"
+    if kept > _MOST_KEPT:
+        yield f"{kept - _MOST_KEPT} more pods stay; -o json names them"
+    yield from plan.notes[:_MOST_NOTES]
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture's name of a kind that cannot be drawn.
+
+    Raises:
+        Failed: it ends neither in .svg nor in .html.
+    """
+    if path is not None and path.suffix not in _PICTURES:
+        problem = f"{path}: ends neither in .svg nor in .html"
+        raise Failed(Status.USAGE, f"--picture: {problem}; name the file after what it is to be")
+
+
+def draw(plan: Plan, path: Path) -> None:
+    """Draw a plan into a file: SVG or HTML, by its name.
+
+    Raises:
+        Failed: the file cannot be written.
+    """
+    from rich.console import Console
+
+    console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True)
+    if plan.moves:
+        console.print(table.drawn(_TITLES, _moves(plan)))
+    changed = _changed(plan)
+    if changed:
+        titles, rows = _bars(changed)
+        console.print(table.drawn(titles, rows))
+    for line in summary(plan):
+        console.print(printable(line), markup=False, highlight=False)
+    if path.suffix == ".svg":
+        # Rich names a font on the network; the reader's own will do.
+        svg = console.export_svg(title="reserver rebalance plan")
+        text = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+    else:
+        text = console.export_html()
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as exc:
+        raise Failed(Status.USAGE, f"--picture: {path} cannot be written: {exc.strerror}") from exc
+
+
+_TITLES = ("NAMESPACE", "POD", "FROM", "TO", "STRATEGY", "REASON", "IMPROVES")
+
+
+def _moves(plan: Plan) -> list[Row]:
+    return [
+        [
+            move.pod.namespace,
+            move.pod.name,
+            move.source,
+            move.target or "-",
+            move.strategy,
+            move.reason,
+            move.improves,
+        ]
+        for move in plan.moves
+    ]
+
+
+def _changed(plan: Plan) -> list[NodeUse]:
+    return [use for use in plan.nodes if use.before != use.after]
+
+
+def _bars(uses: Sequence[NodeUse]) -> tuple[Sequence[str], list[Row]]:
+    """Return a bar of each resource of each node, before and after."""
+    titles = ["NODE"]
+    for resource in _RESOURCES:
+        titles += [f"{resource.upper()} BEFORE", "AFTER"]
+    rows: list[Row] = []
+    for use in uses[:_MOST_NODES]:
+        row: list[AnyCell] = [use.node]
+        for resource in _RESOURCES:
+            total, held = use.allocatable.get(resource, 0), use.held.get(resource, 0)
+            row += [bar(total, each.get(resource, 0), held) for each in (use.before, use.after)]
+        rows.append(row)
+    if len(uses) > _MOST_NODES:
+        rows.append([f"… {len(uses) - _MOST_NODES} more", *[""] * (2 * len(_RESOURCES))])
+    return titles, rows
+
+
+def _uses(uses: Sequence[NodeUse]) -> tuple[Sequence[str], list[Row]]:
+    """Return amounts of each resource of each node, before and after."""
+    rows: list[Row] = [
+        [use.node, name, *(quantity.show(name, each.get(name, 0)) for each in _amounts(use))]
+        for use in uses
+        for name in _RESOURCES
+    ]
+    return ("NODE", "RESOURCE", "ALLOCATABLE", "HELD", "BEFORE", "AFTER"), rows
+
+
+def _amounts(use: NodeUse) -> tuple[Amounts, ...]:
+    return use.allocatable, use.held, use.before, use.after
+
+
+def _kept(kept: Kept) -> dict[str, str]:
+    return {
+        "namespace": kept.pod.namespace,
+        "pod": kept.pod.name,
+        "node": kept.node,
+        "strategy": kept.strategy,
+        "profile": kept.profile,
+        "why": kept.why,
+    }
+
+
+def _shown(amounts: Amounts) -> dict[str, str]:
+    return {name: quantity.show(name, amount) for name, amount in sorted(amounts.items())}
+
+
+def _bound(plan: Plan) -> str:
+    bound = plan.bound
+    parts = []
+    if bound.most_nodes is not None:
+        parts.append(f"at most {_count(bound.most_nodes, 'node')} can be emptied")
+    if bound.fewest_moves is not None:
+        parts.append(f"no plan does this with fewer than {_count(bound.fewest_moves, 'move')}")
+    return f"{', and '.join(parts) or 'no bound is known'} ({bound.by})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,209 @@
+"""What `reserver rebalance plan` plans for: a policy, a cluster or its dump, and what is held."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reserver.cli import failure
+from reserver.cli.connect import connected
+from reserver.cli.documents import STDIN
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import Compat, Goal
+from reserver.cli.patience import patience
+from reserver.cli.policies import raw
+from reserver.cli.target import Target
+from reserver.cluster import quantity
+from reserver.errors import InvalidInput
+from reserver.rebalance import compat, sound
+from reserver.rebalance.deciding import Look
+from reserver.rebalance.defragment import defragment
+from reserver.rebalance.inventory import Amounts, Inventory
+from reserver.rebalance.load import Load
+from reserver.rebalance.makeroom import make_room
+from reserver.rebalance.plan import Plan
+from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.scene import NOTHING_HELD, Held, scene_of
+from reserver.rebalance.solver import is_installed
+from reserver.rebalance.sources import Source
+from reserver.wire.rebalance.dump import Dump, read_dump
+from reserver.wire.rebalance.policyform import read
+
+MOST_BYTES = 4 * 2**30
+_MOST_TOLD = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be planned.
+
+    Attributes:
+        goal: what the plan is to reach.
+        policy_file: of the descheduler; empty for none.
+        dump: file with the cluster's objects; empty for the live cluster.
+        compat: how the policy is judged.
+        without_holds: what reservations hold does not count.
+        solver_s: how long a solver may look for a better plan, in seconds; 0 for not at all.
+    """
+
+    goal: Goal
+    policy_file: str = ""
+    dump: str = ""
+    compat: Compat = Compat.SOUND
+    without_holds: bool = False
+    solver_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cluster:
+    inventory: Inventory
+    policy: Policy
+    loads: Mapping[Source, Load]
+    held: Held
+    notes: tuple[str, ...] = ()
+
+
+async def planned(request: Request, target: Target) -> Plan:
+    """Return the plan.
+
+    Raises:
+        Failed: the policy or a dump cannot be read, or it asks for what cannot be.
+        ApiError: the API server does not show the cluster.
+        LoadUnknown: a source of load does not say.
+    """
+    if request.solver_s and not is_installed():
+        problem = "there is no solver; run pip install 'reserver[solver]', or leave it out"
+        raise Failed(Status.USAGE, f"--solver-seconds: {problem}")
+    async with patience("Reading the cluster"):
+        cluster = await (_read_dump(request) if request.dump else _read_live(request, target))
+    async with patience("Planning"):
+        plan = await asyncio.to_thread(_plan, request, cluster)
+    return replace(plan, notes=(*cluster.notes, *plan.notes))
+
+
+def _plan(request: Request, cluster: _Cluster) -> Plan:
+    look = Look(
+        policy=cluster.policy,
+        inventory=cluster.inventory,
+        loads=cluster.loads,
+        rounds={},
+        now=time.time(),
+    )
+    if request.goal is Goal.POLICY:
+        if request.compat is Compat.UPSTREAM:
+            return compat.decide(look).plan
+        return sound.decide(look, cluster.held).plan
+    profile = (*cluster.policy.profiles, Profile(name=""))[0]
+    pending = [
+        each.pod
+        for each in cluster.inventory.pods
+        if not (each.pod.node or each.pod.finished or each.pod.terminating)
+    ]
+    scene = scene_of(
+        cluster.inventory,
+        sound.protection(look, profile),
+        held=cluster.held,
+        wanted=pending if request.goal is Goal.MAKE_ROOM else (),
+    )
+    if request.goal is Goal.MAKE_ROOM:
+        return make_room(scene, seconds=request.solver_s)
+    return defragment(scene, seconds=request.solver_s)
+
+
+async def _read_dump(request: Request) -> _Cluster:
+    if request.policy_file == request.dump == STDIN:
+        problem = "standard input is the dump already; give the policy's file"
+        raise Failed(Status.USAGE, f"--policy-config-file: {problem}")
+    with _collecting_later():
+        dump = await asyncio.to_thread(_dump, request.dump)
+    notes = () if request.without_holds else ("a dump does not say what reservations hold",)
+    return _Cluster(
+        inventory=dump.inventory,
+        policy=_policy(request, dump.inventory),
+        loads={},
+        held=NOTHING_HELD,
+        notes=(*_broken(dump), *notes),
+    )
+
+
+def _dump(name: str) -> Dump:
+    try:
+        with sys.stdin.buffer if name == STDIN else Path(name).open("rb") as file:
+            found = file.read(MOST_BYTES + 1)
+    except OSError as exc:
+        raise Failed(Status.USAGE, f"--filename: {name} cannot be read: {exc.strerror}") from exc
+    if len(found) > MOST_BYTES:
+        raise Failed(Status.REFUSED, f"{name}: is larger than 4 GiB; leave objects out")
+    try:
+        return read_dump(found)
+    except InvalidInput as exc:
+        raise Failed(Status.REFUSED, f"{name}: {exc}") from exc
+
+
+async def _read_live(request: Request, target: Target) -> _Cluster:
+    from reserver.kube.api import credentials
+    from reserver.kube.api.client import ApiClient
+    from reserver.kube.rebalance.listing import list_cluster
+    from reserver.kube.rebalance.loads import Loads
+
+    access = await credentials.load(target.kubeconfig, target.context)
+    async with ApiClient(access) as client:
+        with _collecting_later():
+            dump = await list_cluster(client)
+        policy = _policy(request, dump.inventory)
+        loads = await Loads(client, time.time).read(policy, dump.inventory)
+    held = NOTHING_HELD if request.without_holds else await _held(target)
+    return _Cluster(
+        inventory=dump.inventory, policy=policy, loads=loads, held=held, notes=_broken(dump)
+    )
+
+
+async def _held(target: Target) -> Held:
+    """Return what reservations hold, which Reserver itself says."""
+    held: dict[str, Amounts] = {}
+    try:
+        async with connected(target) as session:
+            async for each in session.client.capacity.nodes():
+                amounts = {
+                    name: quantity.amount(name, found.held)
+                    for name, found in each.resources.items()
+                }
+                held[each.node] = {name: amount for name, amount in amounts.items() if amount}
+    except Failed as exc:
+        remedy = "or plan with --without-holds, as if nothing were held"
+        raise Failed(exc.status, f"{exc}; {remedy}") from exc
+    return {node: amounts for node, amounts in held.items() if amounts}
+
+
+def _policy(request: Request, inventory: Inventory) -> Policy:
+    if not request.policy_file:
+        return Policy()
+    policy, problems, warnings = read(raw(request.policy_file), inventory.priority_classes.get)
+    for warning in warnings:
+        failure.tell(f"{request.policy_file}: warning: {warning}")
+    if policy is None:
+        found = "\n".join(f"{request.policy_file}: {problem}" for problem in problems)
+        raise Failed(Status.REFUSED, found)
+    return policy
+
+
+def _broken(dump: Dump) -> tuple[str, ...]:
+    notes = [f"{each.what} is passed over: {each.error}" for each in dump.broken[:_MOST_TOLD]]
+    more = dump.broken_count - len(notes)
+    return (*notes, f"{more} further objects are passed over") if more > 0 else tuple(notes)
+
+
+@contextmanager
+def _collecting_later() -> Iterator[None]:
+    """Leave Python's collector out of a large reading, most of which it would take."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -1,0 +1,48 @@
+"""Pods that have to begin anew: those that are too old, restart too often, or have failed.
+
+Which pods these are is found as upstream finds them. They go to another node, or begin anew on
+their own if no other one has room: with its eviction a pod leaves what it takes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from reserver.rebalance.judges.cycle import Cycle
+from reserver.rebalance.nodefit import NodeFit
+from reserver.rebalance.strategies.wrong import Batches, Judge
+from reserver.rebalance.view import View
+
+Find = Callable[[Any, View, Judge, float], Batches]
+
+
+class Everyone:
+    """Lets all pods pass: what protects a pod is asked once it is found, to be told.
+
+    Attributes:
+        fit: where pods would fit; not asked.
+    """
+
+    def __init__(self, fit: NodeFit) -> None:
+        """Let all pods pass."""
+        self.fit = fit
+
+    def allows(self, pod: int) -> bool:  # noqa: ARG002 - one shape for all judges
+        """Return True."""
+        return True
+
+    confirms = allows
+    passes = allows
+
+
+def recycled(find: Find) -> Callable[[Cycle, Any], None]:
+    """Return the judge of a strategy that finds pods so."""
+
+    def judge(cycle: Cycle, args: Any) -> None:  # noqa: ANN401 - the strategy's own
+        view = cycle.sight.view
+        for batch in find(args, view, Everyone(cycle.sight.fit), cycle.real.now):
+            for index, reason in batch:
+                cycle.recycle(view.pods[index], cycle.why(reason, "it begins anew"))
+
+    return judge
