@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential fuzz release-check bench sbom image proto proto-check cli-reference lock clean
+.PHONY: help venv demo test check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench sbom image proto proto-check cli-reference lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -76,6 +76,7 @@ e2e-scenarios:
 e2e-contracts:
 	$(BIN)/pytest -q tests/contract --controlplane -k real
 	$(BIN)/python -m hack.differential --pairs 100
+	$(BIN)/python -m hack.descheduler --pairs 60 --files 500 --seed 1
 
 grpcurl: venv ## Build grpcurl, a gRPC client for the e2e tests (once)
 	@$(BIN)/python -m hack.grpcurl.build
@@ -94,6 +95,9 @@ live: controlplane ## Measure there how pods wake, land and preempt, and sets ra
 
 differential: controlplane ## Compare fit with kube-scheduler there; ARGS='--pairs 2000 --seed 7'
 	$(BIN)/python -m hack.differential $(ARGS)
+
+descheduler: venv ## Compare with the descheduler's own code (builds it once); ARGS='--pairs 2000 --seed 7'
+	$(BIN)/python -m hack.descheduler $(ARGS)
 
 fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs (Linux, x86_64)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-fuzz.lock

@@ -29,8 +29,9 @@ class GoTool:
 
     @property
     def binary(self) -> Path:
-        """Where the binary is, or would be: another pin has another place."""
-        pins = b"".join((self.folder / name).read_bytes() for name in ("go.mod", "go.sum"))
+        """Where the binary is, or would be: other pins or other sources have another place."""
+        sources = [self.folder / "go.mod", self.folder / "go.sum", *self.folder.glob("*.go")]
+        pins = b"".join(path.read_bytes() for path in sorted(sources))
         return HOME / f"{self.name}-{hashlib.sha256(pins).hexdigest()[:12]}"
 
     def build(self) -> Path:

@@ -50,6 +50,7 @@ STEPS = (
         {"RESERVER_HYPOTHESIS": "fuzz"},
     ),
     Step("differential", "make differential ARGS=--pairs=3000", 10),
+    Step("descheduler", "make descheduler ARGS=--pairs=3000", 4),
     Step("hostile", "make hostile", 5),
     Step("chaos", "make chaos", 30),
     Step("bugs", "python -m hack.chaos --bug all", 45),

@@ -8,7 +8,7 @@ their names here, so the outcome is one that upstream could have had.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reserver.errors import sparing
@@ -116,8 +116,12 @@ class Outcome:
 
 
 def run(inventory: Inventory, policy: Policy, now: float) -> Outcome:
-    """Return what one cycle would evict at a moment in unix seconds."""
-    view = View(inventory, policy.node_selector)
+    """Return what one cycle would evict at a moment in unix seconds.
+
+    Upstream never starts the informer of PodDisruptionBudgets, so that PodsWithoutPDB keeps all
+    pods (kubernetes-sigs/descheduler#1882); here it sees none either.
+    """
+    view = View(replace(inventory, budgets=()), policy.node_selector)
     shown = len(view.shown_rows())
     if shown < _FEWEST_NODES:
         note = f"the cycle is skipped: it takes {_FEWEST_NODES} ready nodes, there are {shown}"

@@ -1,0 +1,1 @@
+"""Compares `--compat upstream` with kubernetes-sigs/descheduler's own code."""

@@ -1,0 +1,114 @@
+"""Whether `--compat upstream` evicts what upstream's own code evicts.
+
+Upstream breaks ties at random, so several runs of it say which pods it always evicts, which it may
+evict, and how many.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hack.descheduler import clusters, policies
+from hack.descheduler.oracle import Json, Oracle
+from reserver.rebalance import cycle
+from reserver.wire.rebalance import dump
+from reserver.wire.rebalance.policyform import read
+
+_RUNS = (12, 100, 600)
+"""What upstream did not do in so many runs, it is asked for again in more."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """What several runs evicted.
+
+    Attributes:
+        must: pods that each of them evicted.
+        may: pods that one of them evicted.
+        fewest: pods in one run.
+        most: pods in one run.
+    """
+
+    must: frozenset[str]
+    may: frozenset[str]
+    fewest: int
+    most: int
+
+    def has(self, evicted: frozenset[str]) -> bool:
+        """Return whether another run may have evicted these."""
+        return self.must <= evicted <= self.may and self.fewest <= len(evicted) <= self.most
+
+    def __str__(self) -> str:
+        """Return it for a person."""
+        sometimes = sorted(self.may - self.must)
+        return f"always {sorted(self.must)}, at times {sometimes}, {self.fewest} to {self.most}"
+
+
+def range_of(runs: Iterable[Iterable[str]]) -> Range:
+    """Return what runs have in common, and what not."""
+    found = [frozenset(run) for run in runs]
+    sizes = [len(run) for run in found]
+    return Range(
+        must=frozenset.intersection(*found),
+        may=frozenset.union(*found),
+        fewest=min(sizes),
+        most=max(sizes),
+    )
+
+
+@dataclass
+class Pairs:
+    """What was compared, and what there is no agreement on.
+
+    Attributes:
+        compared: clusters with a policy.
+        evicting: of them those where upstream evicts.
+        tied: of them those where its runs differ.
+        strategies: evicting pairs in which each strategy is enabled.
+        differences: what there is no agreement on.
+    """
+
+    compared: int = 0
+    evicting: int = 0
+    tied: int = 0
+    strategies: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+
+def compare(oracle: Oracle, draw: random.Random, found: Pairs) -> None:
+    """Draw a cluster and a policy, and compare what both evict."""
+    policy = policies.policy(draw)
+    strategies = policies.strategies(policy)
+    now = time.time()
+    objects = clusters.cluster(draw, now, strategies)
+    text = json.dumps(policy)
+    ours = _ours(text, objects, now)
+    for runs in _RUNS:
+        answer = oracle.ask(text, objects, runs)
+        if answer.error:
+            raise ValueError(f"{answer.error}\n{text}")  # The generator draws valid ones.
+        theirs = range_of(answer.runs)
+        if theirs.has(ours):
+            break
+    else:
+        objects_ = "\n".join(map(json.dumps, objects))
+        said = f"upstream: {theirs}\nours: {sorted(ours)}"
+        found.differences.append(f"{said}\n{text}\n{objects_}")
+    found.compared += 1
+    found.evicting += bool(theirs.may)
+    found.tied += theirs.must != theirs.may
+    found.strategies.update(set(strategies) if theirs.may else ())
+
+
+def _ours(text: str, objects: list[Json], now: float) -> frozenset[str]:
+    reading = read(text.encode(), clusters.CLASSES.get)
+    if reading.policy is None:
+        raise ValueError(f"{reading.problems[0]}\n{text}")
+    lines = "\n".join(map(json.dumps, objects)).encode()
+    outcome = cycle.run(dump.read_dump(lines).inventory, reading.policy, now)
+    return frozenset(str(each.pod.name) for each in outcome.evictions)

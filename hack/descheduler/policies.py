@@ -1,0 +1,309 @@
+"""Random policies, over every strategy, option and limit; and broken ones."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import yaml
+
+from hack.descheduler.clusters import ENDS, KINDS, REASONS, STATES, STORAGE_CLASSES
+from hack.differential.draw import (
+    NAMESPACE_LABELS,
+    NAMESPACES,
+    POD_LABELS,
+    Json,
+    Random,
+    label_selector,
+)
+
+_NODE_SELECTORS = ("topology.kubernetes.io/zone in (a,b)", "disk=ssd", "!row", "rack", "cores>4")
+
+
+def policy(draw: Random) -> Json:
+    """Return a policy: mostly one strategy, so that a difference tells which."""
+    found: Json = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
+    for field, likely in (
+        ("maxNoOfPodsToEvictPerNode", 0.2),
+        ("maxNoOfPodsToEvictPerNamespace", 0.2),
+        ("maxNoOfPodsToEvictTotal", 0.2),
+    ):
+        if draw.random() < likely:
+            found[field] = draw.choice((0, 1, 1, 2, 2, 3, 5))
+    if draw.random() < 0.15:
+        found["nodeSelector"] = draw.choice(_NODE_SELECTORS)
+    if draw.random() < 0.1:
+        found["gracePeriodSeconds"] = draw.choice((0, 30))
+    profiles = draw.choice((1, 1, 1, 1, 2))
+    found["profiles"] = [_profile(draw, f"p{number}") for number in range(profiles)]
+    return found
+
+
+def _profile(draw: Random, name: str) -> Json:
+    chosen = draw.sample(list(_STRATEGIES), draw.choice((1, 1, 1, 2, 3)))
+    configs = [{"name": each, "args": _STRATEGIES[each](draw)} for each in chosen]
+    if draw.random() < 0.8:
+        configs.append({"name": "DefaultEvictor", "args": _evictor(draw)})
+    draw.shuffle(configs)
+    plugins: Json = {}
+    for point, names in (("deschedule", _DESCHEDULE), ("balance", _BALANCE)):
+        enabled = [each for each in chosen if each in names]
+        if enabled:
+            plugins[point] = {"enabled": enabled}
+    return {"name": name, "pluginConfig": configs, "plugins": plugins}
+
+
+def _evictor(draw: Random) -> Json:
+    kinds: dict[str, Callable[[], Any]] = {
+        "nodeFit": lambda: True,
+        "nodeSelector": lambda: draw.choice(_NODE_SELECTORS),
+        "labelSelector": lambda: label_selector(draw, POD_LABELS),
+        "namespaceLabelSelector": lambda: label_selector(draw, NAMESPACE_LABELS),
+        "priorityThreshold": lambda: draw.choice(
+            ({"value": 5}, {"value": 2_000}, {"name": "high"}, {"name": "low"}, {})
+        ),
+        "minReplicas": lambda: draw.choice((1, 2, 4)),
+        "minPodAge": lambda: draw.choice(("3m", "15m", "1.5h")),
+        "noEvictionPolicy": lambda: draw.choice(("Preferred", "Mandatory")),
+    }
+    likely = {"nodeFit": 0.35}
+    args = {key: make() for key, make in kinds.items() if draw.random() < likely.get(key, 0.08)}
+    return args | _protections(draw)
+
+
+def _protections(draw: Random) -> Json:
+    kind = draw.random()
+    if kind < 0.3:
+        flags = (
+            *("evictLocalStoragePods", "evictDaemonSetPods", "evictSystemCriticalPods"),
+            *("ignorePvcPods", "ignorePodsWithoutPDB", "evictFailedBarePods"),
+        )
+        return {flag: True for flag in flags if draw.random() < 0.35}
+    if kind < 0.6:
+        disabled = ("PodsWithLocalStorage", "DaemonSetPods", "SystemCriticalPods", "FailedBarePods")
+        extra = ("PodsWithPVC", "PodsWithoutPDB", "PodsWithResourceClaims")
+        protections: Json = {
+            "defaultDisabled": [each for each in disabled if draw.random() < 0.4],
+            "extraEnabled": [each for each in extra if draw.random() < 0.25],
+        }
+        if draw.random() < 0.4:
+            classes = [{"name": draw.choice(STORAGE_CLASSES)}]
+            protections["config"] = {"PodsWithPVC": {"protectedStorageClasses": classes}}
+        return {"podProtections": protections}
+    return {}
+
+
+def _selecting(draw: Random) -> Json:
+    args: Json = {}
+    if draw.random() < 0.15:
+        args["labelSelector"] = label_selector(draw, POD_LABELS)
+    return args | _namespaces(draw)
+
+
+def _namespaces(draw: Random) -> Json:
+    if draw.random() < 0.8:
+        return {}
+    return {"namespaces": {draw.choice(("include", "exclude")): _some(draw, NAMESPACES)}}
+
+
+def _some(draw: Random, things: tuple[Any, ...]) -> list[Any]:
+    return draw.sample(things, draw.randint(1, 2))
+
+
+def _options(draw: Random, options: dict[str, Callable[[], Any]], likely: float = 0.35) -> Json:
+    return {name: make() for name, make in options.items() if draw.random() < likely}
+
+
+def _life_time(draw: Random) -> Json:
+    states = ("Running", "Pending", "Succeeded", "Failed", *STATES, "Evicted", "Error", "OOMKilled")
+    criteria = _options(
+        draw,
+        {
+            "maxPodLifeTimeSeconds": lambda: draw.choice((200, 1_000, 5_000, 50_000)),
+            "states": lambda: _some(draw, states),
+            "conditions": lambda: [_condition(draw)],
+            "exitCodes": lambda: _some(draw, (0, 1, 137)),
+        },
+    )
+    args = dict(list(criteria.items())[:2]) or {"maxPodLifeTimeSeconds": 1_000}
+    args |= _options(
+        draw,
+        {
+            "ownerKinds": lambda: {draw.choice(("include", "exclude")): _some(draw, KINDS)},
+            "includingInitContainers": lambda: True,
+            "includingEphemeralContainers": lambda: True,
+        },
+        0.2,
+    )
+    return args | _selecting(draw)
+
+
+def _condition(draw: Random) -> Json:
+    return _options(
+        draw,
+        {
+            "status": lambda: draw.choice(("True", "False")),
+            "reason": lambda: draw.choice(("PodCompleted", "Other")),
+            "minTimeSinceLastTransitionSeconds": lambda: draw.choice((200, 5_000)),
+        },
+    ) | {"type": draw.choice(("Ready", "Initialized"))}
+
+
+def _failed(draw: Random) -> Json:
+    options: dict[str, Callable[[], Any]] = {
+        "excludeOwnerKinds": lambda: _some(draw, KINDS),
+        "minPodLifetimeSeconds": lambda: draw.choice((0, 200, 5_000)),
+        "reasons": lambda: _some(draw, (*REASONS, *ENDS, *STATES)),
+        "exitCodes": lambda: _some(draw, (0, 1, 137)),
+        "includingInitContainers": lambda: True,
+    }
+    return _options(draw, options) | _selecting(draw)
+
+
+def _restarts(draw: Random) -> Json:
+    options: dict[str, Callable[[], Any]] = {
+        "includingInitContainers": lambda: True,
+        "states": lambda: _some(draw, ("Running", "CrashLoopBackOff")),
+    }
+    threshold = {"podRestartThreshold": draw.choice((1, 4, 10))}
+    return threshold | _options(draw, options) | _selecting(draw)
+
+
+def _node_affinity(draw: Random) -> Json:
+    kinds = ("required", "preferred")
+    types = [f"{each}DuringSchedulingIgnoredDuringExecution" for each in _some(draw, kinds)]
+    return {"nodeAffinityType": types} | _selecting(draw)
+
+
+def _taints(draw: Random) -> Json:
+    taints = ("dedicated", "gpu", "dedicated=web", "gpu=db", "node.kubernetes.io/unschedulable")
+    kind = draw.random()
+    args: Json = {}
+    if kind < 0.25:
+        args["excludedTaints"] = _some(draw, taints)
+    elif kind < 0.5:
+        args["includedTaints"] = draw.choice(([], _some(draw, taints)))
+    return args | _options(draw, {"includePreferNoSchedule": lambda: True}) | _selecting(draw)
+
+
+def _spread(draw: Random) -> Json:
+    options: dict[str, Callable[[], Any]] = {
+        "constraints": lambda: _some(draw, ("DoNotSchedule", "ScheduleAnyway")),
+        "topologyBalanceNodeFit": lambda: draw.random() < 0.3,
+    }
+    return _options(draw, options) | _selecting(draw)
+
+
+def _duplicates(draw: Random) -> Json:
+    kinds = {"excludeOwnerKinds": lambda: _some(draw, KINDS)}
+    return _options(draw, kinds, 0.2) | _namespaces(draw)
+
+
+def _resources(draw: Random) -> list[str]:
+    known = ["cpu", "memory", "pods", "example.com/gpu"]
+    return draw.sample(known, draw.choice((1, 1, 2, 3)))
+
+
+def _utilization(draw: Random) -> Json:
+    options: dict[str, Callable[[], Any]] = {
+        "numberOfNodes": lambda: draw.choice((0, 1, 1, 2)),
+        "evictableNamespaces": lambda: {"exclude": _some(draw, NAMESPACES)},
+    }
+    return _options(draw, options, 0.2)
+
+
+def _low(draw: Random) -> Json:
+    names = _resources(draw)
+    low = {name: draw.choice((10, 20, 30.5, 45)) for name in names}
+    args: Json = {"thresholds": low}
+    args["targetThresholds"] = {name: low[name] + draw.choice((0, 5, 10, 25)) for name in names}
+    if draw.random() < 0.25:
+        args["useDeviationThresholds"] = True
+    if draw.random() < 0.2:
+        args["evictionLimits"] = {"node": draw.choice((0, 1, 2, 3))}
+    return args | _utilization(draw)
+
+
+def _high(draw: Random) -> Json:
+    args: Json = {"thresholds": {name: draw.choice((20, 30, 50, 70)) for name in _resources(draw)}}
+    if draw.random() < 0.2:
+        args["evictionModes"] = ["OnlyThresholdingResources"]
+    return args | _utilization(draw)
+
+
+_DESCHEDULE: dict[str, Callable[[Random], Json]] = {
+    "PodLifeTime": _life_time,
+    "RemoveFailedPods": _failed,
+    "RemovePodsHavingTooManyRestarts": _restarts,
+    "RemovePodsViolatingInterPodAntiAffinity": _selecting,
+    "RemovePodsViolatingNodeAffinity": _node_affinity,
+    "RemovePodsViolatingNodeTaints": _taints,
+}
+_BALANCE: dict[str, Callable[[Random], Json]] = {
+    "RemoveDuplicates": _duplicates,
+    "RemovePodsViolatingTopologySpreadConstraint": _spread,
+    "LowNodeUtilization": _low,
+    "HighNodeUtilization": _high,
+}
+_STRATEGIES = _DESCHEDULE | _BALANCE
+
+
+def strategies(policy: Json) -> list[str]:
+    """Return the strategies that a policy enables."""
+    points = [point for profile in policy["profiles"] for point in profile["plugins"].values()]
+    return [name for point in points for name in point["enabled"]]
+
+
+def file(draw: Random) -> str:
+    """Return a policy file with up to three changes, some of which upstream refuses."""
+    found = policy(draw)
+    if draw.random() < 0.3:
+        found["metricsProviders"] = [_provider(draw)]
+    for _ in range(draw.choice((0, 1, 1, 1, 2, 3))):
+        _change(draw, found)
+    return json.dumps(found) if draw.random() < 0.3 else yaml.safe_dump(found, sort_keys=False)
+
+
+def _provider(draw: Random) -> Json:
+    prometheus: Json = {"url": draw.choice(("http://prometheus:9090", "", ":x", "http://a b/"))}
+    if draw.random() < 0.5:
+        prometheus["authToken"] = {"secretReference": {"namespace": "a", "name": "b"}}
+    return {"source": draw.choice(("Prometheus", "KubernetesMetrics")), "prometheus": prometheus}
+
+
+_STRANGE: tuple[Any, ...] = (
+    *(None, 5, -1, 1.5, 1e30, True, "", "x", "yes", "5m", [], {}, ["x"], [None], {"x": 1}),
+    *("RemoveDuplicates", "DefaultEvictor", "PodLifeTime", [5], {"matchLabels": {"a b": "c"}}),
+)
+
+
+def _change(draw: Random, policy: Json) -> None:
+    """Change one thing somewhere in a policy."""
+    places = list(_places(policy))
+    if not places:
+        return
+    owner, key = draw.choice(places)
+    kind = draw.random()
+    if kind < 0.5:
+        owner[key] = copy.deepcopy(draw.choice(_STRANGE))
+    elif kind < 0.65:
+        del owner[key]
+    elif isinstance(owner, list):
+        owner.append(copy.deepcopy(owner[key]))
+    elif kind < 0.85:
+        letter = str(key)[:1]
+        owner[f"{letter.swapcase()}{str(key)[1:]}"] = owner.pop(key)
+    else:
+        owner[draw.choice(("extra", "nodeFit", "args", "enabled", "name"))] = draw.choice(_STRANGE)
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - whatever JSON can hold
+    """Yield each place of a value but those that say what kind of a document it is."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in pairs:
+        if key not in {"apiVersion", "kind"}:
+            yield value, key
+        if isinstance(each, dict | list):
+            yield from _places(each)
