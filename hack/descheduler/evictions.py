@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import random
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hack.descheduler import clusters, policies
 from hack.descheduler.oracle import Json, Oracle
@@ -96,13 +98,20 @@ def compare(oracle: Oracle, draw: random.Random, found: Pairs) -> None:
         if theirs.has(ours):
             break
     else:
-        objects_ = "\n".join(map(json.dumps, objects))
-        said = f"upstream: {theirs}\nours: {sorted(ours)}"
-        found.differences.append(f"{said}\n{text}\n{objects_}")
+        kept = _kept(text, objects)
+        found.differences.append(f"upstream: {theirs}\nours: {sorted(ours)}\n{text}\n{kept}")
     found.compared += 1
     found.evicting += bool(theirs.may)
     found.tied += theirs.must != theirs.may
     found.strategies.update(set(strategies) if theirs.may else ())
+
+
+def _kept(policy: str, objects: list[Json]) -> str:
+    """Keep a pair for whoever looks into it, and return where."""
+    folder = Path(tempfile.mkdtemp(prefix="descheduler-"))
+    (folder / "policy.json").write_text(policy)
+    (folder / "objects.jsonl").write_text("\n".join(map(json.dumps, objects)))
+    return f"kept in {folder}"
 
 
 def _ours(text: str, objects: list[Json], now: float) -> frozenset[str]:

@@ -197,6 +197,13 @@ class RemovePodsViolatingInterPodAntiAffinity:
     label_selector: Selector = EVERYTHING
 
 
+class NodeAffinityType(StrEnum):
+    """A kind of node affinity."""
+
+    REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+    PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovePodsViolatingNodeAffinity:
     """Pods leave a node that no longer meets their node affinity, or meets it less than another.
@@ -204,16 +211,14 @@ class RemovePodsViolatingNodeAffinity:
     Attributes:
         namespaces: whose pods are looked at.
         label_selector: pods that are looked at.
-        required: ``nodeAffinityType`` has ``requiredDuringSchedulingIgnoredDuringExecution``.
-        preferred: it has ``preferredDuringSchedulingIgnoredDuringExecution``.
+        types: of affinity, in the order in which they are looked at.
     """
 
     NAME: ClassVar = "RemovePodsViolatingNodeAffinity"
 
     namespaces: Choice = ALL
     label_selector: Selector = EVERYTHING
-    required: bool = False
-    preferred: bool = False
+    types: tuple[NodeAffinityType, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from reserver.cluster.constraints import Taint
 from reserver.rebalance.arguments import (
+    NodeAffinityType,
     RemovePodsViolatingInterPodAntiAffinity,
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
@@ -35,13 +36,13 @@ def node_affinity(cycle: Cycle, args: RemovePodsViolatingNodeAffinity) -> None:
     for number in cycle.pods(args.namespaces, args.label_selector):
         each, row = cycle.stage.pods[number], int(board.rows[number])
         constraints = each.pod.constraints
-        is_required = args.required and constraints.node_terms is not None
+        is_required = NodeAffinityType.REQUIRED in args.types and constraints.node_terms is not None
         if is_required and not allowed_by_affinity(constraints, snapshot)[row]:
             reason = f"{each.node} does not meet its required node affinity"
             cycle.send(
                 number, everywhere, cycle.why(reason, "its node affinity is met"), waits=True
             )
-        elif args.preferred and each.preferences:
+        elif NodeAffinityType.PREFERRED in args.types and each.preferences:
             weights = _weights(each, cycle)
             better = weights > weights[row]
             if better.any():

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
-from reserver.rebalance.arguments import RemovePodsViolatingNodeAffinity
+from reserver.rebalance.arguments import NodeAffinityType, RemovePodsViolatingNodeAffinity
 from reserver.rebalance.inventory import Preference
 from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
 from reserver.rebalance.view import View
@@ -18,10 +18,9 @@ _PREFERRED = "another node meets its preferred node affinity better"
 def find(args: RemovePodsViolatingNodeAffinity, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
     """Yield the pods of each node that fit somewhere and ought to be elsewhere."""
     chosen = view.chosen(args.namespaces, args.label_selector)
-    if args.required:
-        yield from _violating(view, judge, chosen)
-    if args.preferred:
-        yield from _unhappy(view, judge, chosen)
+    for kind in args.types:
+        search = _violating if kind is NodeAffinityType.REQUIRED else _unhappy
+        yield from search(view, judge, chosen)
 
 
 def _violating(view: View, judge: Judge, chosen: Bools) -> Batches:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from reserver.errors import InvalidInput
 from reserver.rebalance import arguments as values
+from reserver.rebalance.arguments import NodeAffinityType
 from reserver.wire.limits import Int32
 from reserver.wire.rebalance.parts import (
     Args,
@@ -46,26 +45,26 @@ class RemovePodsViolatingInterPodAntiAffinity(Selecting):
 class RemovePodsViolatingNodeAffinity(Selecting):
     """Arguments of RemovePodsViolatingNodeAffinity."""
 
-    REQUIRED: ClassVar = "requiredDuringSchedulingIgnoredDuringExecution"
-    PREFERRED: ClassVar = "preferredDuringSchedulingIgnoredDuringExecution"
-
-    _TYPES: ClassVar = (REQUIRED, PREFERRED)
-
     node_affinity_type: tuple[str, ...] = ()
 
     def problems(self) -> Problems:
         if not self.node_affinity_type:
-            yield InvalidInput("nodeAffinityType", "is missing", f"write {self.REQUIRED}")
+            yield InvalidInput(
+                "nodeAffinityType", "is missing", f"write {NodeAffinityType.REQUIRED}"
+            )
         yield from super().problems()
 
     def warnings(self) -> Problems:
-        yield from among("nodeAffinityType", self.node_affinity_type, self._TYPES)
+        yield from among("nodeAffinityType", self.node_affinity_type, NodeAffinityType)
 
     def value(self) -> values.RemovePodsViolatingNodeAffinity:
         return values.RemovePodsViolatingNodeAffinity(
             **self.chosen,
-            required=self.REQUIRED in self.node_affinity_type,
-            preferred=self.PREFERRED in self.node_affinity_type,
+            types=tuple(
+                NodeAffinityType(each)
+                for each in self.node_affinity_type
+                if each in set(NodeAffinityType)
+            ),
         )
 
 

@@ -12,6 +12,7 @@ from reserver.rebalance.arguments import (
     Choice,
     ConditionFilter,
     DefaultEvictor,
+    NodeAffinityType,
     PodLifeTime,
     RemoveFailedPods,
     RemovePodsHavingTooManyRestarts,
@@ -344,8 +345,8 @@ def _affinity(**kinds: Any) -> dict[str, Any]:
 
 
 ZONES = [node("z1", labels={"zone": "1"}), node("z2", labels={"zone": "2"})]
-REQUIRED = RemovePodsViolatingNodeAffinity(required=True)
-PREFERRED = RemovePodsViolatingNodeAffinity(preferred=True)
+REQUIRED = RemovePodsViolatingNodeAffinity(types=(NodeAffinityType.REQUIRED,))
+PREFERRED = RemovePodsViolatingNodeAffinity(types=(NodeAffinityType.PREFERRED,))
 
 AFFINITY = {
     "the node no longer matches": Case([*ZONES, pod("p", "z1", **_needs("2"))], REQUIRED, ["p"]),
@@ -379,8 +380,13 @@ AFFINITY = {
     ),
     "both kinds": Case(
         [*ZONES, pod("p", "z1", **_prefers((1, "2"))), pod("q", "z1", **_needs("2"))],
-        RemovePodsViolatingNodeAffinity(required=True, preferred=True),
+        RemovePodsViolatingNodeAffinity(types=tuple(NodeAffinityType)),
         ["q", "p"],
+    ),
+    "both kinds, in the order of the file": Case(
+        [*ZONES, pod("p", "z1", **_prefers((1, "2"))), pod("q", "z1", **_needs("2"))],
+        RemovePodsViolatingNodeAffinity(types=tuple(reversed(NodeAffinityType))),
+        ["p", "q"],
     ),
 }
 
@@ -534,7 +540,7 @@ WRONG: dict[type[Any], tuple[dict[str, Any], dict[str, Any]]] = {
     RemoveFailedPods: (FAILED, {}),
     RemovePodsHavingTooManyRestarts: (_restarted(5), {"pod_restart_threshold": 5}),
     RemovePodsViolatingNodeTaints: ({}, {}),
-    RemovePodsViolatingNodeAffinity: (_needs("2"), {"required": True}),
+    RemovePodsViolatingNodeAffinity: (_needs("2"), {"types": (NodeAffinityType.REQUIRED,)}),
     RemovePodsViolatingInterPodAntiAffinity: (_keeps_from("x"), {}),
 }
 

@@ -14,8 +14,9 @@ from reserver.rebalance.arguments import (
     PodLifeTime,
     Protection,
 )
+from reserver.rebalance.evictor import Protections
 from reserver.rebalance.inventory import EVICT, PREFER_NO_EVICTION, SOURCE
-from tests.unit.rebalance.build import evicted, node, pod, taint
+from tests.unit.rebalance.build import NOW, evicted, inventory, node, pod, taint
 
 GOES, STAYS = True, False
 ALL_PODS = PodLifeTime(states=frozenset({"Running", "Failed"}))
@@ -127,15 +128,6 @@ CASES = {
     "a claim of another class": Case(GOES, CLAIM, _with(Protection.PVC, **FAST), (_claim("slow"),)),
     "a claim without class": Case(STAYS, CLAIM, _with(Protection.PVC, **FAST), (_claim(None),)),
     "a claim that nobody knows": Case(STAYS, CLAIM, _with(Protection.PVC, **FAST)),
-    "no budget": Case(STAYS, LABELLED, _with(Protection.WITHOUT_PDB)),
-    "a budget": Case(GOES, LABELLED, _with(Protection.WITHOUT_PDB), (_budget({"app": "web"}),)),
-    "an empty budget": Case(GOES, {}, _with(Protection.WITHOUT_PDB), (_budget({}),)),
-    "a budget for others": Case(
-        STAYS, LABELLED, _with(Protection.WITHOUT_PDB), (_budget({"app": "x"}),)
-    ),
-    "a budget elsewhere": Case(
-        STAYS, LABELLED, _with(Protection.WITHOUT_PDB), (_budget({"app": "web"}, "other"),)
-    ),
     "resource claims": Case(
         STAYS, _spec(resourceClaims=[{"name": "gpu"}]), _with(Protection.RESOURCE_CLAIMS)
     ),
@@ -175,6 +167,27 @@ def test_what_protects_a_pod(name: str) -> None:
     case = CASES[name]
 
     assert _goes(pod("it", "a", **case.pod), case.evictor, *case.others) is case.goes
+
+
+@pytest.mark.parametrize(
+    ("budgets", "is_covered"),
+    [
+        ((), False),
+        ((_budget({"app": "web"}),), True),
+        ((_budget({}),), True),
+        ((_budget({"app": "x"}),), False),
+        ((_budget({"app": "web"}, "other"),), False),
+    ],
+)
+def test_a_budget_that_selects_a_pod_covers_it_but_not_in_a_cycle_of_upstream(
+    budgets: tuple[dict[str, Any], ...],
+    is_covered: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    evictor = _with(Protection.WITHOUT_PDB)
+    found = inventory(pod("it", "a", **LABELLED), *budgets)
+    why = Protections(evictor, found, NOW).why(found.pods[0])
+    assert (why == "") is is_covered
+    assert not _goes(pod("it", "a", **LABELLED), evictor, *budgets)  # Its issue 1882.
 
 
 def test_an_owner_keeps_its_least_replicas_when_several_pods_would_go() -> None:

@@ -14,6 +14,7 @@ from reserver.rebalance.arguments import (
     Arguments,
     HighNodeUtilization,
     LowNodeUtilization,
+    NodeAffinityType,
     RemoveDuplicates,
     RemovePodsViolatingInterPodAntiAffinity,
     RemovePodsViolatingNodeAffinity,
@@ -41,7 +42,7 @@ from tests.unit.rebalance.scenes import assert_feasible, budget, moves
 HOST = "kubernetes.io/hostname"
 HARD = "DoNotSchedule"
 NO_LIMITS = EvictionLimits()
-PREFERRED = RemovePodsViolatingNodeAffinity(preferred=True)
+PREFERRED = RemovePodsViolatingNodeAffinity(types=(NodeAffinityType.PREFERRED,))
 TAINTS = RemovePodsViolatingNodeTaints()
 SPREAD = RemovePodsViolatingTopologySpreadConstraint()
 LOW = LowNodeUtilization(thresholds={"memory": 25.0}, target_thresholds={"memory": 70.0})
