@@ -69,7 +69,7 @@ class Assembly:
         clock: tells the time that decisions are made at.
         state: what is decided on.
         stores: the reservations that are written, and who writes them and their statuses.
-        subscribers: are told of each reservation that may have changed.
+        subscribers: called with each reservation that may have changed.
         reflectors: what keeps all of it up to date.
         history: what was before this process started.
         readiness: whether calls may be decided.
@@ -102,7 +102,7 @@ class Assembly:
         self.requeue = Requeue(self.apply, lambda: self.state.pods, time.monotonic)
         self.waker = Waker(self.requeue, clock)
         self.placer = Placer(clock, self.waker.freed, self._placed, self._spoiled)
-        self.cleaner = Cleaner(self.apply, clock, self._tidied, self._unwritten, self._spoiled)
+        self.cleaner = Cleaner(self.apply, clock, self._cleaned, self._unwritten, self._spoiled)
         self.quota_writer = QuotaWriter(client, clock)
         self.state = self._decided_on(settings)
         self.quotas = QuotaCache(self.state.ledger, partial(announce.unread_quota, self.recorder))
@@ -176,7 +176,7 @@ class Assembly:
     def _placed(self, notice: Notice) -> None:
         announce.placed(self.recorder, self.stores, notice)
 
-    def _tidied(self, edit: Edit | Deletion) -> None:
+    def _cleaned(self, edit: Edit | Deletion) -> None:
         for reservation in self.stores.reservations(edit.ref):
             self.state.ledger.note_unwritten(reservation.ref, "")
         announce.over(self.recorder, edit)

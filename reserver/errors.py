@@ -48,8 +48,8 @@ class InvalidInput(ReserverError):
 
     def __str__(self) -> str:
         """Return one line: path, problem, remedy."""
-        place = f"{self.path}: " if self.path else ""
-        return f"{place}{self.problem}; {self.remedy}"
+        path = f"{self.path}: " if self.path else ""
+        return f"{path}{self.problem}; {self.remedy}"
 
     def under(self, parent: str) -> InvalidInput:
         """Return the same error with its path below `parent`."""
@@ -174,5 +174,5 @@ def sparing(failed: Callable[[Exception], None]) -> Iterator[None]:
         yield
     except (MemoryError, LeadershipLost):
         raise
-    except Exception as exc:  # noqa: BLE001 - the one place that catches everything, and reports it
+    except Exception as exc:  # noqa: BLE001 - only this catches everything, and reports it
         failed(exc)

@@ -74,7 +74,7 @@ class Book:
     Args:
         nodes: where it reserves.
         grace_s: see below.
-        groups: what another manager holds, who is told of the pods.
+        groups: what another manager holds, which follows the pods.
 
     Attributes:
         grace_s: how long reserver may take to see a write, in seconds.

@@ -16,7 +16,7 @@ SPEC_STORE = ("reserver-system", "e2e")
 """Namespace and name of the ConfigMap that is a store by its label."""
 
 LIST_STORE = ("unicore", "reservation")
-"""That of the one that reserver is told of by name."""
+"""That of the ConfigMap that reserver gets by name."""
 
 
 OBJECT_STORE = ("reserver-system", "")

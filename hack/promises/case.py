@@ -133,7 +133,7 @@ class Case:
     ) -> Amounts:
         """Return what an entry holds against a pod, at the least.
 
-        A binding under way, and perhaps in vain, takes a slot where it goes to, and only for what
+        A binding under way, and perhaps in vain, claims a slot where it goes to, and only for what
         its pod requests: that is as good as held. Once it is written it ends what names its pod.
 
         Args:
@@ -148,7 +148,7 @@ class Case:
             return {}
         if life.expires is not None and life.expires <= span.until:
             return {}
-        # What matches it without naming it takes a slot of those only that it claims.
+        # What matches it without naming it has a slot only of those that it claims.
         own = {for_pod.uid} if life.names(for_pod) else set[str]()
         claimants = self._claimants(life, span, written=True) | own
         left = self._left(life, node, span, claimants)
@@ -176,7 +176,7 @@ class Case:
         return slots > 0 and (bool(life.entry.node) or self.world.stood(node, since))
 
     def _claimed_elsewhere(self, life: Life, node: str) -> set[str]:
-        """Return the pods that took a slot on another node where an entry was placed."""
+        """Return the pods that claimed a slot on another node where an entry was placed."""
         return {
             claim.pod.uid
             for claim in self.claims.get(life, ())

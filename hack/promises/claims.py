@@ -76,7 +76,7 @@ def claimed_wrongly(case: Case) -> Iterator[Violation]:
 
 
 def not_recorded(case: Case) -> Iterator[Violation]:
-    """Yield the pods that landed through Reserver and do not say that they took a slot."""
+    """Yield the pods that landed through Reserver and do not say that they claimed a slot."""
     for pod in case.world.pods:
         if pod.binding is None or not case.decides(pod):
             continue

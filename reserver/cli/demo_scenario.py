@@ -97,9 +97,9 @@ class Stage:
         """Return whether reserver holds capacity for a key of the store."""
         return any(r.ref.key == key and p is Phase.ACTIVE for r, p in self._assembly.ledger)
 
-    async def are_on(self, places: Mapping[str, str]) -> bool:
+    async def are_on(self, nodes: Mapping[str, str]) -> bool:
         """Return whether pods are where they should be: name to node, empty for pending."""
-        return [await self.node_of(name) for name in places] == list(places.values())
+        return [await self.node_of(name) for name in nodes] == list(nodes.values())
 
     async def fillers_are_elsewhere(self) -> bool:
         """Return whether the two fillers have the two workers without a hold."""

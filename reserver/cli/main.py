@@ -1,4 +1,4 @@
-"""The `reserver` command: its subcommands, in one place."""
+"""The `reserver` command and its subcommands."""
 
 from __future__ import annotations
 

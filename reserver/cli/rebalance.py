@@ -18,7 +18,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def _rebalance() -> None:
-    """Find pods that sit in the wrong place, by the policies of kubernetes-sigs/descheduler."""
+    """Find pods that sit on the wrong node, by the policies of kubernetes-sigs/descheduler."""
 
 
 @app.command()

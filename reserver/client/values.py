@@ -94,7 +94,7 @@ class PlacedSlots(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A slot that a pod took: ``namespace/name`` and UID."""
+    """A slot that a pod claimed: ``namespace/name`` and UID."""
 
     pod: str
     uid: str

@@ -195,22 +195,22 @@ class Account:
             elsewhere -= given
         return left, placeless - without
 
-    def homeless(self, snapshot: Snapshot) -> tuple[Parts, int]:
+    def unplaced(self, snapshot: Snapshot) -> tuple[Parts, int]:
         """Return the parts that stay, and how many slots have no node."""
-        left, homeless = self.left()
+        left, unplaced = self.left()
         staying = []
         for part in self.reservation.placed:
             lost = 0 if snapshot.has_node(part.node) else left[part.node]
             staying.append(part._replace(slots=part.slots - lost))
-            homeless += lost
-        return clipped(staying, self.reservation.slots), homeless
+            unplaced += lost
+        return clipped(staying, self.reservation.slots), unplaced
 
 
 def inherit(entry: Entry, before: Account) -> bool:
     """Let what is written at a ref begin where that one was placed.
 
     It holds there until it is known whether that still suits it. Return whether both are the same,
-    but for when another Reserver has worked out their ``ttl``.
+    except for an expiry that another Reserver computed.
     """
     after, old = entry.reservation, before.entries[entry.reservation.ref]
     if not (after.node or after.placed or old.reservation.node):

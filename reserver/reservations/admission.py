@@ -2,7 +2,7 @@
 
 Those are the first in the order of writing that meet all quotas together. Whoever could not come in
 if it were alone is passed over, so that it keeps nobody else out. Who is in stays in: what others
-write, and what ends, takes nobody's place away; only lower limits do, the newest first.
+write, and what ends, dismisses nobody; only lower limits do, the newest first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ASK_FOR_LESS = "ask for less, or have the quota raised"
 
 
 class Turn(NamedTuple):
-    """A place in the order of writing.
+    """A turn in the order of writing.
 
     Attributes:
         is_new: it is not written that it was let in before this process began.
@@ -137,7 +137,7 @@ class Admission:
                 self._wait(share)
 
     def update(self, identity: str, slots: int) -> None:
-        """Take note of how many slots of a reservation are left to claim; 0 if it is over."""
+        """Note how many slots of a reservation are left to claim; 0 if it is over."""
         share = self.shares[identity]
         if not slots:
             self._remove(identity)
@@ -153,7 +153,7 @@ class Admission:
             self._unjudged.append(identity)
 
     def leave(self, identity: str, ref: Ref) -> None:
-        """Take note that a reservation is not written at a place any more."""
+        """Note that a reservation is no longer written at a ref."""
         share = self.shares.get(identity)
         if share is not None:
             share.refs.discard(ref)
@@ -161,7 +161,7 @@ class Admission:
                 self._remove(identity)
 
     def replace(self, identity: str, after: Reservation) -> bool:
-        """Let what is written in a reservation's place have its turn, if it asks for no more.
+        """Let a reservation that replaces another one take its turn, if it asks for no more.
 
         Return whether it has.
         """
@@ -220,7 +220,7 @@ class Admission:
 
         Args:
             asked: what all that would be written counts for.
-            less: the identity of what it would be written in place of.
+            less: the identity of the reservation that it would replace.
         """
         used = dict(self.used)
         if self.admits(less):

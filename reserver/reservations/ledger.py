@@ -4,7 +4,7 @@ Everything in it follows from the reservations as written, the claims that bound
 time; it can be rebuilt from those. It writes what is held into the snapshot's matrix as it changes,
 so a decision costs the same with ten reservations and with ten thousand.
 
-A reservation may stand in two places for a while, because it is moved from one store to another
+A reservation may be written at two refs for a while, because it is moved from one store to another
 (docs/adr/0009): what has the same identity has one account, and holds once (docs/adr/0025).
 """
 
@@ -41,10 +41,10 @@ class Ledger(Settling):
 
         Args:
             snapshot: what is held is written into its matrix.
-            freed: is told of each node on which less is held than before.
-            settled: is told of each reservation whose phase may have changed.
+            freed: called with each node on which less is held than before.
+            settled: called with each reservation whose phase may have changed.
             quotas: what reservations of a namespace may hold together; None for anything.
-            failed: is told of each reservation that could not be settled, or whose owner rules
+            failed: called with each reservation that could not be settled, or whose owner rules
                 could not be asked, and what was raised: it holds what it held.
         """
         super().__init__(snapshot, freed, settled, quotas, failed)
@@ -103,7 +103,7 @@ class Ledger(Settling):
             entry: what is written.
             before: the account of what stood there.
             adopted: the claims that are of it as well (`Claims.adopted`).
-            is_same: what stood there is the same, but for when its ttl was worked out.
+            is_same: what stood there is the same, except when its expiry was computed.
         """
         reservation = entry.reservation
         after = Account(reservation, reservation.identity, next(self._sequence))
@@ -118,7 +118,7 @@ class Ledger(Settling):
         return after
 
     def _enter(self, entry: Entry, judged: Account) -> None:
-        """Take what is written at a place where nothing is, with what was judged of it."""
+        """Take what is written at a ref where nothing is, with what was judged of it."""
         account = self._register.of(judged.identity)
         if account is None:
             account = judged
@@ -137,7 +137,7 @@ class Ledger(Settling):
     def _put_again(self, account: Account, again: Reservation, written: Written) -> None:
         """Take what is written as it was before, but perhaps as placed elsewhere."""
         entry = account.entries[again.ref]
-        # That nothing is written of it any more does not make it homeless.
+        # That nothing is written of it any more does not make it unplaced.
         is_news = bool(again.placed) and again.placed != entry.recorded
         if entry.written is NOT_YET:
             entry.written = written
@@ -199,7 +199,7 @@ class Ledger(Settling):
             self._admit(ref.namespace)
 
     def _withdraw(self, ref: Ref) -> Account | None:
-        """Take what is written at a place out of its account; return that, None for nothing."""
+        """Take what is written at a ref out of its account; return that, None for nothing."""
         account = self._register.get(ref)
         if account is None:
             return None

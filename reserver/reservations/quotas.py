@@ -177,7 +177,7 @@ class Quotas:
         Args:
             reservations: what would be written, all of it in one namespace.
             now: unix seconds.
-            instead: what one of them would be written in place of.
+            instead: the reservation that one of them would replace.
         """
         namespace = reservations[0].ref.namespace
         quotas = self.of(namespace)

@@ -44,7 +44,7 @@ class Register:
     """Which reservations are written: the account of each, under all its refs."""
 
     def __init__(self, failed: Callable[[Ref, Exception], None] = raising) -> None:
-        """Begin with none; `failed` is told of each ref of one whose owner rules raise."""
+        """Begin with none; `failed` is called with each ref whose owner rules raise."""
         self._failed = failed
         self._by_ref: dict[Ref, Account] = {}
         self._by_identity: dict[str, Account] = {}

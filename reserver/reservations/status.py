@@ -44,7 +44,7 @@ class Status(NamedTuple):
         message: why it is not backed, and what cannot be written into it; may be empty.
         claims: who took slots of it for good (`Ledger.recorded`).
         landed: where, of what holds on several nodes (`Ledger.landed`).
-        is_homeless: it is Pending because it has no place.
+        is_unplaced: it is Pending because it has no place.
         exceeds_quota: it is Pending because it exceeds a quota of its namespace.
     """
 
@@ -53,7 +53,7 @@ class Status(NamedTuple):
     message: str = ""
     claims: Mapping[str, int] = MappingProxyType({})
     landed: Mapping[str, str] = MappingProxyType({})
-    is_homeless: bool = False
+    is_unplaced: bool = False
     exceeds_quota: bool = False
 
     @property
@@ -63,7 +63,7 @@ class Status(NamedTuple):
             return "RoomHeld"
         if self.exceeds_quota:
             return QUOTA_EXCEEDED
-        return "NotPlaced" if self.is_homeless else _REASONS[self.phase]
+        return "NotPlaced" if self.is_unplaced else _REASONS[self.phase]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +127,11 @@ class ShortNodes:
             message = f"node {node!r} does not exist; the hold takes effect once it does"
             return Status(phase, is_backed=False, message=message)
         if phase is Phase.PENDING and (obstacle := _placelessness(reservation, ledger)):
-            return Status(phase, is_backed=False, message=obstacle, is_homeless=True)
+            return Status(phase, is_backed=False, message=obstacle, is_unplaced=True)
         if phase is not Phase.ACTIVE:
             return Status(phase, is_backed=False, message=_NOT_HOLDING[phase])
         if unsettled := _unsettled(reservation, ledger):
-            return Status(Phase.PENDING, is_backed=False, message=unsettled, is_homeless=True)
+            return Status(Phase.PENDING, is_backed=False, message=unsettled, is_unplaced=True)
         for part in reservation.parts:
             if lacking := self._lacking(part.node, reservation, ledger):
                 message = _short(part.node, lacking, reservation)
@@ -156,7 +156,7 @@ def _lack(amounts: Amounts) -> int:
 
 def _placelessness(reservation: Reservation, ledger: LedgerView) -> str:
     """Return why some slots have no place; empty if all that need one have one."""
-    if not ledger.is_homeless(reservation.ref):
+    if not ledger.is_unplaced(reservation.ref):
         return ""
     return ledger.obstacle(reservation.ref) or "a place for it is being looked for"
 

@@ -83,15 +83,15 @@ class LedgerView:
         is_known = known is not None and known.identity == written.identity
         return known.placed if known is not None and is_known else written.placed
 
-    def is_homeless(self, ref: Ref) -> bool:
+    def is_unplaced(self, ref: Ref) -> bool:
         """Return whether some slots of a reservation that should hold now have no place."""
         account = self._register.get(ref)
-        return account is not None and self._is_homeless(account)
+        return account is not None and self._is_unplaced(account)
 
-    def _is_homeless(self, account: Account) -> bool:
+    def _is_unplaced(self, account: Account) -> bool:
         if account.reservation.node or not self._is_active(account):
             return False
-        return account.homeless(self._snapshot)[1] > 0
+        return account.unplaced(self._snapshot)[1] > 0
 
     def wants_place(self, ref: Ref) -> tuple[Parts, int]:
         """Return which parts of a reservation stay, and how many of its slots want a place now.
@@ -99,9 +99,9 @@ class LedgerView:
         Of one that is written at several refs it is asked at the first of them.
         """
         account = self._register.get(ref)
-        if account is None or account.reservation.ref != ref or not self._is_homeless(account):
+        if account is None or account.reservation.ref != ref or not self._is_unplaced(account):
             return (), 0
-        return account.homeless(self._snapshot)
+        return account.unplaced(self._snapshot)
 
     def is_edited(self, ref: Ref) -> bool:
         """Return whether a reservation's place was decided for the entry before it."""
@@ -140,7 +140,7 @@ class LedgerView:
         It may claim that one, has no seat of it, and may land nowhere else.
         """
         for account in (*self._register.naming(pod.name), *self._register.matching(pod)):
-            if account.reservation.policy is Policy.REQUIRE and self._is_homeless(account):
+            if account.reservation.policy is Policy.REQUIRE and self._is_unplaced(account):
                 return account.reservation
         return None
 
@@ -216,7 +216,7 @@ class LedgerView:
         return len(account.claimants) if account else 0
 
     def claims(self, ref: Ref) -> dict[str, PodName]:
-        """Return UID and name of the pods that took a slot of a reservation and are known."""
+        """Return UID and name of the known pods that claimed a slot of a reservation."""
         account = self._register.get(ref)
         if account is None:
             return {}
@@ -250,7 +250,7 @@ class LedgerView:
         if account.reservation.node:
             is_there = self._snapshot.has_node(account.reservation.node)
             return Phase.ACTIVE if is_there else Phase.FAILED
-        return Phase.PENDING if self._is_homeless(account) else Phase.ACTIVE
+        return Phase.PENDING if self._is_unplaced(account) else Phase.ACTIVE
 
     def _is_active(self, account: Account) -> bool:
         """Return whether it holds wherever it has a place."""

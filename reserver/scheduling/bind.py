@@ -21,7 +21,7 @@ class BindVerdict:
 
     Attributes:
         refusal: why the pod may not have the node, in constant words; None if it may.
-        claims: identities of the reservations that the binding ends or takes a slot of.
+        claims: identities of the reservations that the binding ends or claims a slot of.
     """
 
     refusal: str | None = None

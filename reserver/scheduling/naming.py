@@ -14,6 +14,6 @@ ANOTHERS = "a reservation of another namespace"
 
 
 def words_for(ref: Ref, pod: Pod, state: State) -> str:
-    """Return what a pod is told of a reservation: its name, or that it is another namespace's."""
+    """Return a reservation's name for a message to a pod, or that it is another namespace's."""
     is_named = ref.namespace == pod.name.namespace or ref.namespace in state.public_namespaces
     return f"reservation {ref}" if is_named else ANOTHERS

@@ -2,7 +2,7 @@
 
 A slot is judged by the one `fit`, as the pod that is to claim it: what the reservation's placement
 says, with the resources of one slot. Unlike a pod it has to have all that it holds: beside all that
-is held for whomever, being bound, or promised to pods that others were evicted for.
+is held for anybody, being bound, or promised to pods that others were evicted for.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def show(
         reservation: the reservation.
         text: what it was read from.
         status: what became of it.
-        claims: the pods that took a slot of it, by UID.
+        claims: the pods that claimed a slot of it, by UID.
     """
     return pb.Reservation(
         name=reservation.ref.key,

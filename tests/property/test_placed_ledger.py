@@ -122,7 +122,7 @@ class PlacedLedger(RuleBasedStateMachine):
         self.ledger.advance(self.now)
 
     @invariant()
-    def every_slot_is_held_claimed_or_homeless(self) -> None:
+    def every_slot_is_held_claimed_or_unplaced(self) -> None:
         totals = dict.fromkeys(WORKERS, 0)
         for known, phase in self.ledger:
             holding = self.ledger.holding(known.ref)
@@ -135,9 +135,9 @@ class PlacedLedger(RuleBasedStateMachine):
                 continue
             claims = len(self.ledger.claimants(known.ref))
             there = sum(n for name, n in held.items() if self.state.snapshot.has_node(name))
-            _, homeless = self.ledger.wants_place(known.ref)
-            assert there + homeless + claims == known.slots
-            assert (homeless > 0) is (phase is Phase.PENDING)
+            _, unplaced = self.ledger.wants_place(known.ref)
+            assert there + unplaced + claims == known.slots
+            assert (unplaced > 0) is (phase is Phase.PENDING)
         for worker in WORKERS:
             assert self.ledger.held_on(worker).get("cpu", 0) == totals[worker]
 

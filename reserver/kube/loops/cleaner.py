@@ -34,8 +34,8 @@ _MOST_EDITS = 50
 """How many edits are made in one request."""
 
 
-class Tidied(Protocol):
-    """What the cleaner edits."""
+class Cleaned(Protocol):
+    """What the cleaner cleans."""
 
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
         """Return the edit that a ref needs, `item` empty, at `now` (unix seconds)."""
@@ -85,14 +85,14 @@ class Cleaner:
         """Note that a key or one of its items may be over now; returns at once."""
         self.queue.add(ref._replace(item=""))
 
-    async def run(self, store: Tidied) -> None:
+    async def run(self, store: Cleaned) -> None:
         """Clean until cancelled.
 
         If somebody else was faster, the watch will show it, and the key is looked at again.
         """
-        await self.queue.run(partial(self._tidy, store), _AT_ONCE)
+        await self.queue.run(partial(self._clean, store), _AT_ONCE)
 
-    async def _tidy(self, store: Tidied, refs: list[Ref]) -> None:
+    async def _clean(self, store: Cleaned, refs: list[Ref]) -> None:
         """Make the edits that are due in one ConfigMap, or of one Reservation."""
         due = await self._due(store, refs)
         while due:
@@ -102,13 +102,13 @@ class Cleaner:
                 continue
             if exc.is_away:
                 batch, due = [*batch, *due], []
-            log.warning("store cannot be tidied, retrying", key=str(batch[0].ref), why=str(exc))
+            log.warning("store cannot be cleaned, retrying", key=str(batch[0].ref), why=str(exc))
             for edit in batch:
                 self.queue.failed(edit.ref, exc, edit, inf if exc.is_definite else _UNSURE_S)
                 if exc.is_definite:
                     self._refused(edit.ref, exc)
 
-    async def _due(self, store: Tidied, refs: list[Ref]) -> list[Edit | Deletion]:
+    async def _due(self, store: Cleaned, refs: list[Ref]) -> list[Edit | Deletion]:
         due: list[Edit | Deletion] = []
         pacer = Pacer()
         for ref in refs:
@@ -155,7 +155,7 @@ class Cleaner:
                 self._done(edit)
             self.edits += done
             self.lost += not done
-            log.info("store tidied", key=str(edit.ref), reason=edit.reason, done=done)
+            log.info("entry cleaned", key=str(edit.ref), reason=edit.reason, done=done)
 
 
 def written_together(ref: Ref) -> Ref:

@@ -65,7 +65,7 @@ class Cache(ABC, Generic[K, E]):
 
     Attributes:
         event_kind: of the objects that events about reservations are written on.
-        most_problems: how many problems are told of one ref.
+        most_problems: how many problems of one ref are reported.
         ledger: where reservations go.
         clock: unix seconds.
         report: called with what is not enforced, and the object that it is in.

@@ -42,7 +42,7 @@ Request: TypeAlias = pb.CreateRequest | pb.CreateSetRequest
 Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
 
 
-class Booking(Protocol):
+class Inserting(Protocol):
     """What writes reservations (`kube.stores.Stores`)."""
 
     def find(self, name: str) -> Ref | None:
@@ -121,13 +121,13 @@ class Creation:
     """Creates reservations."""
 
     def __init__(
-        self, state: State, clock: Callable[[], float], catalogue: Catalogue, booking: Booking
+        self, state: State, clock: Callable[[], float], catalogue: Catalogue, stores: Inserting
     ) -> None:
         """Create what a state has room for; `clock` gives unix seconds."""
         self._state = state
         self._clock = clock
         self._catalogue = catalogue
-        self._booking = booking
+        self._stores = stores
         self._begun: TTLCache[tuple[str, str], Begun] = TTLCache(
             _REMEMBERED_BYTES, _REMEMBERED_S, clock, lambda begun: begun.size
         )
@@ -201,7 +201,7 @@ class Creation:
         existing = self._existing(drafts, request.request_id)
         if existing is not None:
             return self._remember(request, existing, None)
-        ref = self._booking.new_ref({each.name: each.size for each in drafts})
+        ref = self._stores.new_ref({each.name: each.size for each in drafts})
         drafts = [draft.at(ref) for draft in drafts]
         new = self._read(drafts, ref)
         obstacles: dict[Ref, str] = {}
@@ -216,7 +216,7 @@ class Creation:
         texts = {
             draft.name: draft.text(one.placed, ref) for draft, one in zip(drafts, new, strict=True)
         }
-        task = self._booking.insert(ref, texts, entries)
+        task = self._stores.insert(ref, texts, entries)
         for ref, why in obstacles.items():
             if why:
                 self._state.ledger.cannot_place(ref, why)
@@ -250,11 +250,11 @@ class Creation:
 
     def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:
         """Return the refs that the same request wrote before; None if there are none."""
-        refs = {draft.name: self._booking.find(draft.name) for draft in drafts}
+        refs = {draft.name: self._stores.find(draft.name) for draft in drafts}
         there = [ref for ref in refs.values() if ref is not None]
         if not there:
             return None
-        if any(map(self._booking.is_ending, there)):
+        if any(map(self._stores.is_ending, there)):
             raise NotReady("a set of these names was not finished and is being taken back")
         ours = request_id and all(
             grpcform.request_id_of(self._catalogue.text(ref)) == request_id for ref in there

@@ -16,7 +16,7 @@ from reserver.server.rpc.calls import Calls, Counted
 from reserver.server.rpc.capacity import Capacity
 from reserver.server.rpc.catalogue import Catalogue, Store
 from reserver.server.rpc.changes import Changes, Editing
-from reserver.server.rpc.creation import Booking, Creation
+from reserver.server.rpc.creation import Creation, Inserting
 from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.reservations import Reservations
 from reserver.server.rpc.scheduler import Scheduler
@@ -30,7 +30,7 @@ _LOOK_EVERY_S = 0.25
 _STATUS = health_pb2.HealthCheckResponse
 
 
-class Stores(Store, Booking, Editing, Protocol):
+class Stores(Store, Inserting, Editing, Protocol):
     """What is written, and what writes it (`kube.stores.Stores`)."""
 
 

@@ -98,8 +98,8 @@ def _missing(key: str) -> StatusError:
 
 def _add(parent: Any, key: str, value: object) -> None:  # noqa: ANN401 - any JSON value
     if isinstance(parent, list):
-        place = len(parent) if key == _APPEND else _index(parent, key, end=1)
-        parent.insert(place, value)
+        index = len(parent) if key == _APPEND else _index(parent, key, end=1)
+        parent.insert(index, value)
     elif isinstance(parent, dict):
         parent[key] = value
     else:

@@ -95,14 +95,14 @@ def evict(registry: Registry, key: Key, eviction: Json, options: DeleteOptions) 
 
 
 def _set_condition(registry: Registry, pod: Json, condition: Json) -> None:
-    """Put a condition in the place of the one of its type (`UpdatePodCondition`)."""
+    """Put a condition instead of the one of its type (`UpdatePodCondition`)."""
     conditions = pod["status"].setdefault("conditions", [])
     now = rfc3339(registry.clock.now())
     fresh = {"lastProbeTime": None, "lastTransitionTime": now, **condition}
-    for place, old in enumerate(conditions):
+    for index, old in enumerate(conditions):
         if old["type"] == condition["type"]:
             if old["status"] == condition["status"]:
                 fresh["lastTransitionTime"] = old.get("lastTransitionTime", now)
-            conditions[place] = fresh
+            conditions[index] = fresh
             return
     conditions.append(fresh)

@@ -52,10 +52,10 @@ def _check(pod: Json) -> Iterator[Cause]:
         yield required("spec.containers")
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind, ())):
-            place = f"spec.{kind}[{index}]"
+            path = f"spec.{kind}[{index}]"
             for field in ("name", "image"):
                 if not container.get(field):
-                    yield required(f"{place}.{field}")
+                    yield required(f"{path}.{field}")
 
 
 def _check_update(new: Json, old: Json) -> Iterator[Cause]:

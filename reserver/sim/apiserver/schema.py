@@ -107,11 +107,11 @@ def _object(value: Json, schema: Schema, path: str, unknown: list[str]) -> Json:
     kept: Json = {}
     needed = schema.get("required", ())
     for key, given in value.items():
-        place = f"{path}.{key}" if path else key
+        inner = f"{path}.{key}" if path else key
         if key not in properties:
-            unknown.append(place)
+            unknown.append(inner)
         elif given is not None:
-            conformed = _conform(given, properties[key], place, unknown)
+            conformed = _conform(given, properties[key], inner, unknown)
             if key in needed or not _is_empty(conformed, properties[key]):
                 kept[key] = conformed
     return kept

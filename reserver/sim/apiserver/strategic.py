@@ -75,13 +75,13 @@ def _merge_lists(original: list[Json], patch: list[Json], key: str, items: Schem
     for entry in patch:
         if key not in entry:
             raise unprocessable(f"map: {entry} does not contain declared merge key: {key}")
-        place = next((i for i, e in enumerate(result) if e.get(key) == entry[key]), None)
+        at = next((i for i, e in enumerate(result) if e.get(key) == entry[key]), None)
         if entry.get(_DIRECTIVE) == "delete":
             result = [e for e in result if e.get(key) != entry[key]]
-        elif place is None:
+        elif at is None:
             result.append(_plain(entry))
         else:
-            result[place] = _merge_maps(result[place], entry, items)
+            result[at] = _merge_maps(result[at], entry, items)
     return result
 
 
@@ -99,7 +99,7 @@ def _apply_list_directives(result: Json, original: Json, patch: Json, schema: Sc
 
 
 def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | None) -> list[Any]:
-    """Put the items that the client named in its order; others keep their place among the old."""
+    """Put the items that the client named in its order; others stay in order."""
 
     def identity(item: Any) -> Any:  # noqa: ANN401 - any JSON value
         return item.get(key) if key and isinstance(item, dict) else item

@@ -29,7 +29,7 @@ UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A slot that a pod took.
+    """A slot that a pod claimed.
 
     Attributes:
         pod: as ``namespace/name``.

@@ -205,7 +205,7 @@ def _yields_above(spec: Spec) -> int | None:
 
 def _origin(text: str) -> str:
     if text and not _ORIGIN.fullmatch(text):
-        problem = f"{quantity.shorten(text)!r} is not a place"
+        problem = f"{quantity.shorten(text)!r} is not a ref"
         remedy = "leave it to `reserver migrate`: NAMESPACE/CONFIGMAP/KEY or NAMESPACE/NAME#UID"
         raise InvalidInput("origin", problem, remedy)
     return text

@@ -25,7 +25,7 @@ MOST_CLAIMS = 1000
 class EntryStatus(msgspec.Struct):
     """The status of one entry; `digest` tells which reservation it is about.
 
-    `claims` are the UIDs of the pods that took a slot for good, each with a resourceVersion at
+    `claims` are the UIDs of the pods that claimed a slot for good, each with a resourceVersion at
     which it had it: the next start would not know of one that is deleted (`ledger.past.recall`).
     `landed` says where, if the reservation is on several nodes. `reason` is `QUOTA_EXCEEDED`, or
     there is none.

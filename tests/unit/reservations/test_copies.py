@@ -1,4 +1,4 @@
-"""A reservation that stands in two places, because it is being moved, is one reservation."""
+"""A reservation that is written at two refs, because it is being moved, is one reservation."""
 
 from dataclasses import replace
 

@@ -171,7 +171,7 @@ def test_reusable_slots_count_in_full() -> None:
 def test_what_starts_later_and_what_has_no_place_yet_counts_from_its_writing_on() -> None:
     ledger = ledger_of(quota(cpu="8"))
     ledger.put(reservation("later", cpu="4", starts=100.0))
-    ledger.put(reservation("homeless", cpu="4", node=""))
+    ledger.put(reservation("unplaced", cpu="4", node=""))
     write(ledger, ("b", 1))
     assert holding(ledger) == set()
     assert ledger.phase(ref("b")) is Phase.PENDING
@@ -382,7 +382,7 @@ def test_what_waits_is_kept_where_it_was_placed_and_holds_nothing_there() -> Non
     ledger.put(reservation("a", cpu="8", node="", placed={"worker-2": 1}))
     limit(ledger, quota(cpu="7"))
     assert not ledger.held_on("worker-2")
-    assert not ledger.is_homeless(ref("a"))
+    assert not ledger.is_unplaced(ref("a"))
     limit(ledger, quota(cpu="8"))
     assert ledger.held_on("worker-2")["cpu"] == 8000
     assert ledger.get(ref("a")).placed == parts({"worker-2": 1})  # type: ignore[union-attr]

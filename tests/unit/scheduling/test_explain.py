@@ -172,13 +172,13 @@ def test_unknown_nodes_are_not_explained() -> None:
 
 def test_reservations_that_do_not_hold_for_a_pod_yet_are_named_with_the_reason() -> None:
     later = reservation("later", starts=NOW + 60, cpu="1")
-    homeless = reservation("homeless", node="", cpu="64")
+    unplaced = reservation("unplaced", node="", cpu="64")
     holds = reservation("holds", cpu="1")
-    state = state_of(W1, later, homeless, holds, reservation("other", owners=("x",), cpu="64"))
+    state = state_of(W1, later, unplaced, holds, reservation("other", owners=("x",), cpu="64"))
     told = explain(pod("owner", cpu="1"), state, NOW)
     assert [(each.reservation, each.reason) for each in told.pending] == [
         ("shop/store/later", "NotStarted"),
-        ("shop/store/homeless", "NotPlaced"),
+        ("shop/store/unplaced", "NotPlaced"),
     ]
     assert all(each.message for each in told.pending)
     assert [each.reservation for each in told.owns] == ["shop/store/holds"]

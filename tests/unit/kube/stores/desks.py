@@ -73,7 +73,7 @@ class Desk(ABC):
     forestalled: ClassVar[tuple[Any, ...]]
 
     store: Cache[Any, Any]
-    booking: Writer[Any]
+    writer: Writer[Any]
 
     def __init__(self, *script: Any) -> None:
         self.client = ScriptedClient(*script)
@@ -89,18 +89,18 @@ class Desk(ABC):
         """Let the watch show what there is, by name, with the CPUs that it says; nothing else."""
 
     def insert(self, *keys: str, text: Callable[[str], str] = text, size: int = 0) -> Any:
-        ref = self.booking.new_ref(dict.fromkeys(keys, size))
+        ref = self.writer.new_ref(dict.fromkeys(keys, size))
         texts = {key: text(key) for key in keys}
         entries = {
             key: Entries((specform.read(document.parse(each), ref._replace(key=key), NOW),))
             for key, each in texts.items()
         }
-        return self.booking.insert(ref, texts, entries)
+        return self.writer.insert(ref, texts, entries)
 
     def edit(self, value: str | None, key: str = "a") -> asyncio.Task[bool]:
         """Begin to change or remove what is written."""
         seen, _ = self.store.latest(self.ref(key)) or ("", None)
-        return asyncio.create_task(self.booking.edit(Edit(self.ref(key), seen, value, "changed")))
+        return asyncio.create_task(self.writer.edit(Edit(self.ref(key), seen, value, "changed")))
 
     @property
     def is_waiting(self) -> bool:
@@ -124,7 +124,7 @@ class KeyDesk(Desk):
     forestalled = (OVERTAKEN,)
 
     store: ConfigMapCache
-    booking: ConfigMapWriter
+    writer: ConfigMapWriter
 
     def __init__(
         self, tasks: asyncio.TaskGroup, *script: Any, patience: Patience = AT_ONCE
@@ -133,7 +133,7 @@ class KeyDesk(Desk):
         self.store = ConfigMapCache(
             self.state.ledger, lambda: NOW, lambda *_: None, self.touched.append
         )
-        self.booking = ConfigMapWriter(self.client, self.store, HOME, tasks, patience)
+        self.writer = ConfigMapWriter(self.client, self.store, HOME, tasks, patience)
         self.show(3, {})
 
     def ref(self, key: str) -> Ref:
@@ -158,7 +158,7 @@ class ItemDesk(Desk):
     forestalled = (refused(404), refused(404))
 
     store: ObjectCache
-    booking: ObjectWriter
+    writer: ObjectWriter
 
     def __init__(
         self, tasks: asyncio.TaskGroup, *script: Any, patience: Patience = AT_ONCE
@@ -167,7 +167,7 @@ class ItemDesk(Desk):
         self.store = ObjectCache(
             self.state.ledger, lambda: NOW, lambda *_: None, self.touched.append, home=HOME
         )
-        self.booking = ObjectWriter(self.client, self.store, HOME, tasks, patience)
+        self.writer = ObjectWriter(self.client, self.store, HOME, tasks, patience)
 
     def ref(self, key: str) -> Ref:
         return Ref.of_object(HOME, key)

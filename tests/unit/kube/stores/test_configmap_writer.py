@@ -81,12 +81,12 @@ async def test_a_store_that_is_deleted_holds_no_longer(desk: Make) -> None:
 async def test_a_full_configmap_is_followed_by_the_next(desk: Make) -> None:
     made = desk()
     made.show(3, {"x": "y" * (MOST_BYTES - 100)})
-    assert made.booking.new_ref({"k": 49}).configmap == "reservations"
-    assert made.booking.new_ref({"k": 199}).configmap == "reservations-2"
+    assert made.writer.new_ref({"k": 49}).configmap == "reservations"
+    assert made.writer.new_ref({"k": 199}).configmap == "reservations-2"
     made.show(4, {"x": "y" * (MOST_BYTES - 100)}, "reservations-2")
-    assert made.booking.new_ref({"k": 199}).configmap == "reservations-3"
+    assert made.writer.new_ref({"k": 199}).configmap == "reservations-3"
     made.show(5, {"here": text("here")}, "reservations-2")
-    assert made.booking.find("here") == Ref(HOME, "reservations-2", "here")
+    assert made.writer.find("here") == Ref(HOME, "reservations-2", "here")
 
 
 async def test_a_name_is_found_in_every_configmap_of_the_store_also_beside_a_gap(
@@ -97,10 +97,10 @@ async def test_a_name_is_found_in_every_configmap_of_the_store_also_beside_a_gap
     made.show(4, {"here": text("here")}, "reservations-5")
     made.show(5, {"last": text("last")}, "reservations-11")
     made.show(6, {"elsewhere": text("elsewhere")}, "reservations-01")
-    assert made.booking.find("here") == Ref(HOME, "reservations-5", "here")
-    assert made.booking.find("last") == Ref(HOME, "reservations-11", "last")
-    assert made.booking.find("elsewhere") is None
-    assert made.booking.new_ref({"k": MOST_BYTES - 10}).configmap == "reservations-2"
+    assert made.writer.find("here") == Ref(HOME, "reservations-5", "here")
+    assert made.writer.find("last") == Ref(HOME, "reservations-11", "last")
+    assert made.writer.find("elsewhere") is None
+    assert made.writer.new_ref({"k": MOST_BYTES - 10}).configmap == "reservations-2"
 
 
 async def test_a_name_is_found_in_the_next_configmap_before_that_is_written(desk: Make) -> None:
@@ -108,13 +108,13 @@ async def test_a_name_is_found_in_the_next_configmap_before_that_is_written(desk
     for number, name in enumerate(("reservations", "reservations-2", "reservations-3")):
         made.show(number + 3, {f"x{number}": "y" * (MOST_BYTES - 100)}, name)
     task = made.insert("a", size=200)
-    assert made.booking.find("a") == Ref(HOME, "reservations-4", "a")
+    assert made.writer.find("a") == Ref(HOME, "reservations-4", "a")
     assert await task is None
 
 
 async def queued(made: KeyDesk, *keys: str) -> list[asyncio.Task[Any]]:
     """Return what is written for each key once another request has been answered."""
-    async with made.booking._turn("reservations"):
+    async with made.writer._turn("reservations"):
         tasks = [made.insert(key) for key in keys]
         await asyncio.sleep(0)
         assert not made.client.requests
@@ -161,7 +161,7 @@ async def test_of_what_queues_up_without_an_answer_what_was_written_is_recognise
 async def test_a_change_waits_for_its_turn(desk: Make) -> None:
     made = desk(configmap(7))
     made.shows(4, a=1)
-    async with made.booking._turn("reservations"):
+    async with made.writer._turn("reservations"):
         edit = made.edit(None)
         await asyncio.sleep(0)
         assert not made.client.requests

@@ -32,14 +32,14 @@ async def test_what_is_written_holds_before_it_is(desk: Make, kind: Kind) -> Non
     made = desk(*kind.written)
     task = made.insert("a")
     assert made.held == 1
-    assert made.booking.find("a") == made.ref("a")
+    assert made.writer.find("a") == made.ref("a")
     assert await task is None
     assert made.held == 1
     made.shows(7, a=1)
     assert made.held == 1
     made.shows(9)  # Somebody removes it.
     assert made.held == 0
-    assert made.booking.find("a") is None
+    assert made.writer.find("a") is None
 
 
 async def test_its_owner_may_land_before_the_write_is_known(desk: Make, kind: Kind) -> None:
@@ -63,7 +63,7 @@ async def test_a_watch_that_is_faster_than_the_answer_does_no_harm(desk: Make, k
     made.shows(9)
     assert await task is None
     assert made.held == 0
-    assert made.booking.find("a") is None
+    assert made.writer.find("a") is None
 
 
 async def test_what_came_and_went_between_two_lists_holds_no_more(desk: Make, kind: Kind) -> None:
@@ -78,7 +78,7 @@ async def test_of_what_is_refused_nothing_holds_any_more(desk: Make) -> None:
     made = desk(refused(403, "Forbidden"))
     assert isinstance(await made.insert("a", "b"), ApiError)
     assert made.held == 0
-    assert made.booking.find("a") is None
+    assert made.writer.find("a") is None
     assert len(made.client.requests) == 1
 
 
