@@ -49,13 +49,6 @@ class Goal(StrEnum):
     """Nodes without pods."""
 
 
-class Compat(StrEnum):
-    """How a policy is judged."""
-
-    SOUND = "sound"
-    UPSTREAM = "upstream"
-
-
 OutputOption = Annotated[
     Output, typer.Option("--output", "-o", help="How to print it.", case_sensitive=False)
 ]

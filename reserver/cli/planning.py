@@ -12,19 +12,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reserver.cli import failure
-from reserver.cli.connect import connected
 from reserver.cli.documents import STDIN
 from reserver.cli.failure import Failed, Status
-from reserver.cli.options import Compat, Goal
+from reserver.cli.holds import held
+from reserver.cli.options import Goal
 from reserver.cli.patience import patience
 from reserver.cli.policies import raw
 from reserver.cli.target import Target
-from reserver.cluster import quantity
 from reserver.errors import InvalidInput
 from reserver.rebalance import compat, sound
 from reserver.rebalance.deciding import Look
 from reserver.rebalance.defragment import defragment
-from reserver.rebalance.inventory import Amounts, Inventory
+from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.load import Load
 from reserver.rebalance.makeroom import make_room
 from reserver.rebalance.plan import Plan
@@ -32,6 +31,7 @@ from reserver.rebalance.policy import Policy, Profile
 from reserver.rebalance.scene import NOTHING_HELD, Held, scene_of
 from reserver.rebalance.solver import is_installed
 from reserver.rebalance.sources import Source
+from reserver.rebalance_config import Compat
 from reserver.wire.rebalance.dump import Dump, read_dump
 from reserver.wire.rebalance.policyform import read
 
@@ -158,27 +158,10 @@ async def _read_live(request: Request, target: Target) -> _Cluster:
             dump = await list_cluster(client)
         policy = _policy(request, dump.inventory)
         loads = await Loads(client, time.time).read(policy, dump.inventory)
-    held = NOTHING_HELD if request.without_holds else await _held(target)
+    holds = NOTHING_HELD if request.without_holds else await held(target)
     return _Cluster(
-        inventory=dump.inventory, policy=policy, loads=loads, held=held, notes=_broken(dump)
+        inventory=dump.inventory, policy=policy, loads=loads, held=holds, notes=_broken(dump)
     )
-
-
-async def _held(target: Target) -> Held:
-    """Return what reservations hold, which Reserver itself says."""
-    held: dict[str, Amounts] = {}
-    try:
-        async with connected(target) as session:
-            async for each in session.client.capacity.nodes():
-                amounts = {
-                    name: quantity.amount(name, found.held)
-                    for name, found in each.resources.items()
-                }
-                held[each.node] = {name: amount for name, amount in amounts.items() if amount}
-    except Failed as exc:
-        remedy = "or plan with --without-holds, as if nothing were held"
-        raise Failed(exc.status, f"{exc}; {remedy}") from exc
-    return {node: amounts for node, amounts in held.items() if amounts}
 
 
 def _policy(request: Request, inventory: Inventory) -> Policy:

@@ -9,9 +9,11 @@ import typer
 
 from reserver.cli import completion, failure
 from reserver.cli.failure import Failed, Status
-from reserver.cli.options import Compat, Goal, Report, ReportOption, taking
+from reserver.cli.options import Goal, Report, ReportOption, taking
+from reserver.cli.rebalance_run import run
 from reserver.cli.target import Target
 from reserver.errors import ReserverError
+from reserver.rebalance_config import Compat
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -153,3 +155,6 @@ def _goal(policy: str, make_room: bool, defragment: bool) -> Goal:
         remedy = "give a policy's file, --make-room or --defragment"
         raise Failed(Status.USAGE, f"--policy-config-file: is missing; {remedy}")
     return Goal.POLICY
+
+
+app.command()(run)

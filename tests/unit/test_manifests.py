@@ -8,9 +8,14 @@ import typer
 import yaml
 
 from reserver.cli.main import app
+from reserver.cli.options import taken
 from reserver.flags import parse_address
+from reserver.kube.rebalance.listing import COLLECTIONS
+from reserver.rebalance_config import RebalanceSettings
 from reserver.server.rpc.access import _RIGHTS
+from reserver.wire.rebalance.policyform import read as read_policy
 
+RBAC = "rebalance/core/rbac.yaml"
 MANIFESTS = Path(__file__).parents[2] / "scheduler-config"
 READ = {"get", "list", "watch"}
 
@@ -161,3 +166,80 @@ def test_no_container_may_more_than_it_needs(name: str) -> None:
             "capabilities": {"drop": ["ALL"]},
         }
         assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+
+
+REBALANCE = {
+    # kind of manifest: where its pods' template is.
+    "job": ("spec", "template"),
+    "cronjob": ("spec", "jobTemplate", "spec", "template"),
+    "deployment": ("spec", "template"),
+}
+
+
+def rebalancing_pod(name: str) -> dict[str, Any]:
+    """Return the template of the pods that run `reserver rebalance run`."""
+    (found,) = documents(f"rebalance/{name}/{name}.yaml")
+    for step in REBALANCE[name]:
+        found = found[step]
+    return found
+
+
+@pytest.mark.parametrize("name", REBALANCE)
+def test_the_manifests_of_rebalancing_give_flags_that_reserver_takes(name: str) -> None:
+    (container,) = rebalancing_pod(name)["spec"]["containers"]
+    command: Any = typer.main.get_command(app)
+    assert container["command"] == ["reserver", "rebalance", "run"]
+    run = command.get_command(None, "rebalance").get_command(None, "run")
+    given = run.make_context("run", list(container["args"])).params
+    settings = taken(RebalanceSettings, given)
+    assert bool(settings.descheduling_interval) == (name == "deployment")
+    (mount,) = container["volumeMounts"]
+    assert str(settings.policy_config_file) == f"{mount['mountPath']}/policy.yaml"
+    if settings.leader_elect:
+        (role,) = (each for each in documents(f"{RBAC}") if each["kind"] == "Role")
+        (named,) = (rule for rule in role["rules"] if "resourceNames" in rule)
+        assert named["resourceNames"] == [settings.leader_elect_resource_name]
+        assert role["metadata"]["namespace"] == settings.leader_elect_resource_namespace
+
+
+@pytest.mark.parametrize("name", REBALANCE)
+def test_a_pod_that_rebalances_may_no_more_than_it_needs(name: str) -> None:
+    pod = rebalancing_pod(name)
+    assert pod["spec"]["serviceAccountName"] == "reserver-rebalance"
+    assert pod["spec"]["securityContext"]["runAsNonRoot"]
+    (container,) = pod["spec"]["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    # The command line looks for Reserver's own pods by this label.
+    assert pod["metadata"]["labels"]["app.kubernetes.io/name"] != "reserver"
+
+
+def test_who_rebalances_may_what_a_round_asks_for_and_no_more() -> None:
+    """What tests/e2e/test_rebalance.py runs with; without a right a round fails there."""
+    (role,) = (each for each in documents(RBAC) if each["kind"] == "ClusterRole")
+    granted = {
+        (verb, group, resource)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    listed = [path.strip("/").split("/") for path in COLLECTIONS]
+    assert granted == {
+        *(("list", "" if path[0] == "api" else path[1], path[-1]) for path in listed),
+        ("create", "", "pods/eviction"),
+        ("create", "events.k8s.io", "events"),
+        ("list", "metrics.k8s.io", "nodes"),
+        ("list", "metrics.k8s.io", "pods"),
+        ("list", "reserver.io", "reservations/capacity"),
+    }
+
+
+def test_the_policy_that_we_ship_is_one() -> None:
+    raw = (MANIFESTS / "rebalance/core/policy.yaml").read_bytes()
+    found = read_policy(raw, lambda _: None)
+    assert (found.problems, found.warnings) == ((), ())
+    assert found.policy is not None

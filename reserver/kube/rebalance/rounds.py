@@ -7,12 +7,12 @@ is told, and nobody is evicted because of half a picture (docs/adr/0032).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
 
-from reserver.errors import ApiError, InvalidInput, LoadUnknown
+from reserver.errors import ConfigurationError, ReserverError
 from reserver.kube.api.client import ApiClient
 from reserver.kube.rebalance.evictions import Evictions, Outcome, Result, Terms
 from reserver.kube.rebalance.listing import list_cluster
@@ -20,6 +20,7 @@ from reserver.kube.rebalance.loads import Loads
 from reserver.kube.rebalance.policyfile import PolicyFile
 from reserver.rebalance.deciding import Decision, Look
 from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.scene import Held
 from reserver.rebalance.spells import Rounds
 
 log = structlog.get_logger(__name__)
@@ -32,6 +33,19 @@ _PATIENCE_S = 120.0
 """So long one round tries what a budget forbids for now, in seconds, if the interval allows."""
 
 _MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Who decides.
+
+    Attributes:
+        decide: how to judge.
+        held: what reservations hold, by node.
+    """
+
+    decide: Callable[[Look, Held], Decision]
+    held: Callable[[], Awaitable[Held]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +73,7 @@ class Rebalancer:
         client: ApiClient,
         file: PolicyFile,
         evictions: Evictions,
-        decide: Callable[[Look], Decision],
+        judge: Judge,
         clock: Callable[[], float],
         *,
         dry_run: bool = False,
@@ -70,14 +84,14 @@ class Rebalancer:
             client: to the API server.
             file: of the policy.
             evictions: evict pods.
-            decide: how; it runs in a thread of its own, because it may take seconds.
+            judge: decides.
             clock: unix seconds.
             dry_run: nothing is evicted.
         """
         self._client = client
         self._file = file
         self._evictions = evictions
-        self._decide = decide
+        self._judge = judge
         self._clock = clock
         self._dry_run = dry_run
         self._rounds: Mapping[str, Rounds] = {}
@@ -93,6 +107,7 @@ class Rebalancer:
             ApiError: the cluster cannot be listed.
             InvalidInput: the API server answers with what is no list.
             LoadUnknown: a source of load does not say.
+            ReserverError: whoever knows what reservations hold does not say.
             ConfigurationError: the policy is broken, and was never good.
         """
         dump = await list_cluster(self._client)
@@ -108,7 +123,9 @@ class Rebalancer:
             rounds=self._rounds,
             now=self._clock(),
         )
-        decision = await asyncio.to_thread(self._decide, look)
+        held = await self._judge.held()
+        # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
+        decision = await asyncio.to_thread(self._judge.decide, look, held)
         self._rounds = decision.rounds
         plan = decision.plan
         for note in plan.notes:
@@ -137,7 +154,9 @@ class Rebalancer:
             began = self._clock()
             try:
                 await self.round(interval_s)
-            except (ApiError, InvalidInput, LoadUnknown) as exc:
+            except ConfigurationError:
+                raise
+            except ReserverError as exc:
                 log.error("round failed, nothing more is evicted in it", why=str(exc))
                 done(False, self._clock() - began)  # noqa: FBT003 - whether it succeeded
             else:

@@ -9,9 +9,10 @@ from reserver.errors import ApiError, InvalidInput, LoadUnknown, ReserverError
 from reserver.kube.rebalance.evictions import Evictions, Pace, Result
 from reserver.kube.rebalance.listing import COLLECTIONS
 from reserver.kube.rebalance.policyfile import PolicyFile
-from reserver.kube.rebalance.rounds import SAMPLE_S, Rebalancer
+from reserver.kube.rebalance.rounds import SAMPLE_S, Judge, Rebalancer
 from reserver.rebalance.deciding import Decision, Look
 from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.scene import Held
 from reserver.rebalance.sources import METRICS_API
 from reserver.rebalance.spells import Rounds
 from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
@@ -63,6 +64,9 @@ MOVE = Move(
 )
 
 
+HELD = {"n1": {"cpu": 500}}
+
+
 class World:
     """A rebalancer whose decision is written down.
 
@@ -83,12 +87,16 @@ class World:
             self.client,
             PolicyFile(path),
             evictions,
-            self.decide,
+            Judge(decide=self.decide, held=self.held),
             lambda: self.now,
             dry_run=dry_run,
         )
 
-    def decide(self, look: Look) -> Decision:
+    async def held(self) -> Held:
+        return HELD
+
+    def decide(self, look: Look, held: Held) -> Decision:
+        assert held is HELD
         self.looks.append(look)
         rounds = {"p": Rounds({}, float(len(self.looks)))}
         return Decision(plan=Plan(moves=(MOVE,)), rounds=rounds)

@@ -1,0 +1,76 @@
+"""`reserver rebalance run`: what a policy moves is evicted."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+import typer
+
+from reserver.cli import failure, logs
+from reserver.cli.options import taking
+from reserver.cli.target import Target
+from reserver.errors import ReserverError
+from reserver.rebalance_config import RebalanceSettings
+
+if TYPE_CHECKING:
+    from reserver.kube.rebalance.rounds import Round
+
+
+@taking
+def run(settings: RebalanceSettings, target: Target) -> None:
+    """Evict the pods that a policy moves: once, or at an interval until SIGTERM or Ctrl-C.
+
+    A round sees all that its policy asks for, or it does nothing. Evictions keep
+    PodDisruptionBudgets; what one forbids is tried again within the round.
+
+    Example: `reserver rebalance run --policy-config-file policy.yaml --dry-run`
+
+    Exit status: 0 the round is done, whatever became of single evictions; 1 what was read makes no
+    sense, or is refused; 2 wrong usage, or a broken policy; 3 the API server, or a source of load,
+    does not answer. With an interval, rounds that fail are told in the log.
+    """
+    import uvloop
+
+    logs.configure(settings.log_level)
+    try:
+        done = uvloop.run(_run(settings, target))
+    except* ReserverError as group:
+        failure.end(failure.of(_first(group)))
+    if done is not None:
+        typer.echo(_told(settings, done))
+
+
+def _first(group: BaseExceptionGroup[ReserverError]) -> ReserverError:
+    found = group.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+
+
+async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
+    from reserver import rebalancing
+    from reserver.cli.holds import held
+    from reserver.kube.api import credentials
+    from reserver.rebalance.scene import NOTHING_HELD, Held
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    access = await credentials.load(target.kubeconfig, target.context)
+
+    async def holds() -> Held:
+        return NOTHING_HELD if settings.without_holds else await held(target)
+
+    def started(line: str) -> None:
+        typer.echo(line, err=True)
+
+    return await rebalancing.rebalance(settings, access, holds, started, stop.wait)
+
+
+def _told(settings: RebalanceSettings, done: Round) -> str:
+    moves, kept = len(done.plan.moves), len(done.plan.kept) + done.plan.more_kept
+    if settings.dry_run:
+        return f"{moves} pods would be evicted, {kept} stay that a strategy would move"
+    evicted = sum(not outcome.why for outcome in done.outcomes)
+    left = moves - evicted
+    return f"{evicted} pods evicted, {left} could not be, {kept} stay that a strategy would move"

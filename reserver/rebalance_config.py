@@ -1,0 +1,119 @@
+"""The settings of `reserver rebalance run`: what each means, and which values cannot work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from reserver.config import LogLevel
+from reserver.errors import ConfigurationError, InvalidInput
+from reserver.flags import Flag, check_host, check_name, declared, parse_address
+from reserver.wire.times import parse_duration
+
+_FASTEST = 1000.0
+
+
+def _seconds(flag: str, text: str) -> float:
+    try:
+        return parse_duration(text)
+    except InvalidInput as exc:
+        raise ConfigurationError(str(exc.under(flag))) from exc
+
+
+def _duration(help_text: str) -> Flag:
+    return Flag(help_text, metavar="DURATION", read=_seconds)
+
+
+def _check_rate(flag: str, rate: float) -> None:
+    if not 0 < rate <= _FASTEST:
+        raise ConfigurationError(f"{flag}: {rate} is no rate; write a number above 0, up to 1000")
+
+
+class Compat(StrEnum):
+    """How a policy is judged."""
+
+    SOUND = "sound"
+    """As one plan."""
+
+    UPSTREAM = "upstream"
+    """As upstream's code judges it, quirks included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceSettings:
+    """The settings of `reserver rebalance run`: those of the descheduler have its names.
+
+    Raises:
+        ConfigurationError: some cannot work; it names the setting, the value and the remedy.
+    """
+
+    policy_config_file: Annotated[
+        Path | None, Flag("Policy: descheduler/v1alpha2. It is read anew before each round.")
+    ] = None
+    descheduling_interval: Annotated[
+        float, _duration("From the beginning of a round to that of the next. Default: one round.")
+    ] = 0.0
+    dry_run: Annotated[bool, Flag("Log what would be evicted, and evict nothing.")] = False
+    compat: Annotated[
+        Compat, Flag("Judge the policy as one plan, or pod by pod as the descheduler does.")
+    ] = Compat.SOUND
+    without_holds: Annotated[
+        bool,
+        Flag("What reservations hold does not count: for clusters where no reserver serves."),
+    ] = False
+    client_connection_qps: Annotated[float, Flag("Evictions in a second.", check=_check_rate)] = 5.0
+    client_connection_burst: Annotated[
+        int, Flag("Evictions at once, before that rate counts.", most=1000)
+    ] = 10
+    leader_elect: Annotated[
+        bool, Flag("Stand by while another one holds the Lease; it takes an interval.")
+    ] = False
+    leader_elect_lease_duration: Annotated[
+        float, _duration("How long a Lease that is not renewed keeps others out. Default: 2m17s.")
+    ] = 137.0
+    leader_elect_renew_deadline: Annotated[
+        float, _duration("How long to go on without renewing it. Default: 1m47s.")
+    ] = 107.0
+    leader_elect_retry_period: Annotated[
+        float, _duration("How often to renew or try to take it. Default: 26s.")
+    ] = 26.0
+    leader_elect_resource_name: Annotated[str, Flag("Name of the Lease.", check=check_name)] = (
+        "reserver-rebalance"
+    )
+    leader_elect_resource_namespace: Annotated[
+        str, Flag("Namespace of the Lease.", check=check_name)
+    ] = "reserver-system"
+    health_address: Annotated[
+        tuple[str, int] | None,
+        Flag(
+            "Serve /healthz and /metrics here over plain HTTP, e.g. 0.0.0.0:10258.",
+            metavar="ADDRESS:PORT",
+            read=parse_address,
+            check=check_host,
+        ),
+    ] = None
+    log_level: Annotated[LogLevel, Flag("From this level on.")] = LogLevel.INFO
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        for each in declared(self):
+            try:
+                each.check(getattr(self, each.field))
+            except InvalidInput as exc:
+                raise ConfigurationError(str(exc)) from exc
+        if self.policy_config_file is None:
+            raise ConfigurationError("--policy-config-file: is missing; write the policy's path")
+        if self.client_connection_burst < 1:
+            raise ConfigurationError("--client-connection-burst: is 0; write 1 or more")
+        if self.leader_elect and not self.descheduling_interval:
+            raise ConfigurationError(
+                "--leader-elect: takes a --descheduling-interval; who runs once needs no Lease"
+            )
+        lasts, deadline = self.leader_elect_lease_duration, self.leader_elect_renew_deadline
+        if not lasts > deadline > self.leader_elect_retry_period > 0:
+            raise ConfigurationError(
+                "--leader-elect-lease-duration: has to exceed --leader-elect-renew-deadline, and "
+                "that --leader-elect-retry-period"
+            )

@@ -1,0 +1,289 @@
+"""`reserver rebalance run` with the rights that we ship; a controller replaces what it evicts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes.client import AppsV1Api, CoordinationV1Api, PolicyV1Api
+
+from hack.controlplane.cluster import service_account_kubeconfig
+from hack.reserver_process import wait_for
+from tests.e2e.cluster import GROUP, Corner
+from tests.e2e.conftest import grant
+
+pytestmark = pytest.mark.controlplane
+
+RBAC = Path(__file__).parents[2] / "scheduler-config/rebalance/core/rbac.yaml"
+ACCOUNT = "reserver-rebalance"
+
+
+@pytest.fixture(scope="session")
+def rebalance_kubeconfig(
+    kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The service account of our manifests, with its rights and no others."""
+    grant(api, *yaml.safe_load_all(RBAC.read_text()))
+    path = tmp_path_factory.mktemp("rebalance") / "kubeconfig"
+    service_account_kubeconfig(kubeconfig, "reserver-system", ACCOUNT, path)
+    return path
+
+
+class Shop:
+    """Nodes, and Deployments whose pods land there.
+
+    Attributes:
+        corner: of the cluster.
+        nodes: their names.
+    """
+
+    def __init__(self, corner: Corner, kubeconfig: Path, folder: Path) -> None:
+        self.corner = corner
+        self.nodes = corner.add_nodes(3, cpu="4")
+        self._kubeconfig = kubeconfig
+        self._policy = folder / "policy.yaml"
+        self._apps: Any = AppsV1Api(corner.api.api_client)
+        self._budgets: Any = PolicyV1Api(corner.api.api_client)
+
+    def deploy(self, name: str, replicas: int, **spec: Any) -> None:
+        """Create a Deployment, and return once its pods are bound."""
+        labels = {"app": name}
+        container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "500m"}}}
+        template = {
+            "metadata": {"labels": labels},
+            "spec": {
+                "schedulerName": self.corner.scheduler,
+                "nodeSelector": {GROUP: self.corner.name},
+                "terminationGracePeriodSeconds": 0,
+                "containers": [container],
+                **spec,
+            },
+        }
+        body = {
+            "metadata": {"name": name},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": labels},
+                "template": template,
+            },
+        }
+        self._apps.create_namespaced_deployment(self.corner.name, body)
+        self.wait_ready(name, replicas)
+
+    def wait_ready(self, name: str, replicas: int) -> None:
+        def is_ready() -> bool:
+            found = self._apps.read_namespaced_deployment_status(name, self.corner.name).status
+            return bool(found.ready_replicas == replicas == found.replicas)
+
+        wait_for(is_ready, f"{replicas} pods of {name} are ready")
+
+    def keep(self, name: str, available: int) -> None:
+        """Create a PodDisruptionBudget, and return once it allows what it does."""
+        selector = {"matchLabels": {"app": name}}
+        spec = {"minAvailable": available, "selector": selector}
+        where = self.corner.name
+        self._budgets.create_namespaced_pod_disruption_budget(
+            where, {"metadata": {"name": name}, "spec": spec}
+        )
+
+        def is_counted() -> bool:
+            found = self._budgets.read_namespaced_pod_disruption_budget_status(name, where)
+            return bool(found.status and found.status.expected_pods)
+
+        wait_for(is_counted, "the budget knows its pods")
+
+    def pods(self) -> dict[str, tuple[str, str]]:
+        """Return node and application of each pod, by UID."""
+        return {
+            pod.metadata.uid: (pod.spec.node_name, pod.metadata.labels["app"])
+            for pod in self.corner.api.list_namespaced_pod(self.corner.name).items
+            if pod.metadata.deletion_timestamp is None
+        }
+
+    def count(self, name: str) -> Counter[str]:
+        """Return how many pods of an application each node has."""
+        return Counter(node for node, app in self.pods().values() if app == name)
+
+    def cordon(self, node: str, *, is_cordoned: bool = True) -> None:
+        self.corner.api.patch_node(node, {"spec": {"unschedulable": is_cordoned}})
+
+    def write(self, policy_file: Path, **plugins: Any) -> None:
+        """Write a policy of these plugins, for this corner alone."""
+        selector = f"{GROUP}={self.corner.name}"
+        balance = {"RemoveDuplicates", "LowNodeLoad"} & plugins.keys()
+        profile = {
+            "name": "e2e",
+            "pluginConfig": [
+                {"name": "DefaultEvictor", "args": {"nodeSelector": selector}},
+                *({"name": name, "args": args} for name, args in plugins.items()),
+            ],
+            "plugins": {
+                "balance": {"enabled": sorted(balance)},
+                "deschedule": {"enabled": sorted(plugins.keys() - balance)},
+            },
+        }
+        policy = {
+            "apiVersion": "descheduler/v1alpha2",
+            "kind": "DeschedulerPolicy",
+            "nodeSelector": selector,
+            "profiles": [profile],
+        }
+        policy_file.write_text(yaml.safe_dump(policy))
+
+    def command(self, policy_file: Path) -> list[str]:
+        """Return what runs a round by a policy."""
+        command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
+        command += ["--kubeconfig", str(self._kubeconfig)]
+        return [*command, "--policy-config-file", str(policy_file)]
+
+    def run(self, *flags: str, **plugins: Any) -> str:
+        """Run a round by a policy of these plugins; return what it says."""
+        self.write(self._policy, **plugins)
+        command = [*self.command(self._policy), *flags]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return done.stdout + done.stderr
+
+
+@pytest.fixture
+def shop(corner: Corner, rebalance_kubeconfig: Path, tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(corner, rebalance_kubeconfig, tmp_path)
+    yield made
+    apps: Any = AppsV1Api(corner.api.api_client)
+    apps.delete_collection_namespaced_deployment(corner.name)
+
+
+def crowd(shop: Shop) -> None:
+    """Have six pods of one Deployment on one node, and the other nodes empty and open."""
+    for node in shop.nodes[1:]:
+        shop.cordon(node)
+    shop.deploy("web", 6)
+    for node in shop.nodes[1:]:
+        shop.cordon(node, is_cordoned=False)
+    assert shop.count("web") == {shop.nodes[0]: 6}
+
+
+@pytest.mark.parametrize("compat", ["sound", "upstream"])
+def test_rounds_end_in_rest_and_no_pod_moves_twice(shop: Shop, compat: str) -> None:
+    crowd(shop)
+    rounds = []
+    for _ in range(3):
+        before = shop.pods()
+        said = shop.run("--compat", compat, RemoveDuplicates={})
+        shop.wait_ready("web", 6)
+        rounds.append(len(before.keys() - shop.pods().keys()))
+        assert f"{rounds[-1]} pods evicted, 0 could not be" in said
+        if not rounds[-1]:
+            break
+    assert rounds == [4, 0]
+    assert sorted(shop.count("web").values()) == [2, 2, 2]
+
+
+def test_each_eviction_is_an_event_on_its_pod(shop: Shop) -> None:
+    crowd(shop)
+    pods = shop.pods()
+    said = shop.run(RemoveDuplicates={})
+    events = [
+        event
+        for event in shop.corner.api.list_namespaced_event(shop.corner.name).items
+        if event.reporting_component == "sigs.k8s.io.descheduler"
+    ]
+    found = {(event.reason, event.action, event.type) for event in events}
+    assert found == {("RemoveDuplicates", "Descheduled", "Normal")}, said
+    assert len({event.involved_object.uid for event in events} & pods.keys()) == 4
+
+
+def test_a_dry_run_evicts_nothing(shop: Shop) -> None:
+    crowd(shop)
+    before = shop.pods()
+    assert "4 pods would be evicted" in shop.run("--dry-run", RemoveDuplicates={})
+    assert shop.pods() == before
+
+
+@pytest.mark.parametrize("compat", ["sound", "upstream"])
+def test_a_disruption_budget_is_kept_at_every_moment(shop: Shop, compat: str) -> None:
+    """Upstream's way wants all four at once; each waits until the one before it is replaced."""
+    crowd(shop)
+    shop.keep("web", available=5)
+    least = 6
+
+    def watched() -> bool:
+        nonlocal least
+        ready = sum(
+            any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
+            for pod in shop.corner.api.list_namespaced_pod(shop.corner.name).items
+            if pod.status.conditions and pod.metadata.deletion_timestamp is None
+        )
+        least = min(least, ready)
+        return False
+
+    assert not watched()
+    said = shop.run("--compat", compat, RemoveDuplicates={})
+    shop.wait_ready("web", 6)
+    watched()
+    assert least >= 5
+    evicted = {"sound": "1 pods evicted, 0 could not be", "upstream": "4 pods evicted, 0 could"}
+    assert evicted[compat] in said
+
+
+def test_a_policy_that_cannot_be_read_evicts_nothing(shop: Shop, tmp_path: Path) -> None:
+    policy = tmp_path / "broken.yaml"
+    policy.write_text("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: 7\n")
+    command = shop.command(policy)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "profiles" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_metrics_api_that_is_not_there_is_an_error_that_says_so(shop: Shop) -> None:
+    crowd(shop)
+    before = shop.pods()
+    with pytest.raises(AssertionError, match="is metrics-server installed"):
+        shop.run(LowNodeLoad={"lowThresholds": {"cpu": 20}, "highThresholds": {"cpu": 80}})
+    assert shop.pods() == before
+
+
+def test_with_an_interval_a_policy_that_changes_is_read_anew_and_a_broken_one_is_told(
+    shop: Shop, tmp_path: Path
+) -> None:
+    crowd(shop)
+    policy = tmp_path / "changing.yaml"
+    policy.write_text("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n")
+    flags = ["--descheduling-interval", "1s", "--leader-elect", "--health-address", "127.0.0.1:0"]
+    with subprocess.Popen(
+        [*shop.command(policy), *flags], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        url = next(line.split()[1] for line in process.stderr if line.startswith("health"))
+        draining = threading.Thread(target=process.stderr.read)
+        draining.start()
+
+        def metrics() -> dict[str, float]:
+            with urllib.request.urlopen(f"{url}/metrics") as answer:
+                lines = answer.read().decode().splitlines()
+            found = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+            return {name: float(value) for name, _, value in found}
+
+        done = 'reserver_rebalance_rounds_total{outcome="done"}'
+        wait_for(lambda: metrics().get(done, 0) > 0, "there was a round")
+        shop.write(policy, RemoveDuplicates={})
+        wait_for(lambda: sorted(shop.count("web").values()) == [2, 2, 2], "the pods are spread")
+        counted = metrics()
+        evicted = [name for name in counted if name.startswith("descheduler_pods_evicted_total")]
+        assert sum(counted[name] for name in evicted) == 4
+        assert all('result="success",strategy="RemoveDuplicates"' in name for name in evicted)
+        policy.write_text("kind: Nonsense")
+        broken = "reserver_rebalance_policy_broken"
+        wait_for(lambda: metrics()[broken] == 1, "the broken policy is told")
+        process.terminate()
+        draining.join(timeout=60)
+    assert process.returncode == 0
+    api: Any = CoordinationV1Api(shop.corner.api.api_client)
+    assert not api.read_namespaced_lease(ACCOUNT, "reserver-system").spec.holder_identity
