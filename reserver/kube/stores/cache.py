@@ -9,7 +9,7 @@ from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from reserver.errors import Fault, InvalidInput
-from reserver.kube.watch.awaited import Awaited
+from reserver.kube.watch.lag import Awaited
 from reserver.quarantine import quarantined
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written

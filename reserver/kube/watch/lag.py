@@ -1,8 +1,9 @@
-"""Since when a view may lack changes, and when it is complete again."""
+"""Since when a view may lack changes, when it is complete again, and what is awaited of it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from reserver.backoff import Backoff
@@ -105,3 +106,29 @@ async def _find_missed(client: ApiClient, collection: Collection, lag: Lag) -> N
             await backoff.sleep()
         else:
             return
+
+
+class Awaited:
+    """Conditions that somebody waits for."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Return once a condition is true; call `check` when it may have become true."""
+        if not condition():
+            true = asyncio.get_running_loop().create_future()
+            self._conditions.append((condition, true))
+            await true
+
+    def check(self) -> None:
+        """Wake those whose condition is true."""
+        conditions, self._conditions = self._conditions, []
+        for condition, true in conditions:
+            if true.done():
+                continue  # Nobody waits any more.
+            if condition():
+                true.set_result(None)
+            else:
+                self._conditions.append((condition, true))
