@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -18,7 +17,7 @@ from reserver.cluster.constraints import PodTerm
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot, clamped
 from reserver.scheduling.fit import allowed
-from reserver.scheduling.pod_affinity import near_any, rejects
+from reserver.scheduling.pod_affinity import meant_by, near_any, rejects
 
 NOWHERE = -1
 """The row of a pod that is on no node."""
@@ -60,12 +59,22 @@ class Board:
                 elif amount:
                     self._lacks_column[number] = True
         self._judged: dict[object, Bools | None] = {}
-        terms = (pod.constraints.anti_affinity for pod in self.pods)
-        self._anti_affinity: frozenset[PodTerm] = frozenset(chain.from_iterable(terms))
+        self._kinds: list[tuple[object, object] | None] = [None] * len(self.pods)
+        self._rules: dict[object, object] = {}
+        self._near: dict[object, Bools] = {}
+        self._rejecting = _by_label(self.pods)
 
-    def targets(self, number: int) -> Bools:
-        """Return, for each row, whether a pod may go there now; its own node is none."""
-        return self.may_go(number) & self.has_room(number)
+    def targets(self, number: int, among: Bools | None = None) -> Bools:
+        """Return, for each row, whether a pod may go there now; its own node is none.
+
+        Args:
+            number: of the pod.
+            among: only these rows matter, the others need not be judged; None for all.
+        """
+        room = self.has_room(number)
+        if among is not None:
+            room &= among
+        return room & self.may_go(number) if room.any() else room
 
     def has_room(self, number: int) -> Bools:
         """Return, for each row, whether all that a pod requests is free there."""
@@ -79,7 +88,7 @@ class Board:
     def may_go(self, number: int) -> Bools:
         """Return, for each row, whether a pod may go there if there is room."""
         pod, row = self.pods[number], int(self.rows[number])
-        key = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
+        key, _ = self.kind(number)
         if key not in self._judged:
             alone = not self.has_company(number)
             self._judged[key] = allowed(pod, self.snapshot) if alone else None
@@ -101,6 +110,34 @@ class Board:
         may = allowed(pod, self.snapshot)
         self._place(number, row)
         return bool(may[row] and not self.closed[row] and np.all(self.free[row] >= 0))
+
+    def kind(self, number: int) -> tuple[object, object]:
+        """Return what decides where a pod may go, and what it takes there; volumes aside."""
+        known = self._kinds[number]
+        if known is None:
+            pod = self.pods[number]
+            rules = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
+            known = (id(self._rules.setdefault(rules, rules)), self.requests[number].tobytes())
+            self._kinds[number] = known
+        return known
+
+    def may_be_near_foes(self, number: int) -> Bools:
+        """Return, for each row, whether a pod like this would have foes beside it there.
+
+        Foes are the pods that its required anti-affinity means, itself aside; judged once for all
+        pods alike, as things are when the first of them is asked about.
+        """
+        kind, _ = self.kind(number)
+        if kind not in self._near:
+            pod, snapshot = self.pods[number], self.snapshot
+            near = np.zeros(len(self.closed), dtype=np.bool_)
+            for term, rows in meant_by(pod.constraints.anti_affinity, snapshot):
+                column = snapshot.topology.labels.column(term.topology_key)
+                ids = column.ids[rows]
+                counts = np.bincount(ids[ids >= 0], minlength=column.width + 1)
+                near |= (counts > term.selector.matches(pod.labels))[column.ids] & column.present()
+            self._near[kind] = near
+        return self._near[kind]
 
     def is_near_foes(self, number: int) -> bool:
         """Return whether a pod is where its own required anti-affinity forbids it by now."""
@@ -136,9 +173,24 @@ class Board:
         demands = pod.constraints
         if demands.spread or demands.affinity or demands.anti_affinity or demands.host_ports:
             return True
-        means = partial(rejects, pod=pod, snapshot=self.snapshot)
-        return any(means(term) for term in self._anti_affinity)
+        terms = chain(*(self._rejecting.get(label, ()) for label in (*pod.labels.items(), None)))
+        return any(rejects(term, pod, self.snapshot) for term in terms)
 
     def _place(self, number: int, row: int) -> None:
         node = self.snapshot.name_of(row)
         self.snapshot.count(replace(self.pods[number], node=node), node)
+
+
+def _by_label(pods: Iterable[Pod]) -> dict[tuple[str, str] | None, set[PodTerm]]:
+    """Return the terms of all required anti-affinity by a label of the pods that each is about.
+
+    Those that name no value of any label are under None.
+    """
+    found: dict[tuple[str, str] | None, set[PodTerm]] = {}
+    for term in {term for pod in pods for term in pod.constraints.anti_affinity}:
+        named = (each for each in term.selector.requirements if each.operator == "In")
+        positive = next(named, None)
+        labels = [(positive.key, value) for value in positive.values] if positive else [None]
+        for label in labels:
+            found.setdefault(label, set()).add(term)
+    return found

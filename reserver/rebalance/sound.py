@@ -71,7 +71,7 @@ def decide(look: Look, held: Held = NOTHING_HELD) -> Decision:
     real = real_of(look.inventory, look.policy, look.now)
     real = replace(real, before=look.rounds, loads=look.loads or real.loads)
     sight = _sight(look.inventory, look.policy)
-    plan = sound(look.policy, look.inventory, evictors(sight, look.now), held, real)
+    plan = _sound(look.policy, sight, evictors(sight, look.now), held, real)
     return Decision(plan=plan, rounds=real.after)
 
 
@@ -91,14 +91,20 @@ def sound(
         held: what reservations hold, by node.
         real: what is known of real load, and the time; None for what the inventory has.
     """
+    real = real or real_of(inventory, policy, 0.0)
+    return _sound(policy, _sight(inventory, policy), evictors, held, real)
+
+
+def _sound(policy: Policy, sight: Sight, evictors: Evictors, held: Held, real: RealLoad) -> Plan:
+    inventory = sight.view.inventory
     scene = scene_of(inventory, lambda _: "", held=held)
     stage = Stage(scene, inventory, policy.limits)
     turns = [(profile, args) for profile in policy.profiles for args in profile.deschedule]
     turns += [(profile, args) for profile in policy.profiles for args in profile.balance]
     common = _Common(
         stage=stage,
-        sight=_sight(inventory, policy),
-        real=real or real_of(inventory, policy, 0.0),
+        sight=sight,
+        real=real,
         seen=_ready(stage, policy.node_selector),
     )
     protects = {profile.name: evictors(profile) for profile in policy.profiles}

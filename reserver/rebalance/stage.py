@@ -22,6 +22,8 @@ from reserver.rebalance.scene import Scene, Why
 
 Floats = NDArray[np.float64]
 
+NO_ROOM = "no node that would be better has room for it"
+
 
 class Stage:
     """A scene, and what became of it so far.
@@ -85,11 +87,11 @@ class Stage:
             self.keep(self.pods[number], why, refusal)
             return False
         board = self.scene.board
-        rows = np.flatnonzero(board.targets(number) & accept)
+        rows = np.flatnonzero(board.targets(number, accept))
         if not len(rows):
             if waits and len(self._waiting) < _MOST_WAITING:
                 self._waiting[number] = (accept, why)
-            self.keep(self.pods[number], why, "no node that would be better has room for it")
+            self.keep(self.pods[number], why, NO_ROOM)
             return False
         scores = np.zeros(len(rows)) if score is None else score[rows]
         best = rows[np.lexsort((rows, self.fullness(rows), scores))[0]]

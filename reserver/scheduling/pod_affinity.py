@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from reserver.cluster.columns import Bools
+from reserver.cluster.columns import Bools, Ids
 from reserver.cluster.constraints import PodTerm
 from reserver.cluster.labels import EVERYTHING, NOTHING
 from reserver.cluster.pod import Pod
@@ -57,11 +57,16 @@ def _near_all(pod: Pod, snapshot: Snapshot) -> Bools:
 def near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:
     """Return, for each row, whether a domain of it has a pod that any term means."""
     near = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    for term in terms:
-        meant = snapshot.residents.matching(_namespaces(term, snapshot), term.selector)
-        rows = snapshot.residents.rows[meant]
+    for term, rows in meant_by(terms, snapshot):
         near |= snapshot.topology.domains_of(term.topology_key, rows)
     return near
+
+
+def meant_by(terms: Iterable[PodTerm], snapshot: Snapshot) -> Iterator[tuple[PodTerm, Ids]]:
+    """Yield each term with the rows of the pods that it means."""
+    for term in terms:
+        meant = snapshot.residents.matching(_namespaces(term, snapshot), term.selector)
+        yield term, snapshot.residents.rows[meant]
 
 
 def _unwanted(pod: Pod, snapshot: Snapshot) -> Bools:

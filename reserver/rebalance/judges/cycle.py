@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,17 +58,20 @@ class Cycle:
         """Return why this strategy moves a pod."""
         return Why(self.strategy, self.profile, reason, improves)
 
-    def pods(self, namespaces: Choice, selector: Selector) -> Iterator[int]:
-        """Yield the pods on nodes that the strategy looks at, those that may leave first first."""
-        stage, rows = self.stage, self.stage.scene.board.rows
+    def pods(
+        self, namespaces: Choice, selector: Selector, is_meant: Callable[[ListedPod], bool]
+    ) -> list[int]:
+        """Return the pods on nodes that the strategy looks at, the least important first."""
+        seen: list[bool] = self.seen[self.stage.scene.board.rows].tolist()
         found = (
             number
-            for number, each in enumerate(stage.pods)
-            if self.seen[rows[number]]
+            for number, each in enumerate(self.stage.pods)
+            if seen[number]
+            and is_meant(each)
             and namespaces.has(each.name.namespace)
             and selector.matches(each.pod.labels)
         )
-        return iter(self.in_order(found))
+        return self.in_order(found)
 
     def in_order(self, numbers: Iterable[int]) -> list[int]:
         """Return pods in the order in which they leave: the least important first."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from reserver.cluster.constraints import Taint
+from reserver.cluster.columns import Bools
+from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.rebalance.arguments import (
     NodeAffinityType,
     RemovePodsViolatingInterPodAntiAffinity,
@@ -21,8 +22,12 @@ def anti_affinity(cycle: Cycle, args: RemovePodsViolatingInterPodAntiAffinity) -
     """Move pods away from those that their own required anti-affinity names."""
     board = cycle.stage.scene.board
     everywhere = np.ones(len(board.closed), dtype=np.bool_)
-    for number in cycle.pods(args.namespaces, args.label_selector):
-        if board.pods[number].constraints.anti_affinity and board.is_near_foes(number):
+    found = cycle.pods(
+        args.namespaces, args.label_selector, lambda each: bool(each.pod.constraints.anti_affinity)
+    )
+    for number in found:
+        # Only pods leave their foes here: who had none at first has none now.
+        if board.may_be_near_foes(number)[board.rows[number]] and board.is_near_foes(number):
             node = board.pods[number].node
             reason = f"its anti-affinity forbids pods that are near it on {node}"
             cycle.send(number, everywhere, cycle.why(reason, "its anti-affinity is met"))
@@ -33,16 +38,28 @@ def node_affinity(cycle: Cycle, args: RemovePodsViolatingNodeAffinity) -> None:
     board = cycle.stage.scene.board
     snapshot = board.snapshot
     everywhere = np.ones(len(board.closed), dtype=np.bool_)
-    for number in cycle.pods(args.namespaces, args.label_selector):
-        each, row = cycle.stage.pods[number], int(board.rows[number])
+    allowed: dict[Constraints, Bools] = {}
+    may_prefer = NodeAffinityType.PREFERRED in args.types
+
+    def is_out_of_place(each: ListedPod) -> bool:
         constraints = each.pod.constraints
-        is_required = NodeAffinityType.REQUIRED in args.types and constraints.node_terms is not None
-        if is_required and not allowed_by_affinity(constraints, snapshot)[row]:
+        if NodeAffinityType.REQUIRED not in args.types or constraints.node_terms is None:
+            return False
+        if constraints not in allowed:
+            allowed[constraints] = allowed_by_affinity(constraints, snapshot)
+        return not allowed[constraints][snapshot.rows([each.node])[0]]
+
+    def is_meant(each: ListedPod) -> bool:
+        return is_out_of_place(each) or bool(may_prefer and each.preferences)
+
+    for number in cycle.pods(args.namespaces, args.label_selector, is_meant):
+        each, row = cycle.stage.pods[number], int(board.rows[number])
+        if is_out_of_place(each):
             reason = f"{each.node} does not meet its required node affinity"
             cycle.send(
                 number, everywhere, cycle.why(reason, "its node affinity is met"), waits=True
             )
-        elif NodeAffinityType.PREFERRED in args.types and each.preferences:
+        else:
             weights = _weights(each, cycle)
             better = weights > weights[row]
             if better.any():
@@ -60,19 +77,31 @@ def node_taints(cycle: Cycle, args: RemovePodsViolatingNodeTaints) -> None:
         name: tuple(taint for taint in node.taints if _counts(taint, args))
         for name, node in nodes.items()
     }
-    size = len(board.closed)
-    for number in cycle.pods(args.namespaces, args.label_selector):
+    accepting: dict[tuple[Toleration, ...], Bools] = {}
+
+    def untolerated(each: ListedPod) -> Taint | None:
+        return _untolerated(each, counted.get(each.node, ()))
+
+    found = cycle.pods(
+        args.namespaces, args.label_selector, lambda each: untolerated(each) is not None
+    )
+    for number in found:
         each = cycle.stage.pods[number]
-        untolerated = _untolerated(each, counted.get(each.node, ()))
-        if untolerated is None:
+        taint = untolerated(each)
+        if taint is None:  # Not since it was found.
             continue
-        accept = np.zeros(size, dtype=np.bool_)
-        free = [name for name, taints in counted.items() if _untolerated(each, taints) is None]
-        accept[board.snapshot.rows(free)] = True
-        shown = f"{untolerated.key}={untolerated.value}".removesuffix("=")
-        reason = f"it does not tolerate the taint {shown}:{untolerated.effect} of {each.node}"
+        tolerations = each.pod.constraints.tolerations
+        if tolerations not in accepting:
+            free = [name for name, taints in counted.items() if not _untolerated(each, taints)]
+            accepting[tolerations] = np.zeros(len(board.closed), dtype=np.bool_)
+            accepting[tolerations][board.snapshot.rows(free)] = True
+        shown = f"{taint.key}={taint.value}".removesuffix("=")
+        reason = f"it does not tolerate the taint {shown}:{taint.effect} of {each.node}"
         cycle.send(
-            number, accept, cycle.why(reason, "it tolerates all taints of its node"), waits=True
+            number,
+            accepting[tolerations],
+            cycle.why(reason, "it tolerates all taints of its node"),
+            waits=True,
         )
 
 

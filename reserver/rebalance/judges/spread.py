@@ -54,11 +54,34 @@ class _Rule(NamedTuple):
         return counted
 
 
+class _Inside:
+    """The pods of a namespace, by label."""
+
+    def __init__(self) -> None:
+        self._all: list[int] = []
+        self._by_label: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+
+    def add(self, number: int, pod: Pod) -> None:
+        """Take a pod."""
+        self._all.append(number)
+        for label in pod.labels.items():
+            self._by_label[label].append(number)
+
+    def candidates(self, selector: Selector) -> list[int]:
+        """Return all pods that a selector may match; none for one that means nothing or all."""
+        if selector in {EVERYTHING, NOTHING}:
+            return []
+        for each in selector.requirements:
+            if each.operator == "In" and len(each.values) == 1:
+                return self._by_label.get((each.key, min(each.values)), [])
+        return self._all
+
+
 def spread_constraints(cycle: Cycle, args: RemovePodsViolatingTopologySpreadConstraint) -> None:
     """Move pods from domains that have too many of them."""
     for rules in _rules(cycle, args):
         for rule in rules:
-            _balance(cycle, rule, rules)
+            _balance(cycle, rule, [each for each in rules if each.members & rule.members])
 
 
 def _balance(cycle: Cycle, rule: _Rule, rules: list[_Rule]) -> None:
@@ -131,12 +154,12 @@ def _rules(
 ) -> Iterator[list[_Rule]]:
     """Yield the constraints that count, those of one namespace at a time."""
     written: defaultdict[str, dict[tuple[Spread, Selector], Pod]] = defaultdict(dict)
-    inside: defaultdict[str, list[int]] = defaultdict(list)
+    inside: defaultdict[str, _Inside] = defaultdict(_Inside)
     for number, each in enumerate(cycle.stage.pods):
         space = each.name.namespace
         if not args.namespaces.has(space) or not cycle.seen[cycle.stage.scene.board.rows[number]]:
             continue
-        inside[space].append(number)
+        inside[space].add(number, each.pod)
         if args.label_selector.matches(each.pod.labels):
             for spread, when in each.spreads:
                 if when in args.constraints:
@@ -149,7 +172,7 @@ def _rules(
         yield [rule for rule in rules if len(rule.numbers)]
 
 
-def _rule(cycle: Cycle, spread: Spread, selector: Selector, pod: Pod, inside: list[int]) -> _Rule:
+def _rule(cycle: Cycle, spread: Spread, selector: Selector, pod: Pod, inside: _Inside) -> _Rule:
     board = cycle.stage.scene.board
     snapshot = board.snapshot
     eligible = cycle.seen & snapshot.exists
@@ -158,10 +181,9 @@ def _rule(cycle: Cycle, spread: Spread, selector: Selector, pod: Pod, inside: li
     if spread.honors_taints:
         eligible &= tolerated(pod.constraints, snapshot)
     column = snapshot.topology.labels.column(spread.topology_key)
-    meant = [] if selector in {EVERYTHING, NOTHING} else inside
     numbers = [
         number
-        for number in meant
+        for number in inside.candidates(selector)
         if selector.matches(board.pods[number].labels) and not board.pods[number].terminating
     ]
     return _Rule(

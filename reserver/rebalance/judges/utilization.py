@@ -18,7 +18,7 @@ from reserver.rebalance.judges.cycle import Cycle
 from reserver.rebalance.load import Load
 from reserver.rebalance.scene import Why
 from reserver.rebalance.sources import source_of
-from reserver.rebalance.stage import Floats
+from reserver.rebalance.stage import NO_ROOM, Floats
 from reserver.rebalance.usage import METRIC, offered
 
 _PERCENT = 100.0
@@ -57,23 +57,25 @@ class _Usage:
                 used[row, at] = amounts.get(resource, 0)
         self.shares = self._share(used, self._offered)
 
-    def of_pod(self, number: int) -> Floats:
-        """Return what a pod uses, on each row, in percent: rows × resources.
+    def of(self, amounts: tuple[float, ...], rows: Rows) -> Floats:
+        """Return what amounts are on some rows, in percent: rows × resources."""
+        offered = self._offered[rows]
+        used = np.broadcast_to(np.array(amounts, dtype=np.float64), offered.shape)
+        return self._share(used, offered)
 
-        Where nobody knows what it really uses, that is what it requests.
-        """
+    def amounts(self, number: int) -> tuple[float, ...]:
+        """Return what a pod uses of each resource: what it requests where nobody knows more."""
         each = self._cycle.stage.pods[number]
         amounts: Mapping[str, float] = each.pod.requests
         if self._load is not None:
             amounts = {**amounts, **self._load.pods.get(each.name, {})}
-        used = np.array([amounts.get(name, 0) for name in self._resources], dtype=np.float64)
-        return self._share(np.broadcast_to(used, self._offered.shape), self._offered)
+        return tuple(amounts.get(name, 0) for name in self._resources)
 
     def move(self, number: int, source: int, target: int) -> None:
         """Count what a pod uses on another node from now on."""
-        shares = self.of_pod(number)
-        self.shares[source] -= shares[source]
-        self.shares[target] += shares[target]
+        shares = self.of(self.amounts(number), np.array([source, target]))
+        self.shares[source] -= shares[0]
+        self.shares[target] += shares[1]
 
     @staticmethod
     def _share(used: Floats, offered: Floats) -> Floats:
@@ -106,25 +108,59 @@ def low_node_utilization(cycle: Cycle, args: LowNodeUtilization) -> None:
     count = np.count_nonzero(under)
     if not count or count <= args.number_of_nodes or count == usage.known.sum():
         return
-    board = cycle.stage.scene.board
+    balance = _Balance(cycle, args, usage, under, high)
     rows = np.flatnonzero(over)
     for row in rows[np.lexsort((rows, -usage.shares[rows].max(axis=1, initial=0.0)))]:
-        left = args.most_per_node if usage.tells_pods or args.most_per_node is not None else 1
-        for number in cycle.in_order(board.on(int(row))):
-            if not np.any(usage.shares[row] > high[row]) or left == 0:
-                break
-            each = cycle.stage.pods[number]
-            if each.name.namespace in args.exclude_namespaces:
-                continue
-            after = usage.shares + usage.of_pod(number)
-            accept = under & np.all(after <= high, axis=1)
-            why = cycle.why(
-                f"{each.node} uses {_shown(usage, int(row), resources)}, above the thresholds",
-                f"{each.node} comes nearer to the target thresholds",
-            )
-            if cycle.send(number, accept, why, after.max(axis=1)):
-                usage.move(number, int(row), int(board.rows[number]))
+        balance.relieve(int(row))
+
+
+class _Balance:
+    """LowNodeUtilization's nodes, and pods on their way from one to another."""
+
+    def __init__(
+        self, cycle: Cycle, args: LowNodeUtilization, usage: _Usage, under: Bools, high: Floats
+    ) -> None:
+        self._cycle, self._args, self._usage = cycle, args, usage
+        self._takers, self._high = np.flatnonzero(under), high
+        # The room of nodes that take pods only shrinks: what finds none will find none later.
+        self._hopeless: set[object] = set()
+
+    def relieve(self, row: int) -> None:
+        """Move pods from a node until it is no longer above the target thresholds."""
+        board, usage, args = self._cycle.stage.scene.board, self._usage, self._args
+        left = args.most_per_node
+        if left is None and not usage.tells_pods:
+            left = 1
+        for number in self._cycle.in_order(board.on(row)):
+            if not np.any(usage.shares[row] > self._high[row]) or left == 0:
+                return
+            namespace = board.pods[number].name.namespace
+            if namespace not in args.exclude_namespaces and self._send(number, row):
+                usage.move(number, row, int(board.rows[number]))
                 left = None if left is None else left - 1
+
+    def _send(self, number: int, row: int) -> bool:
+        cycle, usage = self._cycle, self._usage
+        each = cycle.stage.pods[number]
+        shown = _shown(usage, row, tuple(self._args.thresholds))
+        reason = f"{each.node} uses {shown}, above the thresholds"
+        why = cycle.why(reason, f"{each.node} comes nearer to the target thresholds")
+        amounts = usage.amounts(number)
+        kind = (cycle.stage.scene.board.kind(number), amounts)
+        if amounts in self._hopeless or kind in self._hopeless:
+            cycle.stage.keep(each, why, cycle.protection(number) or NO_ROOM)
+            return False
+        rows = self._takers
+        after = usage.shares[rows] + usage.of(amounts, rows)
+        fine = np.all(after <= self._high[rows], axis=1)
+        accept, score = np.zeros(len(self._high), dtype=np.bool_), np.zeros(len(self._high))
+        accept[rows[fine]] = True
+        score[rows] = after.max(axis=1)
+        if cycle.send(number, accept, why, score):
+            return True
+        if not cycle.protection(number) and not cycle.stage.refusal(each):
+            self._hopeless.add(kind if fine.any() else amounts)
+        return False
 
 
 def high_node_utilization(cycle: Cycle, args: HighNodeUtilization) -> None:

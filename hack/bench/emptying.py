@@ -1,0 +1,96 @@
+"""Emptying nodes: how many, with how many moves, how fast; and what a solver proves."""
+
+import random
+import time
+from collections.abc import Iterator
+
+from hack.bench.report import milliseconds, progress, table
+from hack.bench.scale import Scale
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod, PodName
+from reserver.rebalance.defragment import defragment
+from reserver.rebalance.inventory import Inventory, ListedNode, ListedPod
+from reserver.rebalance.scene import Scene, scene_of
+from reserver.rebalance.solver import is_installed
+
+_SHAPES = ((4_000, 16 << 30), (8_000, 32 << 30), (16_000, 64 << 30))
+_SHARES = (0.02, 0.05, 0.05, 0.1, 0.1, 0.15, 0.25)
+_FULL = (0.85, 0.88, 0.9, 0.92, 0.95)
+_SOLVER_NODES, _SOLVER_S = 14, 15.0
+
+
+def measure(scale: Scale) -> Iterator[str]:
+    """Yield the tables of emptying nodes."""
+    progress("emptying nodes")
+    header = ("nodes, how full", "pods", "emptied", "at most", "moves", "time")
+    sizes = (30, min(scale.nodes, 1_000))
+    rows = [_row(nodes, seed) for nodes in sizes for seed in range(len(_FULL))]
+    yield table("Emptying nodes: random pods, nodes of one or three sizes", header, rows)
+    if is_installed():
+        progress("emptying nodes: the solver")
+        header = ("nodes, how full", "emptied", "with HiGHS", "moves", "with HiGHS", "proved")
+        yield table(
+            f"The same beside HiGHS, which has {_SOLVER_S:.0f} s for each",
+            header,
+            [_beside(seed) for seed in range(scale.rounds)],
+        )
+
+
+def _row(nodes: int, seed: int) -> tuple[str, ...]:
+    scene = _cluster(nodes, seed)
+    began = time.perf_counter()
+    plan = defragment(scene)
+    took = time.perf_counter() - began
+    full = f"{nodes:,}, about {_FULL[seed % len(_FULL)]:.0%}"
+    counts = (len(plan.emptied), plan.bound.most_nodes, len(plan.moves))
+    return full, str(len(scene.board.pods)), *map(str, counts), milliseconds(took)
+
+
+def _beside(seed: int) -> tuple[str, ...]:
+    alone = defragment(_cluster(_SOLVER_NODES, seed))
+    both = defragment(_cluster(_SOLVER_NODES, seed), seconds=_SOLVER_S)
+    bound = both.bound
+    proved = (bound.most_nodes, bound.fewest_moves) == (len(both.emptied), len(both.moves))
+    return (
+        f"{_SOLVER_NODES}, about {_FULL[seed % len(_FULL)]:.0%}",
+        str(len(alone.emptied)),
+        str(len(both.emptied)),
+        str(len(alone.moves)),
+        str(len(both.moves)),
+        "yes" if proved else "no",
+    )
+
+
+def _cluster(nodes: int, seed: int) -> Scene:
+    """Return a cluster whose nodes are about as full as `_FULL` has it, each by chance."""
+    drawn = random.Random(seed)  # noqa: S311 - the same cluster each time
+    shapes = drawn.choice(((drawn.choice(_SHAPES),), _SHAPES))
+    listed: dict[str, ListedNode] = {}
+    pods: list[ListedPod] = []
+    for number in range(nodes):
+        name = f"n{number:04}"
+        cpu, memory = drawn.choice(shapes)
+        offered = {"cpu": cpu, "memory": memory, "pods": 110}
+        listed[name] = ListedNode(node=Node(name=name, allocatable=offered))
+        share = min(1.0, _FULL[seed % len(_FULL)] + drawn.uniform(-0.12, 0.12))
+        pods += _pods(name, int(cpu * share), memory, cpu, drawn)
+    inventory = Inventory(nodes=listed, pods=tuple(sorted(pods, key=lambda each: each.name)))
+    return scene_of(inventory, lambda _: "")
+
+
+def _pods(
+    node: str, cpu: int, memory: int, whole: int, drawn: random.Random
+) -> Iterator[ListedPod]:
+    """Yield pods until a node is as full as it is to be."""
+    misses = 0
+    while misses < len(_SHARES):
+        share = drawn.choice(_SHARES)
+        asked = int(whole * share)
+        takes = int(memory * share * drawn.uniform(0.5, 1.4))
+        if asked > cpu or takes > memory:
+            misses += 1
+            continue
+        cpu, memory = cpu - asked, memory - takes
+        name = PodName("bench", f"{node}-{cpu}")
+        requests = {"cpu": asked, "memory": takes, "pods": 1}
+        yield ListedPod(pod=Pod(name=name, uid=f"uid-{name}", requests=requests, node=node))
