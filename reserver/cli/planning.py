@@ -83,7 +83,8 @@ async def planned(request: Request, target: Target) -> Plan:
     async with patience("Reading the cluster"):
         cluster = await (_read_dump(request) if request.dump else _read_live(request, target))
     async with patience("Planning"):
-        plan = await asyncio.to_thread(_plan, request, cluster)
+        with _collecting_later():
+            plan = await asyncio.to_thread(_plan, request, cluster)
     return replace(plan, notes=(*cluster.notes, *plan.notes))
 
 

@@ -202,6 +202,20 @@ class Snapshot:
         slot = self.residents.add(pod, self._row_of[node])
         self._counted[pod.uid] = Counted(node, pod, slot)
 
+    def count_all(self, pods: Sequence[Pod]) -> None:
+        """Count pods on their nodes at once, each of which is not counted yet."""
+        totals: dict[str, Counter[str]] = {}
+        for pod in pods:
+            found = totals.setdefault(pod.node, Counter())
+            for name, amount in pod.requests.items():
+                found[name] += amount
+            self._pods_on[pod.node] = self._pods_on.get(pod.node, 0) + 1
+        for node, amounts in totals.items():
+            self._add_requested(node, amounts, 1)
+        for pod in pods:
+            slot = self.residents.add(pod, self._row_of[pod.node])
+            self._counted[pod.uid] = Counted(pod.node, pod, slot)
+
     def uncount(self, pod_uid: str) -> None:
         """Stop counting a pod, if it is counted."""
         before = self._counted.pop(pod_uid, None)

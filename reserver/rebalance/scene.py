@@ -107,9 +107,7 @@ def snapshot_of(inventory: Inventory, held: Held = NOTHING_HELD) -> Snapshot:
         snapshot.set_node(node.node)
     snapshot.namespaces = dict(inventory.namespaces)
     snapshot.storage = inventory.storage
-    for each in inventory.pods:
-        if takes_room(each.pod):
-            snapshot.count(each.pod, each.pod.node)
+    snapshot.count_all([each.pod for each in inventory.pods if takes_room(each.pod)])
     for name, amounts in held.items():
         snapshot.set_held(name, amounts)
     return snapshot

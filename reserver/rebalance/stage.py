@@ -33,6 +33,7 @@ class Stage:
         inventory: as it was before.
         pods: what is known of each pod of the board, by its number.
         moves: so far, in their order.
+        fullness: float array, rows: the fullest of cpu and memory, pods and holds together.
         kept: what stays that was to move, by name.
         notes: what else people have to know.
     """
@@ -48,6 +49,7 @@ class Stage:
         self._steps: list[Step] = []
         self.kept: dict[PodName, Kept] = {}
         self.notes: list[str] = []
+        self.fullness = self._fullness(np.arange(len(scene.board.closed)))
         self._limits = limits
         self._from: Counter[str] = Counter()
         self._moved: set[int] = set()
@@ -93,8 +95,9 @@ class Stage:
                 self._waiting[number] = (accept, why)
             self.keep(self.pods[number], why, NO_ROOM)
             return False
-        scores = np.zeros(len(rows)) if score is None else score[rows]
-        best = rows[np.lexsort((rows, self.fullness(rows), scores))[0]]
+        if score is not None:
+            rows = rows[score[rows] == score[rows].min()]
+        best = rows[np.argmin(self.fullness[rows])]
         self._go(Step(number, int(board.rows[number]), int(best)), why)
         return True
 
@@ -126,10 +129,10 @@ class Stage:
     def back(self, mark: int) -> None:
         """Undo all moves since a mark."""
         while len(self._steps) > mark:
-            number, source, _ = self._steps.pop()
+            number, source, target = self._steps.pop()
             self.moves.pop()
             pod = self.pods[number].pod
-            self.scene.board.put(number, source)
+            self._put(number, target, source)
             self.scene.disruptions.give_back(pod)
             self._from[f"node {pod.node}"] -= 1
             self._from[pod.name.namespace] -= 1
@@ -174,8 +177,12 @@ class Stage:
             return f"maxNoOfPodsToEvictPerNamespace: {limits.per_namespace} of {space} move already"
         return ""
 
-    def fullness(self, rows: Rows) -> Floats:
-        """Return how full nodes are: the fullest of cpu and memory, pods and holds together."""
+    def _put(self, number: int, source: int, target: int) -> None:
+        self.scene.board.put(number, target)
+        both = np.array([source, target])
+        self.fullness[both] = self._fullness(both)
+
+    def _fullness(self, rows: Rows) -> Floats:
         board = self.scene.board
         known = board.snapshot.columns
         columns = [known[name] for name in _SEEN if name in known]
@@ -187,7 +194,7 @@ class Stage:
 
     def _go(self, step: Step, why: Why) -> None:
         """Make a move."""
-        board, name_of = self.scene.board, self.scene.board.snapshot.name_of
+        name_of = self.scene.board.snapshot.name_of
         each = self.pods[step.number]
         self.scene.disruptions.spend(each.pod)
         self._record(each, name_of(step.target), why, source=name_of(step.source))
@@ -195,7 +202,7 @@ class Stage:
         self._waiting.pop(step.number, None)
         self._steps.append(step)
         if step.target != step.source:
-            board.put(step.number, step.target)
+            self._put(step.number, step.source, step.target)
 
     def _record(self, each: ListedPod, target: str | None, why: Why, source: str = "") -> None:
         self._from[f"node {each.node}"] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -152,6 +153,16 @@ class Shop:
         assert done.returncode == 0, done.stderr[-4000:]
         return done.stdout + done.stderr
 
+    def plan(self, *flags: str, **plugins: Any) -> tuple[int, dict[str, Any]]:
+        """Plan by a policy of these plugins; return the exit status and the plan."""
+        self.write(self._policy, **plugins)
+        command = self.command(self._policy)
+        command[command.index("run")] = "plan"
+        command += ["-o", "json", "--detailed-exitcode", *flags]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.stdout, done.stderr[-4000:]
+        return done.returncode, json.loads(done.stdout)
+
 
 @pytest.fixture
 def shop(corner: Corner, rebalance_kubeconfig: Path, tmp_path: Path) -> Iterator[Shop]:
@@ -185,6 +196,22 @@ def test_rounds_end_in_rest_and_no_pod_moves_twice(shop: Shop, compat: str) -> N
             break
     assert rounds == [4, 0]
     assert sorted(shop.count("web").values()) == [2, 2, 2]
+
+
+def test_a_plan_of_the_live_cluster_names_all_moves_and_makes_none(shop: Shop) -> None:
+    crowd(shop)
+    before = shop.pods()
+    status, plan = shop.plan(RemoveDuplicates={})
+    assert (status, Counter(move["to"] for move in plan["moves"])) == (
+        2,
+        dict.fromkeys(shop.nodes[1:], 2),
+    )
+    assert {move["from"] for move in plan["moves"]} == {shop.nodes[0]}
+    assert {
+        move["to"] for move in shop.plan("--compat=upstream", RemoveDuplicates={})[1]["moves"]
+    } == {None}
+    assert shop.plan(PodLifeTime={"maxPodLifeTimeSeconds": 9999})[0] == 0
+    assert shop.pods() == before
 
 
 def test_each_eviction_is_an_event_on_its_pod(shop: Shop) -> None:

@@ -194,8 +194,7 @@ def high_node_utilization(cycle: Cycle, args: HighNodeUtilization) -> None:
 
 def _send_on(cycle: Cycle, number: int, accept: Bools, why: Why) -> bool:
     """Move a pod to the fullest node that has room."""
-    everywhere = np.arange(len(accept))
-    return cycle.send(number, accept, why, -cycle.stage.fullness(everywhere))
+    return cycle.send(number, accept, why, -cycle.stage.fullness)
 
 
 def _leaves(cycle: Cycle, args: HighNodeUtilization, number: int) -> bool:

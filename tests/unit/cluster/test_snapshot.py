@@ -72,6 +72,22 @@ def test_a_pod_counts_on_one_node_and_once() -> None:
     assert cell(snapshot, "requested", "worker-2", "cpu") == 0
 
 
+def test_pods_that_are_counted_at_once_count_as_one_by_one() -> None:
+    pods = [pod(f"p{n}", node="ab"[n % 2], cpu=str(n), memory="1Gi") for n in range(6)]
+    at_once, one_by_one = Snapshot(), Snapshot()
+    for snapshot in (at_once, one_by_one):
+        snapshot.set_node(node("a", cpu="64"))
+    at_once.count_all(pods)
+    for each in pods:
+        one_by_one.count(each, each.node)
+    for name in "ab":
+        for resource in ("cpu", "memory", "pods"):
+            assert at_once.amounts(name, resource) == one_by_one.amounts(name, resource)
+    at_once.uncount("uid-p2")
+    assert at_once.amounts("a", "cpu").requested == 4000
+    assert at_once.counted("uid-p3") == one_by_one.counted("uid-p3")
+
+
 def test_what_is_known_of_a_node_outlives_its_node_object() -> None:
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1", cpu="4"))
