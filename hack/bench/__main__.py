@@ -6,7 +6,17 @@ import platform
 import time
 from importlib.metadata import version
 
-from hack.bench import binding, calls, decoding, editing, emptying, fitting, placing, start
+from hack.bench import (
+    binding,
+    calls,
+    decoding,
+    editing,
+    emptying,
+    fitting,
+    placing,
+    rebalancing,
+    start,
+)
 from hack.bench.report import progress
 from hack.bench.scale import FULL, QUICK
 from reserver.cli import logs
@@ -22,7 +32,8 @@ def main() -> None:
     scale = QUICK if parser.parse_args().quick else FULL
     logs.configure(LogLevel.WARNING)
     began, load = time.perf_counter(), os.getloadavg()[0]
-    for section in (calls, binding, fitting, placing, emptying, decoding, start, editing):
+    timed = (calls, binding, fitting, placing, emptying, rebalancing, decoding, start, editing)
+    for section in timed:
         for text in section.measure(scale):
             print(text, flush=True)
     print(_machine())

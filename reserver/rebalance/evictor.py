@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 from reserver.cluster.columns import Bools
 from reserver.cluster.labels import EVERYTHING
 from reserver.cluster.pod import PodName
 from reserver.rebalance.arguments import (
+    DEFAULT_PROTECTIONS,
     SYSTEM_CRITICAL,
     DefaultEvictor,
     NoEviction,
@@ -42,6 +41,10 @@ class Protections:
     def __init__(self, args: DefaultEvictor, inventory: Inventory, now: float) -> None:
         """Judge the pods of an inventory at a moment in unix seconds."""
         self._args = args
+        self._on = args.protections
+        self._has_extra = not args.protections <= DEFAULT_PROTECTIONS
+        critical = Protection.SYSTEM_CRITICAL in args.protections
+        self._bound = min(args.priority_threshold, SYSTEM_CRITICAL) if critical else None
         self._claim_classes = inventory.claim_classes
         self._budgets = _by_namespace(inventory.budgets)
         self._now = now
@@ -50,40 +53,46 @@ class Protections:
         """Return what protects a pod; empty for nothing."""
         if EVICT in pod.annotations:
             return ""  # Whatever its value, "false" as well.
-        return next((why for why, protects in self._reasons(pod) if protects()), "")
+        return self._why_never(pod) or self._why_protected(pod) or self._why_not_asked(pod)
 
-    def _reasons(self, pod: ListedPod) -> Iterator[tuple[str, Callable[[], bool]]]:
-        args = self._args
-        if args.no_eviction_policy is NoEviction.MANDATORY:
-            yield "it prefers no eviction", lambda: PREFER_NO_EVICTION in pod.annotations
-        yield "it is a mirror pod", lambda: pod.pod.is_mirror
-        yield "it is a static pod", lambda: pod.annotations.get(SOURCE, "api") != "api"
-        yield "it is being deleted", lambda: pod.pod.terminating
-        yield from self._protections(pod)
-        yield "the labelSelector leaves it out", lambda: not _matches(args, pod)
-        if args.min_pod_age_s is not None:
-            yield "it is younger than minPodAge", lambda: self._is_young(pod)
+    def _why_never(self, pod: ListedPod) -> str:
+        mandatory = self._args.no_eviction_policy is NoEviction.MANDATORY
+        if mandatory and PREFER_NO_EVICTION in pod.annotations:
+            return "it prefers no eviction"
+        if pod.pod.is_mirror:
+            return "it is a mirror pod"
+        if pod.annotations.get(SOURCE, "api") != "api":
+            return "it is a static pod"
+        return "it is being deleted" if pod.pod.terminating else ""
 
-    def _protections(self, pod: ListedPod) -> Iterator[tuple[str, Callable[[], bool]]]:
-        on = self._args.protections
-        if Protection.SYSTEM_CRITICAL in on:
-            bound = min(self._args.priority_threshold, SYSTEM_CRITICAL)
-            yield "its priority is too high", lambda: _is_at_least(pod, bound)
-        keeps_failed = Protection.FAILED_BARE in on
-        yield (
-            "it has no owner",
-            lambda: not pod.owners and (keeps_failed or pod.phase != "Failed"),
-        )
-        if Protection.LOCAL_STORAGE in on:
-            yield "it has local storage", lambda: pod.has_local_storage
-        if Protection.DAEMON_SET in on:
-            yield "a DaemonSet owns it", lambda: any(o.kind == "DaemonSet" for o in pod.owners)
-        if Protection.PVC in on:
-            yield "it has a PersistentVolumeClaim", lambda: self._has_protected_claim(pod)
-        if Protection.WITHOUT_PDB in on:
-            yield "it has no PodDisruptionBudget", lambda: not self._is_covered(pod)
-        if Protection.RESOURCE_CLAIMS in on:
-            yield "it has ResourceClaims", lambda: pod.has_resource_claims
+    def _why_protected(self, pod: ListedPod) -> str:
+        on = self._on
+        if self._bound is not None and pod.priority is not None and pod.priority >= self._bound:
+            return "its priority is too high"
+        if not pod.owners and (Protection.FAILED_BARE in on or pod.phase != "Failed"):
+            return "it has no owner"
+        if pod.has_local_storage and Protection.LOCAL_STORAGE in on:
+            return "it has local storage"
+        if Protection.DAEMON_SET in on and any(own.kind == "DaemonSet" for own in pod.owners):
+            return "a DaemonSet owns it"
+        return self._why_extra(pod) if self._has_extra else ""
+
+    def _why_extra(self, pod: ListedPod) -> str:
+        on = self._on
+        if Protection.PVC in on and self._has_protected_claim(pod):
+            return "it has a PersistentVolumeClaim"
+        if Protection.WITHOUT_PDB in on and not self._is_covered(pod):
+            return "it has no PodDisruptionBudget"
+        if Protection.RESOURCE_CLAIMS in on and pod.has_resource_claims:
+            return "it has ResourceClaims"
+        return ""
+
+    def _why_not_asked(self, pod: ListedPod) -> str:
+        selector = self._args.label_selector
+        if selector is not EVERYTHING and not selector.matches(pod.pod.labels):
+            return "the labelSelector leaves it out"
+        young = self._args.min_pod_age_s is not None and self._is_young(pod)
+        return "it is younger than minPodAge" if young else ""
 
     def _has_protected_claim(self, pod: ListedPod) -> bool:
         protected = self._args.protected_storage_classes
@@ -151,14 +160,6 @@ class Evictor:
         return self._view.namespaces.where(
             lambda name: name in known and selector.matches(known[name])
         )
-
-
-def _is_at_least(pod: ListedPod, priority: int) -> bool:
-    return pod.priority is not None and pod.priority >= priority
-
-
-def _matches(args: DefaultEvictor, pod: ListedPod) -> bool:
-    return args.label_selector.matches(pod.pod.labels)
 
 
 def _by_namespace(budgets: tuple[Budget, ...]) -> dict[str, list[Budget]]:

@@ -11,7 +11,7 @@ and again only for nodes that a pod has left.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -60,13 +60,29 @@ class _Kind(NamedTuple):
 
 
 class _Known:
-    """The rows that a kind of pods fits on, and how many pods had gone by then."""
+    """The rows that a kind of pods fits on.
 
-    __slots__ = ("rows", "seen")
+    Attributes:
+        rows: bool array.
+        seen: how many pods had gone by then.
+        among: the rows that were asked about last.
+        witnesses: two of those that it fits on, if there are so many.
+    """
+
+    __slots__ = ("among", "rows", "seen", "witnesses")
 
     def __init__(self, rows: Bools, seen: int) -> None:
         self.rows = rows
         self.seen = seen
+        self.among: Bools | None = None
+        self.witnesses: list[int] = []
+
+    def fits_beside(self, row: int, among: Bools) -> bool:
+        """Return whether it fits on one of some rows, which never change, but for one row."""
+        if self.among is not among:
+            self.among = among
+            self.witnesses = np.flatnonzero(self.rows & among)[:2].tolist()
+        return any(witness != row for witness in self.witnesses)
 
 
 class NodeFit:
@@ -81,18 +97,23 @@ class NodeFit:
         self._aparts = Alike(_aparts(pods), _itself)
         self._known: Remembered[_Kind, _Known] = Remembered(_KNOWN_BYTES)
         self._admitted: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
+        self._matching: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
         self._crowds: Remembered[Apart, Indexes] = Remembered(_KNOWN_BYTES)
         self._columns = {name: column for column, name in enumerate(_names(view))}
         self._free = self._rooms()
         self._seen = 0
 
     def fits_elsewhere(self, pod: int, among: Bools) -> bool:
-        """Return whether a pod fits on one of some rows other than its own."""
-        rows = self._fitting(pod) & among
-        row = self._view.rows[pod]
-        if row != NO_ROW:
-            rows[row] = False
-        return bool(rows.any()) or self._fits_beside_namesakes(pod, among)
+        """Return whether a pod fits on one of some rows other than its own.
+
+        A pod that leaves only makes room, so a yes of before stays one.
+        """
+        row, known = int(self._view.rows[pod]), self._fitting(pod)
+        if known.fits_beside(row, among):
+            return True
+        if self._is_updated(known, pod) and known.fits_beside(row, among):
+            return True
+        return self._fits_beside_namesakes(pod, among)
 
     def fits_anywhere(self, pod: int, among: Bools) -> bool:
         """Return whether a pod fits on one of some rows; on its own it has room."""
@@ -103,15 +124,21 @@ class NodeFit:
 
     def admitting(self, pod: int) -> Bools:
         """Return the rows whose labels meet a pod's demands and whose taints it tolerates."""
-        number = int(self._where.ids[pod])
-        known = self._admitted.get(number)
-        if known is None:
-            known = self.tolerated(pod) & self.matching(pod)
-            self._admitted.put(number, known, known.nbytes + _ROW_BYTES)
-        return known
+        return self._kept(self._admitted, pod, lambda: self.tolerated(pod) & self.matching(pod))
 
     def matching(self, pod: int) -> Bools:
         """Return the rows that meet a pod's node selector and required node affinity."""
+        return self._kept(self._matching, pod, lambda: self._matching_labels(pod))
+
+    def _kept(self, known: Remembered[int, Bools], pod: int, judge: Callable[[], Bools]) -> Bools:
+        number = int(self._where.ids[pod])
+        rows = known.get(number)
+        if rows is None:
+            rows = judge()
+            known.put(number, rows, rows.nbytes + _ROW_BYTES)
+        return rows
+
+    def _matching_labels(self, pod: int) -> Bools:
         demand, topology = self._where.of(pod), self._view.topology
         if demand.are_too_many:
             return np.zeros(len(self._view.nodes), dtype=np.bool_)
@@ -125,22 +152,27 @@ class NodeFit:
             lambda taints: not all(tolerates(tolerations, taint) for taint in taints)
         )
 
-    def _fitting(self, pod: int) -> Bools:
-        """Return the rows that a pod fits on; what it says of its own row means nothing."""
-        self._catch_up()
+    def _fitting(self, pod: int) -> _Known:
+        """Return where a pod fits; what it says of the pod's own row means nothing."""
         kind = _Kind(
             int(self._where.ids[pod]), int(self._asked.ids[pod]), int(self._aparts.ids[pod])
         )
         known = self._known.get(kind)
         if known is None:
+            self._catch_up()
             known = _Known(self._judge(pod, slice(None)), self._seen)
             self._known.put(kind, known, known.rows.nbytes + _ROW_BYTES)
-        elif known.seen < self._seen:
-            left = np.unique(self._view.rows[self._view.departed[known.seen : self._seen]])
-            left = left[left != NO_ROW]
-            known.rows[left] = self._judge(pod, left)
-            known.seen = self._seen
-        return known.rows
+        return known
+
+    def _is_updated(self, known: _Known, pod: int) -> bool:
+        """Judge the rows again that pods have left since; return whether there are any."""
+        self._catch_up()
+        view = self._view
+        left = view.rows[view.departed[known.seen :]]
+        left = np.unique(left[left != NO_ROW])
+        known.rows[left] = self._judge(pod, left)
+        known.seen, known.among = self._seen, None
+        return len(left) > 0
 
     def _judge(self, pod: int, rows: slice | Indexes) -> Bools:
         refused = ~self.admitting(pod) | self._view.topology.cordoned

@@ -39,19 +39,19 @@ def copies(args: RemoveDuplicates, view: View, judge: Judge) -> dict[Origin, Cop
     chosen = view.chosen(args.namespaces)
     totals: Counter[Origin] = Counter()
     extra: dict[Origin, dict[int, list[int]]] = {}
+    origins_of = _Origins()
     for row in view.shown_rows():
-        seen = set()
+        seen: set[tuple[Origin, ...]] = set()
         for index in view.listed(row):
             pod = view.pods[index]
             if not chosen[index] or not _is_looked_at(args, pod) or not judge.passes(index):
                 continue
-            origins = _origins(pod)
+            origins = origins_of(pod)
             totals.update(origins)
-            alike = (pod.images, tuple(sorted(origins)))
-            if alike in seen:
+            if origins in seen:
                 for origin in origins:
                     extra.setdefault(origin, {}).setdefault(row, []).append(index)
-            seen.add(alike)
+            seen.add(origins)
     return {origin: Copies(totals[origin], rows) for origin, rows in extra.items()}
 
 
@@ -77,9 +77,22 @@ def _is_looked_at(args: RemoveDuplicates, pod: ListedPod) -> bool:
     return not any(owner.kind in args.exclude_owner_kinds for owner in pod.owners)
 
 
-def _origins(pod: ListedPod) -> list[Origin]:
-    namespace = pod.name.namespace
-    return [Origin(namespace, owner.kind, owner.name, pod.images) for owner in pod.owners]
+class _Origins:
+    """The origins of pods, sorted; most pods of a template share owners and images."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, int], tuple[Origin, ...]] = {}
+
+    def __call__(self, pod: ListedPod) -> tuple[Origin, ...]:
+        key = (pod.name.namespace, id(pod.owners), id(pod.images))
+        known = self._known.get(key)
+        if known is None:
+            namespace = pod.name.namespace
+            known = tuple(
+                sorted(Origin(namespace, own.kind, own.name, pod.images) for own in pod.owners)
+            )
+            self._known[key] = known
+        return known
 
 
 def _targets(view: View, judge: Judge, pods: Copies) -> int:

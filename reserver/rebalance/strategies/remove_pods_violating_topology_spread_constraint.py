@@ -15,7 +15,7 @@ from reserver.cluster.labels import Requirement, Selector
 from reserver.rebalance.arguments import RemovePodsViolatingTopologySpreadConstraint
 from reserver.rebalance.inventory import ListedPod
 from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
-from reserver.rebalance.view import Indexes, View
+from reserver.rebalance.view import View
 
 Args = RemovePodsViolatingTopologySpreadConstraint
 
@@ -44,18 +44,21 @@ class Imbalance(NamedTuple):
 
     Attributes:
         rule: the rule.
-        domains: of the least size first.
+        domains: those with pods, of the least size first.
+        empty: how many domains there are without any.
         eligible: the rows that count.
     """
 
     rule: Rule
     domains: list[Domain]
+    empty: int
     eligible: Bools
 
     @property
     def average(self) -> float:
         """How many pods each domain would have."""
-        return sum(len(domain.pods) for domain in self.domains) / len(self.domains)
+        total = sum(len(domain.pods) for domain in self.domains)
+        return total / (self.empty + len(self.domains))
 
 
 def imbalances(args: Args, view: View, judge: Judge) -> Iterator[Imbalance]:
@@ -68,14 +71,16 @@ def imbalances(args: Args, view: View, judge: Judge) -> Iterator[Imbalance]:
     counted[counted] = view.shown[view.rows[counted]]
     for namespace in view.namespaces.values:
         span = view.span(namespace)
-        pods = span.start + np.flatnonzero(counted[span])
+        pods = (span.start + np.flatnonzero(counted[span])).tolist()
         if not any(view.pods[pod].spreads for pod in pods):
             continue
-        pods = np.array([pod for pod in pods.tolist() if judge.allows(pod)], dtype=np.intp)
+        pods = [pod for pod in pods if judge.allows(pod)]
+        counted[span] = False
+        counted[pods] = True
         for rule in _rules(args, view, pods):
-            found = _domains(view, judge, rule, pods)
-            sizes = [len(domain.pods) for domain in found.domains]
-            if sizes and max(sizes) - min(sizes) > rule.spread.max_skew:
+            matching = view.found([namespace], rule.spread.selector)
+            found = _domains(view, judge, rule, matching[counted[matching]].tolist())
+            if _is_uneven(found):
                 yield found
 
 
@@ -94,10 +99,10 @@ def find(args: Args, view: View, judge: Judge, now: float) -> Batches:  # noqa: 
             yield [Wrong(pod, reason)]
 
 
-def _rules(args: Args, view: View, pods: Indexes) -> list[Rule]:
+def _rules(args: Args, view: View, pods: list[int]) -> list[Rule]:
     """Return the distinct constraints of the pods of a namespace, in their order."""
     found: dict[Hashable, Rule] = {}
-    for pod in pods.tolist():
+    for pod in pods:
         listed = view.pods[pod]
         for written in listed.spreads:
             if written.when_unsatisfiable in args.constraints:
@@ -130,19 +135,16 @@ def _identity(spread: Spread, pod: ListedPod) -> Hashable:
     )
 
 
-def _domains(view: View, judge: Judge, rule: Rule, pods: Indexes) -> Imbalance:
+def _domains(view: View, judge: Judge, rule: Rule, pods: list[int]) -> Imbalance:
+    """Return the pods that a rule counts by their domains; eligible nodes alone make one too."""
     spread = rule.spread
     eligible = view.shown.copy()
     if spread.honors_affinity:
         eligible &= judge.fit.matching(rule.like)
     if spread.honors_taints:
         eligible &= judge.fit.tolerated(rule.like)
-    key = spread.topology_key
-    by_value: dict[str, list[int]] = {}
-    for row in np.flatnonzero(eligible & view.topology.labels.column(key).present()).tolist():
-        by_value.setdefault(view.nodes[row].node.labels[key], [])
-    matching = pods[view.matching(spread.selector)[pods]]
-    for pod in matching.tolist():
+    key, by_value = spread.topology_key, dict[str, list[int]]()
+    for pod in pods:
         value = view.nodes[view.rows[pod]].node.labels.get(key)
         if value is not None and not view.pods[pod].pod.terminating:
             by_value.setdefault(value, []).append(pod)
@@ -151,7 +153,16 @@ def _domains(view: View, judge: Judge, rule: Rule, pods: Indexes) -> Imbalance:
         for value, found in by_value.items()
     ]
     domains.sort(key=lambda domain: (len(domain.pods), domain.value))
-    return Imbalance(rule, domains, eligible)
+    column = view.topology.labels.column(key)
+    deserted = column.ids[eligible & column.present() & ~column.among(by_value)]
+    return Imbalance(rule, domains, len(np.unique(deserted)), eligible)
+
+
+def _is_uneven(found: Imbalance) -> bool:
+    if not found.domains:
+        return False
+    least = 0 if found.empty else len(found.domains[0].pods)
+    return len(found.domains[-1].pods) - least > found.rule.spread.max_skew
 
 
 def _rank(pod: ListedPod) -> tuple[bool, bool, int]:
@@ -165,7 +176,8 @@ def _rank(pod: ListedPod) -> tuple[bool, bool, int]:
 def _even_out(args: Args, judge: Judge, found: Imbalance, view: View) -> Iterator[int]:
     """Yield what leaves the large domains for the small ones (balanceDomains)."""
     average, skew_allowed = found.average, found.rule.spread.max_skew
-    domains = [domain.pods for domain in found.domains]
+    domains: list[list[int]] = [[] for _ in range(found.empty)]
+    domains += [domain.pods for domain in found.domains]
     below = _rows_below(found, view)
     sorted_at = -1
     low, high = 0, len(domains) - 1
@@ -196,6 +208,6 @@ def _even_out(args: Args, judge: Judge, found: Imbalance, view: View) -> Iterato
 def _rows_below(found: Imbalance, view: View) -> Bools:
     """Return the eligible rows in domains of less than the average size."""
     average = found.average
-    small = {domain.value for domain in found.domains if len(domain.pods) < average}
+    large = {domain.value for domain in found.domains if len(domain.pods) >= average}
     column = view.topology.labels.column(found.rule.spread.topology_key)
-    return found.eligible & column.among(small)
+    return found.eligible & column.present() & ~column.among(large)

@@ -1,0 +1,190 @@
+"""A cycle of nine strategies with nodeFit, from a dump of a large cluster.
+
+`python -m hack.bench.rebalancing NODES PODS FILE` writes such a dump, one object a line.
+"""
+
+import gc
+import random
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hack.bench.documents import encode, node_document, node_name, running_pod
+from hack.bench.report import progress, table
+from hack.bench.scale import Scale
+from reserver.rebalance.arguments import (
+    Arguments,
+    DefaultEvictor,
+    LowNodeUtilization,
+    NodeAffinityType,
+    PodLifeTime,
+    RemoveDuplicates,
+    RemoveFailedPods,
+    RemovePodsHavingTooManyRestarts,
+    RemovePodsViolatingInterPodAntiAffinity,
+    RemovePodsViolatingNodeAffinity,
+    RemovePodsViolatingNodeTaints,
+    RemovePodsViolatingTopologySpreadConstraint,
+)
+from reserver.rebalance.cycle import run
+from reserver.rebalance.policy import Policy, Profile
+from reserver.wire.rebalance.dump import read_dump
+
+NOW = 1.9e9
+
+_REPLICAS = 30
+_NAMESPACES = 100
+_ZONE, _HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+_CPUS = ("50m", "100m", "250m", "500m", "900m", "2")
+_MEMORIES = ("128Mi", "512Mi", "1Gi", "2Gi", "4Gi", "8Gi")
+
+DESCHEDULE: tuple[Arguments, ...] = (
+    RemoveFailedPods(),
+    RemovePodsHavingTooManyRestarts(pod_restart_threshold=100),
+    PodLifeTime(max_pod_life_time_seconds=30 * 86_400, states=frozenset({"CrashLoopBackOff"})),
+    RemovePodsViolatingNodeTaints(),
+    RemovePodsViolatingNodeAffinity(types=(NodeAffinityType.REQUIRED, NodeAffinityType.PREFERRED)),
+    RemovePodsViolatingInterPodAntiAffinity(),
+)
+BALANCE: tuple[Arguments, ...] = (
+    RemoveDuplicates(),
+    RemovePodsViolatingTopologySpreadConstraint(
+        constraints=frozenset({"DoNotSchedule", "ScheduleAnyway"})
+    ),
+    LowNodeUtilization(
+        thresholds={"cpu": 20, "memory": 20, "pods": 20},
+        target_thresholds={"cpu": 50, "memory": 50, "pods": 50},
+    ),
+)
+POLICY = Policy(
+    profiles=(
+        Profile(
+            name="bench",
+            evictor=DefaultEvictor(node_fit=True),
+            deschedule=DESCHEDULE,
+            balance=BALANCE,
+        ),
+    )
+)
+
+
+def dump(nodes: int, pods: int) -> Iterator[bytes]:
+    """Yield the objects of a cluster with something for each strategy, each as a line of JSON."""
+    chance = random.Random(nodes)  # noqa: S311 - not a secret
+    for index in range(nodes):
+        yield encode(_node(index, chance))
+    owner: dict[str, Any] = {}
+    for index in range(pods):
+        if index % _REPLICAS == 0:
+            owner = _owner(index // _REPLICAS, chance)
+        yield encode(_pod(index, nodes, owner, chance))
+
+
+def _node(index: int, chance: random.Random) -> dict[str, Any]:
+    document = node_document(index)
+    labels = {_ZONE: f"zone-{index % 3}", _HOST: node_name(index), "pool": f"pool-{index % 4}"}
+    document["metadata"]["labels"] |= labels
+    if chance.random() < 0.02:  # noqa: PLR2004 - how likely it is
+        document["spec"]["taints"] = [{"key": "maintenance", "effect": "NoSchedule"}]
+    document["spec"]["unschedulable"] = chance.random() < 0.01  # noqa: PLR2004 - as above
+    return {"kind": "Node", **document}
+
+
+def _owner(number: int, chance: random.Random) -> dict[str, Any]:
+    """Return what the pods of one ReplicaSet have in common."""
+    labels = {"app": f"app-{number}", "pod-template-hash": f"{number:010x}"}
+    selector = {"matchLabels": {"app": labels["app"]}}
+    spec: dict[str, Any] = {"affinity": {}}
+    if chance.random() < 0.25:  # noqa: PLR2004 - as above
+        key = chance.choice((_ZONE, _ZONE, _HOST))
+        when = chance.choice(("DoNotSchedule", "ScheduleAnyway"))
+        spec["topologySpreadConstraints"] = [
+            {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": when, "labelSelector": selector}
+        ]
+    if chance.random() < 0.1:  # noqa: PLR2004 - as above
+        term = {"topologyKey": _HOST, "labelSelector": selector}
+        spec["affinity"]["podAntiAffinity"] = {
+            "requiredDuringSchedulingIgnoredDuringExecution": [term]
+        }
+    if chance.random() < 0.2:  # noqa: PLR2004 - as above
+        pools = [f"pool-{chance.randrange(4)}" for _ in range(2)]
+        wanted = {"matchExpressions": [{"key": "pool", "operator": "In", "values": pools}]}
+        spec["affinity"]["nodeAffinity"] = chance.choice(
+            (
+                {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [wanted]}},
+                {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 10, "preference": wanted}
+                    ]
+                },
+            )
+        )
+    return {
+        "name": f"app-{number}-{number:010x}",
+        "namespace": f"team-{number % _NAMESPACES}",
+        "labels": labels,
+        "image": f"registry.example/team/app-{number}:1",
+        "requests": {"cpu": chance.choice(_CPUS), "memory": chance.choice(_MEMORIES)},
+        "priority": chance.choice((0, 0, 0, 1000, 100_000)),
+        "spec": spec,
+    }
+
+
+def _pod(index: int, nodes: int, owner: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    document = running_pod(index, nodes)
+    metadata, spec, status = document["metadata"], document["spec"], document["status"]
+    metadata |= {
+        "name": f"{owner['name']}-{index:05x}",
+        "namespace": owner["namespace"],
+        "labels": owner["labels"],
+    }
+    metadata["ownerReferences"][0] |= {"name": owner["name"], "uid": f"uid-{owner['name']}"}
+    # Some nodes are much fuller than others.
+    on = int(nodes * chance.random() ** 1.3)
+    spec |= {"nodeName": node_name(on), "priority": owner["priority"], **owner["spec"]}
+    spec["containers"][0] |= {
+        "image": owner["image"],
+        "resources": {"requests": owner["requests"]},
+    }
+    state = status["containerStatuses"][0]
+    state["restartCount"] = int(chance.paretovariate(1)) - 1
+    luck = chance.random()
+    if luck < 0.005:  # noqa: PLR2004 - as above
+        status |= {"phase": "Failed", "reason": "Evicted"}
+    elif luck < 0.01:  # noqa: PLR2004 - as above
+        state["state"] = {"waiting": {"reason": "CrashLoopBackOff"}}
+    return {"kind": "Pod", **document}
+
+
+def measure(scale: Scale) -> Iterator[str]:
+    """Yield the table of a cycle."""
+    progress(f"a cycle over {scale.nodes:,} nodes and {scale.pods:,} pods")
+    raw = b"\n".join(dump(scale.nodes, scale.pods))
+    gc.disable()
+    rows = []
+    began = time.perf_counter()
+    inventory = read_dump(raw).inventory
+    rows.append(("reading the dump", f"{time.perf_counter() - began:.1f} s"))
+    del raw
+    began = time.perf_counter()
+    outcome = run(inventory, POLICY, NOW)
+    rows.append(
+        (
+            f"nine strategies, {len(outcome.evictions):,} evictions",
+            f"{time.perf_counter() - began:.1f} s",
+        )
+    )
+    gc.enable()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    rows.append(("peak memory, the dump included", f"{peak:,.0f} MiB"))
+    title = f"Upstream's way over {scale.nodes:,} nodes and {scale.pods:,} pods, with nodeFit"
+    yield table(title, ("what", "took"), rows)
+
+
+if __name__ == "__main__":
+    _, _nodes, _pods, _file = sys.argv
+    with Path(_file).open("wb") as _out:
+        _out.writelines(line + b"\n" for line in dump(int(_nodes), int(_pods)))
