@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench sbom image proto proto-check cli-reference lock clean
+.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench sbom image proto proto-check cli-reference lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -36,6 +36,15 @@ demo: venv ## See reservations protect capacity, live; ONCE=1 plays and exits
 
 test: venv ## Run the tests that need nothing but Python
 	$(BIN)/pytest $(ARGS)
+
+test-rest: venv
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-integration test-models
+
+test-integration:
+	$(BIN)/pytest tests/integration $(ARGS)
+
+test-models:
+	$(BIN)/pytest tests/contract tests/property $(ARGS)
 
 check: venv ## Format, lint, types, import contracts, shell scripts and unit tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-unit check-types check-property check-lint
