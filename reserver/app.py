@@ -42,7 +42,7 @@ LEASE = "reserver"
 """Name of the Lease, in the namespace of the labelled stores."""
 
 _REVIEWS = 16
-"""Connections for tokens and rights: whoever sends tokens takes none from bindings."""
+"""Connections for tokens and rights, apart from those for bindings."""
 
 _SHUTDOWN_S = BIND_PATIENCE_S + 1
 

@@ -25,7 +25,7 @@ _HISTORY_PATIENCE_S = 5.0
 async def lead(assembly: Assembly) -> None:
     """Watch the cluster and decide; with a lease, only once it is held.
 
-    Watching begins only then, so that what is listed includes every binding of whoever led before.
+    Watching begins only then, so that what is listed includes every binding of the previous leader.
     """
     if assembly.readiness.lease is not None:
         await assembly.readiness.lease.acquire()

@@ -45,7 +45,7 @@ class Backoff:
         return pause_s(self.failures, self.first_s, self.last_s, self.chance())
 
     def succeeded(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self.failures = 0
 
     async def sleep(self) -> None:

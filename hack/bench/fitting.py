@@ -10,7 +10,7 @@ from hack.bench.rounds import P99, side_by_side
 from hack.bench.scale import Scale
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.cluster.storage import Claim, Volume
+from reserver.cluster.storage import Volume, VolumeClaim
 from reserver.scheduling.fit import fit, fits
 from reserver.wire.k8s.constraints import NodeSelector, node_terms
 from reserver.wire.k8s.nodes import NodeObject
@@ -75,7 +75,7 @@ def _snapshot(nodes: int, pods: int) -> Snapshot:
     terms = [{"matchExpressions": [_expression(_ZONE, "In", "zone-1")]}]
     selector = decode(NodeSelector, encode({"nodeSelectorTerms": terms}))
     snapshot.storage.volumes["pv"] = Volume(name="pv", node_terms=node_terms(selector))
-    claim = Claim(name=PodName(NAMESPACE, "data"), volume="pv", is_bound=True)
+    claim = VolumeClaim(name=PodName(NAMESPACE, "data"), volume="pv", is_bound=True)
     snapshot.storage.claims[claim.name] = claim
     return snapshot
 

@@ -76,7 +76,7 @@ def _text(name: str) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        raise Failed(Status.REFUSED, f"{name}: is not UTF-8; write it anew") from exc
+        raise Failed(Status.REFUSED, f"{name}: is not UTF-8; save it as UTF-8") from exc
 
 
 def _split(name: str, text: str) -> Iterator[Document]:

@@ -17,7 +17,7 @@ ZONE_LABELS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class VolumeClaim:
     """A PersistentVolumeClaim.
 
     Attributes:
@@ -76,6 +76,6 @@ class Storage:
 
     def __init__(self) -> None:
         """Begin with nothing known."""
-        self.claims: dict[PodName, Claim] = {}
+        self.claims: dict[PodName, VolumeClaim] = {}
         self.volumes: dict[str, Volume] = {}
         self.classes: dict[str, StorageClass] = {}

@@ -68,7 +68,7 @@ class Settling(LedgerView):
         """Let time pass until `now` (unix seconds), one reservation after the other.
 
         Other work may come between. If time has gone back, the clock was wrong before and is right
-        now (`reserver.clock`): all is judged anew.
+        now (`reserver.clock`): all is judged again.
         """
         if now < self._now:
             self._turns = [

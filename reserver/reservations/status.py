@@ -166,7 +166,7 @@ def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
     if ledger.is_edited(reservation.ref):
         return "it was edited; whether it can stay where it is placed is being looked at"
     placed = ledger.placed(reservation)
-    if placed != reservation.placed:  # Whoever starts anew would not know of it.
+    if placed != reservation.placed:  # A Reserver that starts later would not know it.
         return f"placed on {nodes_of(placed)}, which is being written down"
     return ""
 

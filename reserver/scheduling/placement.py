@@ -29,7 +29,7 @@ NO_NODES = "no nodes available to schedule pods"
 """ErrNoNodesAvailable in pkg/scheduler/schedule_one.go."""
 
 _LAST = -(2**31)
-"""The least priority: whoever was nominated comes first."""
+"""The least priority: every nominated pod comes first."""
 
 _HALVINGS = 60
 

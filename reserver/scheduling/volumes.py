@@ -13,7 +13,7 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import ClaimUse, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.cluster.storage import ZONE_LABELS, Claim, Volume
+from reserver.cluster.storage import ZONE_LABELS, Volume, VolumeClaim
 from reserver.scheduling.reasons import (
     EXCLUSIVE_CLAIM,
     UNBOUND_CLAIM,
@@ -29,7 +29,7 @@ from reserver.scheduling.reasons import (
 def volume_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
     """Yield what keeps a pod from nodes because of its volume claims."""
     everywhere = np.ones(len(snapshot.exists), dtype=np.bool_)
-    usable: list[tuple[ClaimUse, Claim]] = []
+    usable: list[tuple[ClaimUse, VolumeClaim]] = []
     for use in pod.volume_claims:
         claim = snapshot.storage.claims.get(PodName(pod.name.namespace, use.name))
         problem = _problem(pod, use, claim, snapshot)
@@ -44,7 +44,9 @@ def volume_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
         yield from _claim_refusals(use, claim, snapshot, everywhere)
 
 
-def _problem(pod: Pod, use: ClaimUse, claim: Claim | None, snapshot: Snapshot) -> Reason | None:
+def _problem(
+    pod: Pod, use: ClaimUse, claim: VolumeClaim | None, snapshot: Snapshot
+) -> Reason | None:
     """Return what is wrong with a volume claim on any node; None if nothing is."""
     if claim is None:
         return _missing(use)
@@ -69,14 +71,14 @@ def _missing(use: ClaimUse) -> Reason:
     return Reason(UNBOUND_CLAIM.plugin, f'{waits} "{use.name}"')
 
 
-def _waits(claim: Claim, snapshot: Snapshot) -> bool:
+def _waits(claim: VolumeClaim, snapshot: Snapshot) -> bool:
     """Return whether a volume claim is bound only once a pod that uses it has a node."""
     storage_class = snapshot.storage.classes.get(claim.storage_class)
     return storage_class is not None and storage_class.waits and not claim.volume
 
 
 def _claim_refusals(
-    use: ClaimUse, claim: Claim, snapshot: Snapshot, everywhere: Bools
+    use: ClaimUse, claim: VolumeClaim, snapshot: Snapshot, everywhere: Bools
 ) -> Iterator[Refusal]:
     if not claim.is_bound:
         if claim.selected_node and _waits(claim, snapshot):

@@ -51,7 +51,7 @@ class Door:
             limits: what a client may take.
             hosts: the hosts that calls may name.
             refused: called with the reason, in a word, whenever a call is refused.
-            tls: whose certificates are taken; None for plain HTTP, for whoever comes.
+            tls: whose certificates are taken; None for plain HTTP, without them.
         """
         self._limits = limits
         self._hosts = hosts

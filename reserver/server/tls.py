@@ -48,13 +48,11 @@ class ServerTls:
             if stamp != self._stamp:
                 self._context, self._stamp = server_context(self._files), stamp
                 self._told = ""
-                log.info("certificates read anew")
+                log.info("certificates read again")
         except ConfigurationError as exc:  # The next connection looks again.
             if str(exc) != self._told:
                 self._told = str(exc)
-                log.warning(
-                    "certificates cannot be read anew, the former ones serve", why=self._told
-                )
+                log.warning("certificates cannot be read, the former ones serve", why=self._told)
         return self._context
 
     def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:

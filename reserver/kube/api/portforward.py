@@ -39,7 +39,7 @@ class Tunnel:
 
         Args:
             client: of the API server.
-            find: says which pod to connect to, for each connection anew: another one may lead by
+            find: says which pod to connect to, for each connection: another one may lead by
                 then.
         """
         self._client = client

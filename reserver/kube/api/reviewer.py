@@ -144,7 +144,7 @@ class Reviewer:
     def _answered(self, key: Hashable, asked: asyncio.Future[Any]) -> None:
         del self._asked[key]
         if not asked.cancelled():
-            asked.exception()  # Told to whoever waits, if anybody does.
+            asked.exception()  # Those who wait get it, if anybody does.
 
     async def _ask(self, path: str, body: object) -> ReviewStatus:
         return decode(Review, await self._client.create(path, body)).status

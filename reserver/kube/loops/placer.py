@@ -42,7 +42,7 @@ UNWRITTEN = Backoff(5.0, 300.0)
 """How long after its place could not be written a reservation is placed again, in seconds."""
 
 _SAY_AGAIN_S = 10.0
-"""How long it is not said anew why one has no place, if the reason is another now, in seconds."""
+"""How long a new reason for having no place is not reported, in seconds."""
 
 
 class Notice(NamedTuple):
@@ -123,7 +123,7 @@ class Placer:
 
     Attributes:
         queue: of reservations to look at, and of nodes on which there may be room.
-        placed: how often one was placed, or placed anew.
+        placed: how often one was placed, or placed again.
     """
 
     def __init__(

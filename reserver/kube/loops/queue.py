@@ -96,7 +96,7 @@ class WorkQueue(Generic[K]):
         Args:
             key: the key.
             error: why it failed. If the API server is down, that is no failure of the key.
-            what: what failed; for something else the back-off begins anew.
+            what: what failed; for something else the back-off starts over.
             most_s: how long to wait at most, in seconds.
         """
         self._changed.set()

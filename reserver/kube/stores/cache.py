@@ -69,7 +69,7 @@ class Cache(ABC, Generic[K, E]):
         ledger: where reservations go.
         clock: unix seconds.
         report: called with what is not enforced, and the object that it is in.
-        touched: called with each ref that is written anew or removed.
+        touched: called with each ref that is written again or removed.
     """
 
     event_kind: ClassVar[str]

@@ -72,7 +72,7 @@ async def catch_up(client: ApiClient, collection: Collection, lag: Lag) -> None:
 
     Raises:
         ApiError: 410, nobody remembers what was missed: all has to be listed. Or the watch says
-            nothing: it has to be begun anew.
+            nothing: it has to be started over.
     """
     await _find_missed(client, collection, lag)
     while not lag.over.is_set():

@@ -11,7 +11,7 @@ import structlog
 
 from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.cluster.storage import Claim, Storage, StorageClass, Volume
+from reserver.cluster.storage import Storage, StorageClass, Volume, VolumeClaim
 from reserver.errors import InvalidInput
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
@@ -208,7 +208,7 @@ def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
     )
 
 
-def claim_view(storage: Storage) -> ObjectView[Claim]:
+def claim_view(storage: Storage) -> ObjectView[VolumeClaim]:
     """Return a view that keeps PersistentVolumeClaims up to date."""
     return ObjectView(
         read=lambda raw: decode(ClaimObject, raw).value(),

@@ -53,7 +53,7 @@ class Calls(grpc.aio.ServerInterceptor):
         """Guard calls.
 
         Args:
-            access: who may call; None where whoever reaches us may, on loopback.
+            access: who may call; None if anybody who reaches the port may, on loopback.
             obstacles: what keeps calls from being answered; empty if nothing.
             counted: where calls are counted.
         """

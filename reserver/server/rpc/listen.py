@@ -41,7 +41,7 @@ _OPTIONS = (
     ("grpc.absolute_max_metadata_size", MOST_METADATA_BYTES),
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_connection_idle_ms", 120_000),
-    # Whoever follows a balancer comes anew: a replica that has just started gets its share.
+    # Clients behind a balancer reconnect: a replica that has just started gets its share.
     ("grpc.max_connection_age_ms", 3_600_000),
     ("grpc.max_connection_age_grace_ms", 60_000),
     # A client that is gone without a word is noticed within a minute.

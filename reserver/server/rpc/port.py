@@ -29,7 +29,7 @@ class Port:
     """A port, and who answers there: another server after its certificates were replaced.
 
     gRPC takes new certificates for new connections, but keeps those that it has. A server that is
-    made anew has none, and resumes no session that the former one began.
+    newly made has none, and resumes no session that the former one began.
     """
 
     def __init__(
@@ -99,11 +99,11 @@ class Port:
             except ConfigurationError as exc:
                 if str(exc) != told:
                     told = str(exc)
-                    log.warning("certificates cannot be read anew, the former ones serve", why=told)
+                    log.warning("certificates cannot be read, the former ones serve", why=told)
                 continue
             self._stamp, told = stamp, ""
             await self._replace()
-            log.info("certificates read anew, the gRPC API's connections end")
+            log.info("certificates read again, the gRPC API's connections end")
 
     async def _replace(self) -> None:
         if self._ending is not None:

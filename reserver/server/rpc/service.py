@@ -62,7 +62,7 @@ class Service:
             extender: decides for schedulers.
             namespace: of the default store.
             clock: unix seconds.
-            access: who may call; None where whoever reaches us may.
+            access: who may call; None if anybody who reaches the port may.
             obstacles: what keeps calls from being answered; empty if nothing.
             counted: where calls are counted.
         """

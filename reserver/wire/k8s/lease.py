@@ -1,7 +1,7 @@
 """A Lease on the wire, and whose it is.
 
 The rules are those of client-go's tools/leaderelection/leaderelection.go: a lease is over when it
-was not renewed for its duration by the clock of whoever looks at it, never by comparing moments
+was not renewed for its duration by the clock of its reader, never by comparing moments
 that two machines have written.
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from reserver.cluster.labels import Labels
 from reserver.cluster.pod import PodName
-from reserver.cluster.storage import ZONE_LABELS, Claim, StorageClass, Volume
+from reserver.cluster.storage import ZONE_LABELS, StorageClass, Volume, VolumeClaim
 from reserver.wire.k8s.constraints import NodeSelector, node_terms
 from reserver.wire.k8s.nodes import Labelled
 from reserver.wire.k8s.objects import Metadata, WireStruct
@@ -36,7 +36,7 @@ class ClaimObject(WireStruct, frozen=True):
     spec: _ClaimSpec = _ClaimSpec()
     status: _ClaimStatus = _ClaimStatus()
 
-    def value(self) -> Claim:
+    def value(self) -> VolumeClaim:
         """Return the claim as decisions see it.
 
         Raises:
@@ -45,7 +45,7 @@ class ClaimObject(WireStruct, frozen=True):
         metadata, spec = self.metadata, self.spec
         annotations = metadata.annotations or {}
         owner = controller_of(bytes(metadata.owner_references))
-        return Claim(
+        return VolumeClaim(
             name=PodName(metadata.namespace, metadata.name),
             volume=spec.volume_name,
             is_bound=bool(spec.volume_name) and _BOUND in annotations,

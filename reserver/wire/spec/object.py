@@ -201,7 +201,7 @@ def _text(spec: msgspec.Raw) -> str:
     try:
         text = bytes(spec).decode()
     except UnicodeDecodeError as exc:
-        raise InvalidInput("", "is not UTF-8", "write it anew") from exc
+        raise InvalidInput("", "is not UTF-8", "write it in UTF-8") from exc
     if not text:
         raise InvalidInput("", "is missing", "say what to hold, for whom")
     return text

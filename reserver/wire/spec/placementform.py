@@ -111,7 +111,7 @@ def read_parts(written: Sequence[PartObject]) -> Parts:
     Raises:
         InvalidInput: it is not what Reserver writes.
     """
-    remedy = "remove placements, and Reserver places it anew"
+    remedy = "remove placements, and Reserver places it again"
     if len({part.node for part in written}) < len(written):
         raise InvalidInput("", "names a node twice", remedy)
     for index, part in enumerate(written):

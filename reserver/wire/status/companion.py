@@ -119,7 +119,7 @@ class Contents:
         """Return what to write so that all of it fits, and the keys for which there is no room.
 
         Where room is short messages go first, all of them; then keys go without a status, so that
-        whoever waits for one is not told that its hold is in force, which is the safe side.
+        its author is not told that the hold is in force, which is the safe side.
 
         Args:
             wanted: what it should say of some keys.

@@ -87,7 +87,7 @@ class Reading:
         )
         if is_full and not was_read:
             text = f"{MOST_OBJECTS} Reservations of this namespace are read, and this one is not"
-            error = InvalidInput("", text, "delete some, and write it anew")
+            error = InvalidInput("", text, "delete some, and write it again")
             unread = Entries(problems=(Problem(item.ref, error),))
             return KnownObject(item.metadata, item.path, b"", unread, said, is_read=False)
         entries = before.entries if before else Entries()

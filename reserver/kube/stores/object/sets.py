@@ -1,7 +1,7 @@
 """Sets of Reservation objects: their members, and which sets will never be complete.
 
 The API server writes one object at a time. So the first member of a set says that the set is
-unfinished until all are written, and whoever starts next deletes what belongs to such a set
+unfinished until all are written, and the next Reserver to start deletes what belongs to such a set
 (docs/adr/0012).
 """
 

@@ -121,7 +121,7 @@ async def test_a_session_that_the_former_ca_let_in_is_not_resumed(
         async with asyncio.timeout(_PATIENCE_S):
             while not logs:  # noqa: ASYNC110 - nothing else tells
                 await asyncio.sleep(0.01)
-    assert logs[0]["event"] == "certificates read anew, the gRPC API's connections end"
+    assert logs[0]["event"] == "certificates read again, the gRPC API's connections end"
     answer, _ = await asyncio.to_thread(_talk, port.address, tls, session)
     assert answer == b""
 
@@ -151,6 +151,6 @@ async def test_files_that_are_half_replaced_leave_the_former_ones_in_force(
         async with asyncio.timeout(_PATIENCE_S):
             while not logs:  # noqa: ASYNC110 - nothing else tells
                 await asyncio.sleep(0.01)
-    assert logs[0]["event"] == "certificates cannot be read anew, the former ones serve"
+    assert logs[0]["event"] == "certificates cannot be read, the former ones serve"
     async with pki.channel(port.address, pki.clients) as channel:
         await health_pb2_grpc.HealthStub(channel).Check(_REQUEST)
