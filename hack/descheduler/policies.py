@@ -281,6 +281,9 @@ _STRANGE: tuple[Any, ...] = (
 
 def _change(draw: Random, policy: Json) -> None:
     """Change one thing somewhere in a policy."""
+    if draw.random() < 0.02:
+        policy[draw.choice(("apiVersion", "kind"))] = draw.choice((5, True, [], {}, "x", 0))
+        return
     places = list(_places(policy))
     if not places:
         return

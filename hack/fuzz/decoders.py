@@ -7,6 +7,7 @@ is refused in part (an entry of a store, an object of a watch) is checked on the
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from hack.descheduler import policies
 from hack.fuzz import readers, shapes
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal, try_to
 from reserver.errors import InvalidInput
@@ -261,6 +263,13 @@ DECODERS = {
     "quota": Decoder(
         readers.read_quota,
         (*_json(shapes.QUOTA), b"reservations=10,held.cpu=8,held.*=0,maxTTL=24h", b"none"),
+    ),
+    "policy": Decoder(
+        readers.read_policy,
+        (
+            *_json(*(policies.policy(random.Random(seed)) for seed in range(16))),  # noqa: S311
+            *(policies.file(random.Random(seed)).encode() for seed in range(8)),  # noqa: S311
+        ),
     ),
     "review": Decoder(readers.read_review, _json(shapes.REVIEW)),
     "question": Decoder(

@@ -1,4 +1,4 @@
-"""Readers of what comes as an object of ours, as a review, as a question over gRPC, or moves."""
+"""Readers of objects of ours, reviews, questions over gRPC, policies, and of what moves."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from reserver.v1 import capacity_pb2
 from reserver.wire import grpcform
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.k8s.reviews import Review, access_review
+from reserver.wire.rebalance import policyform
 from reserver.wire.spec import document, move, quotaform
 from reserver.wire.spec.entries import read_key
 from reserver.wire.spec.object import Claim, ReservationObject, read_object
@@ -42,6 +43,16 @@ def read_reservation(raw: bytes) -> object:
             encode(after)
             reservation_status.is_newly_unbacked(before, after)
     return item.metadata.set_id
+
+
+def read_policy(raw: bytes) -> object:
+    """Read a rebalance policy, and check all that is said about it."""
+    found = policyform.read(raw, {"high": 7}.get)
+    for each in (*found.problems, *found.warnings):
+        check_refusal(each)
+    if (found.policy is None) is not bool(found.problems):
+        raise Fault("is refused without a problem, or read in spite of one")
+    return found.policy
 
 
 def read_quota(raw: bytes) -> object:

@@ -29,7 +29,7 @@ def parse(text: str) -> Selector:
     """
     requirements: list[Requirement] = []
     position = 0
-    while text[position:].strip() or requirements:
+    while text.strip():
         match = _TERM.match(text, position)
         if match is None:
             problem = f"{shorten(text)!r} is not a label selector from {shorten(text[position:])!r}"

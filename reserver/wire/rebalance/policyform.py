@@ -149,13 +149,12 @@ def _is_internal(value: dict[str, Any]) -> bool:
     Raises:
         InvalidInput: it is another kind of document.
     """
-    version, kind = value.get("apiVersion") or "", value.get("kind") or ""
-    if version not in {API_VERSION, *_INTERNAL}:
-        problem = f"{shorten(repr(version))} is not known"
-        raise InvalidInput("apiVersion", problem, f"write {API_VERSION}")
-    if kind not in {KIND, ""}:
-        raise InvalidInput("kind", f"{shorten(repr(kind))} is not known", f"write {KIND}")
-    return version in _INTERNAL
+    for field, known in (("apiVersion", (API_VERSION, *_INTERNAL)), ("kind", (KIND, ""))):
+        said = value.get(field)
+        if said is not None and (not isinstance(said, str) or said not in known):
+            problem = f"{shorten(repr(said))} is not known"
+            raise InvalidInput(field, problem, f"write {known[0]}")
+    return (value.get("apiVersion") or "") in _INTERNAL
 
 
 def _configs(

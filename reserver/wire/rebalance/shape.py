@@ -33,6 +33,9 @@ _EXPECTED: dict[type[inspect.Type], tuple[tuple[type, ...], str, str]] = {
 """What each type takes, what that is called, and what to do about anything else."""
 
 _MOST_NAMES = 8
+_MOST_GUESSES = 100
+"""Unknown fields for which a known one is sought, which takes a tenth of a millisecond each."""
+
 _TYPE_META = frozenset({"apiVersion", "kind"})
 
 T = TypeVar("T")
@@ -126,7 +129,9 @@ class _Walk:
         )
         for name, each in value.items():
             if name not in types:
-                remedy = _nearest(name, [known for known in types if known not in _TYPE_META])
+                names = [known for known in types if known not in _TYPE_META]
+                is_many = len(self.strays) >= _MOST_GUESSES
+                remedy = "remove it" if is_many else _nearest(name, names)
                 self.strays.append(Stray(f"{above}{shorten(name)}", is_twice=False, remedy=remedy))
             elif each is not None:
                 yield name, self.tidied(each, types[name], f"{above}{name}")

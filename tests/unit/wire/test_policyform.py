@@ -84,6 +84,8 @@ def test_what_upstream_takes_is_taken(text: str) -> None:
     [
         ("apiVersion: descheduler/v1alpha1", "apiVersion: 'descheduler/v1alpha1' is not known"),
         ("apiVersion: descheduler/v1alpha2\nkind: Pod", "kind: 'Pod' is not known"),
+        ("apiVersion: []", "apiVersion: [] is not known; write descheduler/v1alpha2"),
+        ("apiVersion: descheduler/v1alpha2\nkind: 0", "kind: 0 is not known"),
         ("- a", "is no mapping"),
         (f"{JSON}}} junk", "invalid JSON"),
         ("{apiVersion: descheduler/v1alpha2}", "invalid JSON"),
@@ -130,6 +132,7 @@ def test_what_upstream_takes_is_taken(text: str) -> None:
         ),
         (configured("DefaultEvictor", "{minPodAge: 5}"), "minPodAge: 5 is not a text"),
         (configured("DefaultEvictor", "{minPodAge: 5d}"), "minPodAge: '5d' is not a duration"),
+        (configured("DefaultEvictor", f"{{minPodAge: '{'1' * 200_000}'}}"), "is not a duration"),
         (
             configured("DefaultEvictor", "{priorityThreshold: {value: 1, name: high}}"),
             "has value 1 and name 'high'; write one of them",
