@@ -26,6 +26,7 @@ _MOST_NODES = 40
 _MOST_KEPT = 10
 _MOST_NOTES = 20
 _WIDTH = 110
+_BAR = 12
 _PICTURES = {".svg", ".html"}
 
 
@@ -179,7 +180,9 @@ def _bars(uses: Sequence[NodeUse]) -> tuple[Sequence[str], list[Row]]:
         row: list[AnyCell] = [use.node]
         for resource in _RESOURCES:
             total, held = use.allocatable.get(resource, 0), use.held.get(resource, 0)
-            row += [bar(total, each.get(resource, 0), held) for each in (use.before, use.after)]
+            row += [
+                bar(total, each.get(resource, 0), held, _BAR) for each in (use.before, use.after)
+            ]
         rows.append(row)
     if len(uses) > _MOST_NODES:
         rows.append([f"… {len(uses) - _MOST_NODES} more", *[""] * (2 * len(_RESOURCES))])
@@ -219,8 +222,11 @@ def _bound(plan: Plan) -> str:
     bound = plan.bound
     parts = []
     if bound.most_nodes is not None:
-        parts.append(f"at most {_count(bound.most_nodes, 'node')} can be emptied")
-    if bound.fewest_moves is not None:
+        most = _count(bound.most_nodes, "node")
+        parts.append(
+            f"at most {most} can be emptied" if bound.most_nodes else "no node can be emptied"
+        )
+    if bound.fewest_moves:
         parts.append(f"no plan does this with fewer than {_count(bound.fewest_moves, 'move')}")
     return f"{', and '.join(parts) or 'no bound is known'} ({bound.by})"
 

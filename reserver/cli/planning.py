@@ -28,7 +28,7 @@ from reserver.rebalance.load import Load
 from reserver.rebalance.makeroom import make_room
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy, Profile
-from reserver.rebalance.scene import NOTHING_HELD, Held, scene_of
+from reserver.rebalance.scene import NOTHING_HELD, Held, identified, scene_of
 from reserver.rebalance.solver import is_installed
 from reserver.rebalance.sources import Source
 from reserver.rebalance_config import Compat
@@ -96,18 +96,19 @@ def _plan(request: Request, cluster: _Cluster) -> Plan:
         rounds={},
         now=time.time(),
     )
+    if request.goal is Goal.POLICY and request.compat is Compat.UPSTREAM:
+        return compat.decide(look).plan
+    look = replace(look, inventory=identified(look.inventory))
     if request.goal is Goal.POLICY:
-        if request.compat is Compat.UPSTREAM:
-            return compat.decide(look).plan
         return sound.decide(look, cluster.held).plan
     profile = (*cluster.policy.profiles, Profile(name=""))[0]
     pending = [
         each.pod
-        for each in cluster.inventory.pods
+        for each in look.inventory.pods
         if not (each.pod.node or each.pod.finished or each.pod.terminating)
     ]
     scene = scene_of(
-        cluster.inventory,
+        look.inventory,
         sound.protection(look, profile),
         held=cluster.held,
         wanted=pending if request.goal is Goal.MAKE_ROOM else (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -98,6 +98,17 @@ def scene_of(
         disruptions=disruptions,
         before=_uses(board),
     )
+
+
+def identified(inventory: Inventory) -> Inventory:
+    """Return an inventory whose pods can be told from each other, though a dump has no UIDs."""
+    if all(each.pod.uid for each in inventory.pods):
+        return inventory
+    pods = (
+        each if each.pod.uid else replace(each, pod=replace(each.pod, uid=str(each.name)))
+        for each in inventory.pods
+    )
+    return replace(inventory, pods=tuple(pods))
 
 
 def snapshot_of(inventory: Inventory, held: Held = NOTHING_HELD) -> Snapshot:

@@ -99,6 +99,14 @@ def test_a_program_reads_the_moves_and_why_others_stay(policy: str) -> None:
     assert yaml.safe_load(_run(policy, "-o", "yaml").stdout) == told
 
 
+def test_pods_of_a_dump_without_uids_are_told_from_each_other(policy: str) -> None:
+    nameless = json.loads(TAINTED)
+    for item in nameless["items"]:
+        item["metadata"].pop("uid", None)
+    told = json.loads(_run(policy, "-o", "json", dump=json.dumps(nameless)).stdout)
+    assert [move["pod"] for move in told["moves"]] == ["p0", "p1"]
+
+
 def test_upstreams_way_names_no_target(policy: str) -> None:
     told = json.loads(_run(policy, "--compat", "upstream", "-o", "json").stdout)
     assert [(move["pod"], move["to"]) for move in told["moves"]] == [
