@@ -25,7 +25,7 @@ from reserver.cluster.storage import Storage
 from reserver.errors import Fault, InvalidInput, sparing
 from reserver.rebalance.inventory import Amounts, Budget, Inventory, ListedNode, ListedPod
 from reserver.wire.k8s.nodes import NamespaceObject
-from reserver.wire.k8s.objects import Metadata, WireStruct, decode, encode
+from reserver.wire.k8s.objects import WireStruct, decode, encode
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.rebalance.objects import (
     read_budget,
@@ -86,11 +86,16 @@ class Dump:
     passed_over: Counter[str] = field(default_factory=Counter)
 
 
+class _Named(WireStruct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+
 class _Object(WireStruct, frozen=True):
     """Any object, or a List of them."""
 
     kind: str = ""
-    metadata: Metadata = Metadata()
+    metadata: _Named = _Named()
     items: list[msgspec.Raw] | None = None
 
 
@@ -308,7 +313,7 @@ class Reading:
         _put(self._pod_usage, *read_pod_metrics(raw))
 
 
-def _what(kind: str, metadata: Metadata) -> str:
+def _what(kind: str, metadata: _Named) -> str:
     name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
     return f"{kind} {shorten(name, 200)}"
 

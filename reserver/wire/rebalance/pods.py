@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from sys import intern
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -36,16 +36,19 @@ from reserver.wire.k8s.pods import OwnerReference, PodObject
 from reserver.wire.k8s.requests import Actuated, ContainerSpec, Requesting, Resources, nano, request
 from reserver.wire.k8s.requests import Amounts as WrittenAmounts
 from reserver.wire.limits import POD, Int32
-from reserver.wire.times import parse_moment
 
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})
 _READ_ANNOTATIONS = (EVICT, PREFER_NO_EVICTION, SOURCE)
+_EVICTION, _SOURCE = b"descheduler.alpha.kubernetes.io/", SOURCE.encode()
+"""What the names of those have in common."""
+
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 _COMPUTE = ("cpu", "memory")
 
 
 class _Metadata(WireStruct, frozen=True):
-    creation_timestamp: str | None = None
+    creation_timestamp: _Moment | None = None
     annotations: msgspec.Raw = _ABSENT
     owner_references: msgspec.Raw = _ABSENT
 
@@ -89,14 +92,14 @@ class _Condition(WireStruct, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
-    last_transition_time: datetime | None = None
+    last_transition_time: _Moment | None = None
 
 
 class _Status(WireStruct, frozen=True):
     phase: str = ""
     reason: str = ""
     qos_class: str = ""
-    start_time: str | None = None
+    start_time: _Moment | None = None
     conditions: list[_Condition] | None = None
     container_statuses: list[_ContainerStatus] | None = None
     init_container_statuses: list[_ContainerStatus] | None = None
@@ -161,8 +164,8 @@ def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
     volumes = _volumes(bytes(spec.volumes))
     return ListedPod(
         pod=pod,
-        created=parse_moment(metadata.creation_timestamp) if metadata.creation_timestamp else 0.0,
-        started=parse_moment(status.start_time) if status.start_time else None,
+        created=metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else 0.0,
+        started=status.start_time.timestamp() if status.start_time else None,
         phase=intern(status.phase),
         reason=intern(status.reason),
         priority=spec.priority,
@@ -261,7 +264,7 @@ def _owners(written: bytes) -> tuple[Owner, ...]:
 
 
 def _annotations(written: bytes) -> dict[str, str]:
-    if not any(key.encode() in written for key in _READ_ANNOTATIONS):
+    if _EVICTION not in written and _SOURCE not in written:
         return {}
     all_of_them = decode_part(dict[str, str], written, "metadata.annotations") or {}
     return {key: all_of_them[key] for key in _READ_ANNOTATIONS if key in all_of_them}
@@ -299,11 +302,9 @@ def _spreads(written: bytes) -> tuple[SpreadRule, ...]:
     return known
 
 
-_ASKED_OF_VOLUMES = (b'"hostPath"', b'"emptyDir"', b'"persistentVolumeClaim"')
-
-
 def _volumes(written: bytes) -> list[_Volume]:
-    if not any(kind in written for kind in _ASKED_OF_VOLUMES):
+    is_local = b'"hostPath"' in written or b'"emptyDir"' in written
+    if not is_local and b'"persistentVolumeClaim"' not in written:
         return []
     return decode_part(list[_Volume], written, "spec.volumes") or []
 
