@@ -47,7 +47,9 @@ def settle() -> None:
 
     What one large object brought at once is passed over unseen: nobody waits for that.
     """
-    old = len(gc.get_objects(_OLDEST))
+    # No bytecode may run while the list lives: it refers to tuples that other threads still build,
+    # and these then fail (SystemError: bad argument to internal function).
+    (old,) = map(len, map(gc.get_objects, (_OLDEST,)))
     if old < FEW:
         return
     if old < 2 * FEW:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -78,3 +79,31 @@ async def test_all_is_as_before_afterwards() -> None:
         assert gc.get_freeze_count() > 3_000
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
+
+
+def test_no_other_thread_fails_at_a_tuple_that_it_is_building(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(garbage, "FEW", 10**9)
+    old = grown_old(50_000)
+    faults: list[SystemError] = []
+    over = threading.Event()
+
+    def build() -> None:
+        try:
+            while not over.is_set():
+                tuple(number for number in range(3_000))
+        except SystemError as exc:
+            faults.append(exc)
+
+    builders = [threading.Thread(target=build) for _ in range(2)]
+    for each in builders:
+        each.start()
+    for _ in range(100):
+        gc.collect(1)  # What is being built has grown old now.
+        settle()
+    over.set()
+    for each in builders:
+        each.join()
+    assert not faults
+    assert is_old(old[0])
