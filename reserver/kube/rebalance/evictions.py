@@ -250,7 +250,8 @@ def _event(outcome: Outcome, instance: str) -> dict[str, object]:
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {
-            "generateName": f"{move.pod.name[:200]}.",
+            # As client-go names events: events.k8s.io takes no generateName that ends with a dot.
+            "name": f"{move.pod.name[:200].rstrip('.-')}.{int(outcome.at * 1e9):x}",
             "namespace": move.pod.namespace,
         },
         "eventTime": show_micro(outcome.at),

@@ -121,7 +121,7 @@ async def test_an_eviction_is_an_event_as_the_descheduler_writes_it(clock: Clock
         {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"generateName": "web-0.", "namespace": "shop"},
+            "metadata": {"name": "web-0.e8d4a51000", "namespace": "shop"},
             "eventTime": "1970-01-01T00:16:40.000000Z",
             "reportingController": "sigs.k8s.io.descheduler",
             "reportingInstance": "sigs.k8s.io.descheduler-host-1",
