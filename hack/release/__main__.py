@@ -51,6 +51,7 @@ STEPS = (
     ),
     Step("differential", "make differential ARGS=--pairs=3000", 10),
     Step("descheduler", "make descheduler ARGS=--pairs=3000", 4),
+    Step("load", "python -m pytest -q tests/load", 4),
     Step("hostile", "make hostile", 5),
     Step("chaos", "make chaos", 30),
     Step("bugs", "python -m hack.chaos --bug all", 45),

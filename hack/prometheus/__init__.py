@@ -1,0 +1,1 @@
+"""A real Prometheus for the end-to-end tests of rebalancing."""
