@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 
 from reserver.cluster.columns import Bools
-from reserver.cluster.constraints import PodTerm
+from reserver.cluster.constraints import Constraints, PodTerm
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot, clamped
 from reserver.scheduling.fit import allowed
@@ -61,6 +61,7 @@ class Board:
         self._judged: dict[object, Bools | None] = {}
         self._kinds: list[tuple[object, object] | None] = [None] * len(self.pods)
         self._rules: dict[object, object] = {}
+        self._by_constraints: dict[Constraints, Bools] = {}
         self._near: dict[object, Bools] = {}
         self._rejecting = _by_label(self.pods)
 
@@ -71,19 +72,10 @@ class Board:
             number: of the pod.
             among: only these rows matter, the others need not be judged; None for all.
         """
-        room = self.has_room(number)
-        if among is not None:
-            room &= among
+        rows = np.arange(len(self.free)) if among is None else np.flatnonzero(among)
+        room = np.zeros(len(self.free), dtype=np.bool_)
+        room[rows] = self._has_room(number, rows)
         return room & self.may_go(number) if room.any() else room
-
-    def has_room(self, number: int) -> Bools:
-        """Return, for each row, whether all that a pod requests is free there."""
-        if self._lacks_column[number]:
-            return np.zeros(len(self.free), dtype=np.bool_)
-        wanted = self.requests[number]
-        asked = np.flatnonzero(wanted)
-        room: Bools = np.all(self.free[:, asked] >= wanted[asked], axis=1)
-        return room
 
     def may_go(self, number: int) -> Bools:
         """Return, for each row, whether a pod may go there if there is room."""
@@ -91,7 +83,7 @@ class Board:
         key, _ = self.kind(number)
         if key not in self._judged:
             alone = not self.has_company(number)
-            self._judged[key] = allowed(pod, self.snapshot) if alone else None
+            self._judged[key] = self._alone(pod) if alone else None
         known = None if pod.volume_claims else self._judged[key]
         if known is None:  # It depends on who is where.
             self.snapshot.uncount(pod.uid)
@@ -175,6 +167,22 @@ class Board:
             return True
         terms = chain(*(self._rejecting.get(label, ()) for label in (*pod.labels.items(), None)))
         return any(rejects(term, pod, self.snapshot) for term in terms)
+
+    def _alone(self, pod: Pod) -> Bools:
+        """Return where a pod may go to which it does not matter who is there; volumes aside."""
+        if pod.constraints not in self._by_constraints:
+            unbound = replace(pod, volume_claims=())
+            self._by_constraints[pod.constraints] = allowed(unbound, self.snapshot)
+        return self._by_constraints[pod.constraints]
+
+    def _has_room(self, number: int, rows: Rows) -> Bools:
+        """Return, for each of some rows, whether all that a pod requests is free there."""
+        if self._lacks_column[number]:
+            return np.zeros(len(rows), dtype=np.bool_)
+        wanted = self.requests[number]
+        asked = np.flatnonzero(wanted)
+        room: Bools = np.all(self.free[rows][:, asked] >= wanted[asked], axis=1)
+        return room
 
     def _place(self, number: int, row: int) -> None:
         node = self.snapshot.name_of(row)

@@ -131,20 +131,24 @@ class _Balance:
         left = args.most_per_node
         if left is None and not usage.tells_pods:
             left = 1
+        why = self._why(row)
         for number in self._cycle.in_order(board.on(row)):
             if not np.any(usage.shares[row] > self._high[row]) or left == 0:
                 return
             namespace = board.pods[number].name.namespace
-            if namespace not in args.exclude_namespaces and self._send(number, row):
+            if namespace not in args.exclude_namespaces and self._send(number, why):
                 usage.move(number, row, int(board.rows[number]))
                 left = None if left is None else left - 1
 
-    def _send(self, number: int, row: int) -> bool:
+    def _why(self, row: int) -> Why:
+        node = self._cycle.stage.scene.board.snapshot.name_of(row)
+        shown = _shown(self._usage, row, tuple(self._args.thresholds))
+        reason = f"{node} uses {shown}, above the thresholds"
+        return self._cycle.why(reason, f"{node} comes nearer to the target thresholds")
+
+    def _send(self, number: int, why: Why) -> bool:
         cycle, usage = self._cycle, self._usage
         each = cycle.stage.pods[number]
-        shown = _shown(usage, row, tuple(self._args.thresholds))
-        reason = f"{each.node} uses {shown}, above the thresholds"
-        why = cycle.why(reason, f"{each.node} comes nearer to the target thresholds")
         amounts = usage.amounts(number)
         kind = (cycle.stage.scene.board.kind(number), amounts)
         if amounts in self._hopeless or kind in self._hopeless:
