@@ -106,7 +106,7 @@ class Feed:
         self._short_nodes: ShortNodes | None = None
 
     def touched(self, ref: Ref) -> None:
-        """Take note that a key or one of its items may look different now; returns at once."""
+        """Note that a key or one of its items may look different now; returns at once."""
         self._touched[ref._replace(item="")] = None
         self._something_touched.set()
 
@@ -176,7 +176,7 @@ class Feed:
 
     @contextmanager
     def watching(self) -> Iterator[Watcher]:
-        """Begin to take note of changes for somebody, until the block ends."""
+        """Begin to note changes for somebody, until the block ends."""
         watcher = Watcher()
         self._watchers.add(watcher)
         try:

@@ -96,7 +96,6 @@ def test_every_pod_moves_once_and_fits_in_its_turn(seed: int) -> None:
 
 
 def test_as_many_nodes_as_a_solver_finds_with_at_most_a_fifth_more_moves() -> None:
-    pytest.importorskip("highspy")
     found = optimum = moved = fewest = 0
     for seed in range(6):
         things = _cluster(seed, nodes=6)

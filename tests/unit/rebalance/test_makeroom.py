@@ -1,7 +1,5 @@
 """Room for pods that fit nowhere, with the fewest moves."""
 
-import pytest
-
 from reserver.cluster.constraints import Constraints, PodTerm
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
@@ -131,7 +129,6 @@ def test_a_set_gets_room_together_or_not_at_all() -> None:
 
 
 def test_no_solver_finds_fewer_moves_than_are_proved() -> None:
-    pytest.importorskip("highspy")
     things: list[Node | Pod] = list_of(
         A, pod("p", node="a", cpu="1"), B, pod("q", node="b", cpu="3")
     )

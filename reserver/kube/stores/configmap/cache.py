@@ -32,7 +32,7 @@ LABEL = f"{LABEL_KEY}={LABEL_VALUE},{NO_COMPANION}"
 
 @dataclass(eq=False, repr=False)
 class ConfigMapCache(Cache[Key, Edit]):
-    """What all store ConfigMaps say; a place is a data key."""
+    """What all store ConfigMaps say; a ref is a data key."""
 
     event_kind = "ConfigMap"
 
@@ -90,7 +90,7 @@ class ConfigMapCache(Cache[Key, Edit]):
         yield from _finished(self._drop(name, revision))
 
     def listed(self, covers: Callable[[Name], bool], revision: int) -> None:
-        """Take note that a list of a resourceVersion has shown all of some ConfigMaps."""
+        """Note that a list of a resourceVersion has shown all of some ConfigMaps."""
         for name in {(ref.namespace, ref.configmap) for ref in self._expected}:
             if covers(name) and name not in self._documents:
                 self._is_gone(name, revision)
@@ -131,9 +131,9 @@ class ConfigMapCache(Cache[Key, Edit]):
 
     def _exchange(self, document: Document, name: str, key: Key | None, when: Written) -> Steps:
         before = document.exchange(name, key)
-        place = Ref(document.metadata.namespace, document.metadata.name, name)
-        self.touched(place)
-        expected = self._expected.pop(place, None)
+        ref = Ref(document.metadata.namespace, document.metadata.name, name)
+        self.touched(ref)
+        expected = self._expected.pop(ref, None)
         old = {r.ref: r for r in before.entries.reservations} if before else {}
         # The same, as a rule, and then the ledger is told when it was written.
         promised = expected.entries.reservations if expected and not before else ()
@@ -153,7 +153,7 @@ class ConfigMapCache(Cache[Key, Edit]):
             self.report(document.metadata, problem)
 
     def written(self, ref: Ref, made: Metadata) -> None:
-        """Take note that an expected key was written, and which ConfigMap that made."""
+        """Note that an expected key was written, and which ConfigMap that made."""
         expected = self._expected.get(ref)
         if expected is None:
             return  # The watch was faster.
@@ -204,7 +204,7 @@ class ConfigMapCache(Cache[Key, Edit]):
             yield from document.keys.values()
 
     def subject(self, ref: Ref) -> Metadata | None:
-        """Return the metadata of the ConfigMap that a place is in."""
+        """Return the metadata of the ConfigMap that a ref is in."""
         return self.metadata((ref.namespace, ref.configmap))
 
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
