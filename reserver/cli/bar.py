@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from reserver.cli import table
 from reserver.cli.table import Cell
 
-USED, HELD, FREE = "cyan", "yellow", "bright_black"
+_USED, _HELD, _FREE = Cell("█", "cyan"), Cell("▒", "yellow"), Cell("░", "bright_black")
+"""They differ without colours, too."""
 
 _WIDTH = 20
-TAKEN, KEPT, LEFT = "█", "▒", "░"
-"""Without colours, too, what is used, held and free differ."""
 
 
 def bar(total: int, used: int, held: int, width: int = _WIDTH) -> list[Cell]:
@@ -27,10 +27,20 @@ def bar(total: int, used: int, held: int, width: int = _WIDTH) -> list[Cell]:
         held_cells, used_cells = 1, min(used_cells, width - 1)
     free_cells = width - used_cells - held_cells
     return [
-        Cell(TAKEN * used_cells, USED),
-        Cell(KEPT * held_cells, HELD),
-        Cell(LEFT * free_cells, FREE),
+        _times(used_cells, _USED),
+        _times(held_cells, _HELD),
+        _times(free_cells, _FREE),
     ]
+
+
+def legend() -> None:
+    """Print under a table what the parts of its bars mean."""
+    words = ((_USED, "used "), (_HELD, "held "), (_FREE, "free"))
+    table.legend(*(Cell(f"{part.text} {word}", part.style) for part, word in words))
+
+
+def _times(count: int, part: Cell) -> Cell:
+    return Cell(part.text * count, part.style)
 
 
 def _cells(amount: int, whole: int, width: int) -> int:

@@ -12,10 +12,10 @@ from pathlib import Path
 import typer
 
 from reserver.cli import output, table
-from reserver.cli.bar import FREE, HELD, USED, bar
+from reserver.cli.bar import bar, legend
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Report
-from reserver.cli.table import AnyCell, Cell, Row
+from reserver.cli.table import AnyCell, Row
 from reserver.cluster import quantity
 from reserver.printable import printable
 from reserver.rebalance.inventory import Amounts
@@ -41,7 +41,7 @@ def show(plan: Plan, form: Report) -> None:
     changed = _changed(plan)
     if changed and sys.stdout.isatty():
         table.show(*_bars(changed))
-        table.legend(Cell("█ used ", USED), Cell("█ held ", HELD), Cell("░ free", FREE))
+        legend()
     elif changed:
         table.show(*_uses(changed))
     for line in summary(plan):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from reserver.cli import output, table
-from reserver.cli.bar import FREE, HELD, KEPT, LEFT, TAKEN, USED, bar
+from reserver.cli.bar import bar, legend
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Report
 from reserver.cli.patience import patience
@@ -61,9 +61,7 @@ def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits:
         titles += [resource.upper(), "FREE"]
     right = {"FREE", "FITS"}
     table.show([*titles, "FITS"] if with_fits else titles, rows, right=right)
-    table.legend(
-        Cell(f"{TAKEN} used ", USED), Cell(f"{KEPT} held ", HELD), Cell(f"{LEFT} free", FREE)
-    )
+    legend()
 
 
 def _bar(resource: str, amounts: Amounts) -> tuple[AnyCell, AnyCell]:
