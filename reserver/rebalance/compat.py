@@ -8,10 +8,11 @@ from dataclasses import replace
 from reserver.rebalance.cycle import Outcome, run
 from reserver.rebalance.deciding import Decision, Look
 from reserver.rebalance.inventory import Inventory
-from reserver.rebalance.load import Load
+from reserver.rebalance.load import Load, Usage
 from reserver.rebalance.plan import MOST_KEPT, Kept, Move, Plan
 from reserver.rebalance.scene import NOTHING_HELD, nodes_without, scene_of
 from reserver.rebalance.sources import Source
+from reserver.rebalance.usage import METRIC
 
 
 def decide(look: Look) -> Decision:
@@ -55,19 +56,15 @@ def _plan(outcome: Outcome, inventory: Inventory) -> Plan:
 
 
 def _with_usage(inventory: Inventory, loads: Mapping[Source, Load]) -> Inventory:
-    """Return an inventory that says what is used, where a source was asked."""
+    """Return an inventory that says what is used, by all sources that were asked."""
+    nodes, pods = dict(inventory.node_usage), dict(inventory.pod_usage)
     for load in loads.values():
-        usage = {
-            name: {each: round(amount) for each, amount in known.usage.items()}
-            for name, known in load.nodes.items()
-        }
-        pods = {
-            name: ({each: round(amount) for each, amount in usage.items()},)
-            for name, usage in load.pods.items()
-        }
-        inventory = replace(
-            inventory,
-            node_usage={**inventory.node_usage, **usage},
-            pod_usage={**inventory.pod_usage, **pods},
-        )
-    return inventory
+        for name, known in load.nodes.items():
+            nodes[name] = {**nodes.get(name, {}), **_whole(known.usage)}
+        pods |= {name: (_whole(usage),) for name, usage in load.pods.items()}
+    return replace(inventory, node_usage=nodes, pod_usage=pods)
+
+
+def _whole(usage: Usage) -> dict[str, int]:
+    """Round amounts; upstream cuts the decimal places of what Prometheus says off."""
+    return {name: int(n) if name == METRIC else round(n) for name, n in usage.items()}

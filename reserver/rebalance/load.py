@@ -52,13 +52,11 @@ class Readings:
     Attributes:
         nodes: by name.
         pods: by name; empty where the source does not say.
-        shares: by name, of 1: what Prometheus answers where only it knows of what they are shares.
         problems: what was passed over, for people.
     """
 
     nodes: Mapping[str, Reading] = field(default_factory=dict)
     pods: Mapping[PodName, Reading] = field(default_factory=dict)
-    shares: Mapping[str, float] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -141,21 +140,6 @@ class Loads:
             raise LoadUnknown(f"{name} cannot be read: {exc}") from exc
         except (NotBase64, UnicodeDecodeError) as exc:
             raise LoadUnknown(f"{name}: {_TOKEN_KEY} is not text") from exc
-
-
-def with_usage(inventory: Inventory, load: Load | None) -> Inventory:
-    """Return an inventory that says what is used, as LowNodeUtilization looks at it."""
-    if load is None:
-        return inventory
-    return replace(
-        inventory,
-        node_usage={name: _whole(known.usage) for name, known in load.nodes.items()},
-        pod_usage={name: (_whole(usage),) for name, usage in load.pods.items()},
-    )
-
-
-def _whole(usage: Mapping[str, float]) -> dict[str, int]:
-    return {name: round(amount) for name, amount in usage.items()}
 
 
 def _provider(policy: Policy) -> MetricsProvider:

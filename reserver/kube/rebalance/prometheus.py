@@ -16,6 +16,7 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, LoadUnknown
 from reserver.kube.api.client import bounded
 from reserver.rebalance.load import Reading, Readings
+from reserver.rebalance.usage import METRIC
 from reserver.wire.rebalance import prometheus as wire
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
@@ -25,8 +26,8 @@ _MOST_BYTES = 64 * 2**20
 _WINDOW_S = 300.0
 """What our queries average over; an instant query goes as far back for a sample (its lookback)."""
 
-_UNITS = {"cpu": 1000.0}
-"""Reserver counts millicores; Prometheus has cores, and base units of all else."""
+_UNITS = {"cpu": 1000.0, METRIC: 100.0}
+"""Reserver counts millicores and percents; Prometheus has cores, shares, and base units else."""
 
 _CADVISOR_NODE = (
     'label_replace(label_replace({}, "nodename", "$1", "instance", "([^:]+)(:[0-9]+)?"), '
@@ -126,7 +127,9 @@ class Prometheus:
         return Readings(nodes=by_node, pods=by_pod, problems=tuple(problems))
 
     async def shares(self, nodes: frozenset[str], query: str) -> Readings:
-        """Return what shares of nodes a query says are used, as LowNodeUtilization asks for them.
+        """Return what shares of nodes a query says are used, as percents of `METRIC`.
+
+        LowNodeUtilization asks for them.
 
         Raises:
             LoadUnknown: Prometheus does not answer, or not with shares.
@@ -136,8 +139,9 @@ class Prometheus:
             if sample.value > 1:
                 problem = f"node {name} has {sample.value}, which is no share from 0 to 1"
                 raise self._unknown(query, problem)
-        shares = {name: sample.value for name, sample in samples.nodes.items()}
-        return Readings(shares=shares, problems=samples.problems)
+        by_node: dict[str, Reading] = {}
+        _add(by_node, METRIC, samples.nodes)
+        return Readings(nodes=by_node, problems=samples.problems)
 
     async def _asked(self, query: str, read: Callable[[bytes], Read]) -> Read:
         if self._session is None:

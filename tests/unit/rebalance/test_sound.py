@@ -10,6 +10,7 @@ from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread,
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
+from reserver.rebalance import compat
 from reserver.rebalance.arguments import (
     Arguments,
     HighNodeUtilization,
@@ -32,10 +33,13 @@ from reserver.rebalance.inventory import (
     Preference,
     SpreadRule,
 )
+from reserver.rebalance.load import Average, Load
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import EvictionLimits, Policy, Profile
 from reserver.rebalance.scene import NOTHING_HELD, Held
 from reserver.rebalance.sound import decide
+from reserver.rebalance.sources import source_of
+from reserver.rebalance.usage import METRIC
 from tests.builders import NAMESPACE, NOW, node, pod
 from tests.unit.rebalance.scenes import assert_feasible, budget, moves
 
@@ -233,6 +237,39 @@ def test_a_node_without_metrics_is_skipped_and_named() -> None:
     plan = planned(inventory, replace(LOW, usage=UsageSource.KUBERNETES))
     assert plan.notes == ("LowNodeUtilization skips c: it has no metrics",)
     assert {move.target for move in plan.moves} == {"b"}
+
+
+def by_shares(**percent: float) -> Look:
+    """Three pods on a; Prometheus says how much of each node is used."""
+    args = LowNodeUtilization(
+        thresholds={METRIC: 20.0},
+        target_thresholds={METRIC: 50.0},
+        usage=UsageSource.PROMETHEUS,
+        query="q",
+    )
+    source = source_of(args)
+    assert source is not None
+    nodes = {name: Average({METRIC: share}, NOW, NOW, 0) for name, share in percent.items()}
+    inventory = cluster(*map(host, percent), *(pod(f"p{n}", node="a") for n in range(3)))
+    return Look(
+        policy=policy(args),
+        inventory=inventory,
+        loads={source: Load(nodes=nodes)},
+        rounds={},
+        now=NOW,
+    )
+
+
+def test_shares_that_prometheus_tells_count_in_both_ways_of_judging() -> None:
+    look = by_shares(a=90.0, b=10.0)
+    assert [move.target for move in decide(look).plan.moves] == ["b"]
+    assert len(compat.decide(look).plan.moves) == 1
+
+
+def test_upstream_cuts_decimal_places_of_shares_off() -> None:
+    look = by_shares(a=90.0, b=20.9)
+    assert not decide(look).plan.moves
+    assert len(compat.decide(look).plan.moves) == 1
 
 
 def test_a_low_node_is_emptied_whole_or_not_at_all() -> None:

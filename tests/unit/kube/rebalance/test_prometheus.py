@@ -14,6 +14,7 @@ from reserver.errors import LoadUnknown
 from reserver.kube.rebalance import prometheus
 from reserver.kube.rebalance.prometheus import NODE_QUERIES, POD_QUERIES, Prometheus, queries_for
 from reserver.rebalance.load import Reading
+from reserver.rebalance.usage import METRIC
 
 NODES = frozenset({"n1", "n2"})
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -89,7 +90,8 @@ async def test_the_token_is_sent_and_read_anew_for_each_query(told: Told) -> Non
 async def test_shares_are_between_0_and_1(told: Told) -> None:
     told.answers["q"] = vector(({"instance": "n1"}, "0.75"))
     async with Prometheus(told.url, anonymous) as client:
-        assert (await client.shares(NODES, "q")).shares == {"n1": 0.75}
+        (reading,) = (await client.shares(NODES, "q")).nodes.values()
+        assert reading.usage == {METRIC: 75.0}
         told.answers["q"] = vector(({"instance": "n1"}, "75"))
         with pytest.raises(LoadUnknown, match="node n1 has 75"):
             await client.shares(NODES, "q")
