@@ -61,6 +61,15 @@ def test_so_is_each_item_of_a_list(store: ConfigMapCache, state: State) -> None:
     assert (longest, holds(state)) == (1, 500)
 
 
+def test_so_is_each_key_without_a_reservation(store: ConfigMapCache) -> None:
+    empty = {f"r{number}": "null" for number in range(500)}
+    taken = sum(1 for _ in put(store, empty))
+    removed = sum(1 for _ in put(store, {}, revision=2))
+    outcome(put(store, empty, revision=3))
+    dropped = sum(1 for _ in store.drop(NAME))
+    assert min(taken, removed, dropped) >= 500
+
+
 def test_and_each_that_goes(store: ConfigMapCache, state: State) -> None:
     outcome(put(store, {"worker-1": items(*(f"p{number}" for number in range(300)))}))
     before, longest = 300, 0

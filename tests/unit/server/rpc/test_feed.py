@@ -4,6 +4,7 @@ import grpc
 import pytest
 
 from reserver.errors import InvalidInput
+from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.server.rpc import feed as module
 from reserver.server.rpc.catalogue import Catalogue
@@ -96,3 +97,21 @@ async def test_who_reads_too_slowly_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(Refusal) as caught:
             await quick.next()
         assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+
+
+class Counting(Pacer):
+    """Counts how often a pass could give way."""
+
+    ways = 0
+
+    async def give_way(self) -> bool:
+        self.ways += 1
+        return True
+
+
+async def test_refs_where_nothing_is_written_give_way_too() -> None:
+    scene, pacer = Scene(), Counting()
+    for number in range(20):
+        scene.feed.touched(ref(f"gone-{number}"))
+    await scene.feed.catch_up(pacer)
+    assert pacer.ways >= 20
