@@ -24,7 +24,9 @@ class _Taint(WireStruct, frozen=True):
     effect: str = ""
 
 
-class _NodeSpec(WireStruct, frozen=True):
+class NodeSpec(WireStruct, frozen=True):
+    """``spec`` of a Node."""
+
     taints: list[_Taint] | None = None
     unschedulable: bool = False
 
@@ -37,7 +39,7 @@ class NodeObject(WireStruct, frozen=True):
     """A Node on the wire."""
 
     metadata: Labelled = Labelled()
-    spec: _NodeSpec = _NodeSpec()
+    spec: NodeSpec = NodeSpec()
     status: _NodeStatus = _NodeStatus()
 
     def value(self) -> Node:

@@ -9,23 +9,13 @@ from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import PodName
 from reserver.rebalance.inventory import Amounts, Budget, ListedNode
 from reserver.wire.k8s.constraints import LabelSelector, label_selector
-from reserver.wire.k8s.nodes import NodeObject
+from reserver.wire.k8s.nodes import NodeObject, NodeSpec
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode
 from reserver.wire.k8s.requests import Amounts as WrittenAmounts
 from reserver.wire.k8s.requests import nano
 from reserver.wire.limits import Int32
 
 Raw = bytes | msgspec.Raw
-
-
-class _Taint(WireStruct, frozen=True):
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-
-
-class _NodeSpec(WireStruct, frozen=True):
-    taints: list[_Taint] | None = None
 
 
 class _Condition(WireStruct, frozen=True):
@@ -39,7 +29,7 @@ class _NodeStatus(WireStruct, frozen=True):
 
 
 class _Node(WireStruct, frozen=True):
-    spec: _NodeSpec = _NodeSpec()
+    spec: NodeSpec = NodeSpec()
     status: _NodeStatus = _NodeStatus()
 
 
