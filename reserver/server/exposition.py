@@ -1,14 +1,25 @@
-"""The metrics as text, made only as often as they may cost."""
+"""What each process exposes: its metrics as text, and what its doors refused."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 _SHARE = 0.1
 """The share of the time that it may take: anybody may ask, as often as they like."""
+
+
+def refusals(registry: CollectorRegistry) -> Callable[[str], None]:
+    """Return what counts HTTP calls that a door refuses, by reason."""
+    refused = Counter(
+        "reserver_http_refused",
+        "HTTP connections and calls that were refused unread, by reason.",
+        ("reason",),
+        registry=registry,
+    )
+    return lambda reason: refused.labels(reason).inc()
 
 
 class Exposition:

@@ -19,6 +19,7 @@ from reserver.quarantine import Component, counts
 from reserver.reservations.status import count_unbacked
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
+from reserver.server.exposition import refusals
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _HELD_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
@@ -48,6 +49,7 @@ class Metrics:
 
     Attributes:
         registry: what to expose.
+        count_refused: counts an HTTP call that was refused unread, by its reason.
         calls: extender calls, labelled by verb and outcome.
         seconds: their duration, labelled by verb.
     """
@@ -75,12 +77,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
-        self._refused = Counter(
-            "reserver_http_refused",
-            "HTTP connections and calls that were refused unread, by reason.",
-            ("reason",),
-            registry=self.registry,
-        )
+        self.count_refused = refusals(self.registry)
         self._rpcs = Counter(
             "reserver_grpc_calls",
             "gRPC calls by method and status code.",
@@ -106,10 +103,6 @@ class Metrics:
     def held(self, by: str, seconds: float) -> None:
         """Count how long a function held the event loop."""
         self._held.labels(by).observe(seconds)
-
-    def count_refused(self, reason: str) -> None:
-        """Count an HTTP call that was refused unread."""
-        self._refused.labels(reason).inc()
 
     def count_rpc(self, method: str, code: str, seconds: float) -> None:
         """Count a gRPC call; the duration of a watch is not recorded."""
