@@ -179,7 +179,7 @@ class Assembly:
     def _cleaned(self, edit: Edit | Deletion) -> None:
         for reservation in self.stores.reservations(edit.ref):
             self.state.ledger.note_unwritten(reservation.ref, "")
-        announce.over(self.recorder, edit)
+        announce.over(self.recorder, self.stores, edit)
 
     def _unwritten(self, ref: Ref, error: ApiError) -> None:
         self.placer.refused(ref, error)

@@ -24,6 +24,16 @@ class Traits(NamedTuple):
     maker: Maker = Maker()
     labels: frozenset[tuple[str, str]] = frozenset()
 
+    @property
+    def made_by(self) -> tuple[Maker, Maker]:
+        """Its maker, and the Deployment or CronJob that made that, going by its name."""
+        stem, _, ending = self.maker.name.rpartition("-")
+        if self.maker.kind == "ReplicaSet" and ("pod-template-hash", ending) in self.labels:
+            return self.maker, Maker("Deployment", stem)
+        if self.maker.kind == "Job" and ending.isdecimal() and len(ending) in {8, 9}:
+            return self.maker, Maker("CronJob", stem)
+        return self.maker, self.maker
+
 
 class Term(NamedTuple):
     """One demand of a selector (apimachinery/pkg/labels/selector.go)."""
@@ -54,7 +64,7 @@ class Rule(NamedTuple):
         if self.namespace != pod.namespace or self.name not in {"", pod.name}:
             return False
         labels = dict(pod.labels)
-        return self.maker in {Maker(), pod.maker} and all(
+        return self.maker in {Maker(), *pod.made_by} and all(
             term.allows(labels.get(term.key)) for term in self.terms
         )
 

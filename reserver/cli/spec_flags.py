@@ -17,7 +17,9 @@ from reserver.reservations.terms import Policy, Strategy
 from reserver.wire.times import in_hours
 
 _KINDS = {
+    "cronjob": "CronJob",
     "daemonset": "DaemonSet",
+    "deployment": "Deployment",
     "job": "Job",
     "replicaset": "ReplicaSet",
     "replicationcontroller": "ReplicationController",
@@ -153,9 +155,6 @@ def owner(text: str, namespace: str) -> dict[str, Any]:
         raise Failed(Status.USAGE, f"--owner: {shorten(text)!r} is not an owner; {_OWNER_FORMS}")
     if kind in {"pod", "Pod"}:
         return {"pod": {"name": name, "namespace": namespace}}
-    if kind.lower() == "deployment":
-        remedy = "its pods are made by ReplicaSets; name them by their labels, LABEL=VALUE"
-        raise Failed(Status.USAGE, f"--owner: a Deployment owns no pods; {remedy}")
     kind = _KINDS.get(kind.lower(), kind)
     return {"controller": {"kind": kind, "name": name, "namespace": namespace}}
 

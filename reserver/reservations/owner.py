@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,14 @@ from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 Key = tuple[str, ...]
 """What finds a rule, given a pod that it may match."""
 
+_HASH = "pod-template-hash"
+"""The label whose value ends the name of a Deployment's ReplicaSet (generateReplicaSetName in
+pkg/controller/deployment/sync.go)."""
+
+_OF_CRON_JOB = re.compile(r"(.+)-[0-9]{8,9}")
+"""The name of a CronJob's Job: it ends in the minute that it was due (getJobName in
+pkg/controller/cronjob/utils.go)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerRule:
@@ -19,7 +28,7 @@ class OwnerRule:
     Attributes:
         namespace: of the pods.
         pod: their name; empty for any.
-        controller: their controller (the controlling ownerReference).
+        controller: their controller (the controlling ownerReference), or what made that (`makers`).
         selector: their labels.
     """
 
@@ -33,7 +42,7 @@ class OwnerRule:
         return (
             pod.name.namespace == self.namespace
             and self.pod in {"", pod.name.name}
-            and self.controller in {NO_CONTROLLER, pod.controller}
+            and (self.controller == NO_CONTROLLER or self.controller in makers(pod))
             and self.selector.matches(pod.labels)
         )
 
@@ -53,11 +62,29 @@ def keys(pod: Pod) -> Iterator[Key]:
     """Yield the keys of all rules that may match a pod: few, however many rules there are."""
     namespace, name = pod.name
     yield ("pod", namespace, name)
-    if pod.controller != NO_CONTROLLER:
-        yield ("controller", namespace, *pod.controller)
+    for maker in makers(pod):
+        yield ("controller", namespace, *maker)
     for label, value in pod.labels.items():
         yield ("label", namespace, label, value)
     yield ("any", namespace)
+
+
+def makers(pod: Pod) -> Iterator[Controller]:
+    """Yield the controller of a pod, and the Deployment or CronJob that made that.
+
+    The latter follows from names, as these controllers give them: a new ReplicaSet or Job belongs
+    to it at once, and not when some watch has shown it.
+    """
+    made_by = pod.controller
+    if made_by == NO_CONTROLLER:
+        return
+    yield made_by
+    if made_by.kind == "ReplicaSet":
+        ending = f"-{pod.labels.get(_HASH)}"
+        if len(made_by.name) > len(ending) and made_by.name.endswith(ending):
+            yield Controller("Deployment", made_by.name.removesuffix(ending))
+    elif made_by.kind == "Job" and (match := _OF_CRON_JOB.fullmatch(made_by.name)):
+        yield Controller("CronJob", match[1])
 
 
 def home(named: Iterable[PodName], rules: Sequence[OwnerRule]) -> str:

@@ -168,7 +168,6 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
         ("a --owner pod/x --cpu 1 --node-selector x", "--node-selector: 'x' is not of the form"),
         ("a --owner pod/x --cpu 1 --node-selector /=b", "--node-selector: "),
         ("a --owner web-0 --node w --cpu 1", "--owner: 'web-0' is not an owner"),
-        ("a --owner deployment/x --node w --cpu 1", "--owner: a Deployment owns no pods"),
         ("a --owner pod/X_ --node w --cpu 1", "--owner: 'X_' is not a pod's name"),
         ("a --owner app= --node w --cpu 1", "--owner: 'app=' is not of the form"),
         ("a --owner pod/x --node w --cpu 1 --ttl 1w", "--ttl: '1w' is not a duration"),

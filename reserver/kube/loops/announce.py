@@ -31,10 +31,13 @@ def unwritten(recorder: Recorder, stores: Stores, ref: Ref, why: str) -> None:
     _announce(stores, ref, "NotWritten", message, recorder.warn_once)
 
 
-def over(recorder: Recorder, edit: Edit | Deletion) -> None:
-    """Report a Reservation that was deleted: its status is gone as well."""
+def over(recorder: Recorder, stores: Stores, edit: Edit | Deletion) -> None:
+    """Report what became of the reservations that an edit has removed."""
     if isinstance(edit, Deletion):
         recorder.over(edit)
+        return
+    for ending in edit.endings:
+        _announce(stores, ending.ref, ending.phase.value, f"removed: {ending}", recorder.note)
 
 
 def unread_quota(recorder: Recorder, metadata: Metadata, error: InvalidInput) -> None:
@@ -54,5 +57,6 @@ def _announce(
     subject = stores.subject(ref)
     if subject is not None:  # Else it has just been removed.
         metadata, kind = subject
-        name = f"{ref.key}: " if ref.kind is StoreKind.CONFIGMAP else ""
+        item = f"[{ref.item}]" if ref.item else ""
+        name = f"{ref.key}{item}: " if ref.kind is StoreKind.CONFIGMAP else ""
         write(metadata, reason, f"{name}{message}", kind)

@@ -168,9 +168,9 @@ class Recorder:
         """Queue an event on a Reservation that was deleted because it is over."""
         ref = deletion.ref
         about = _Subject(KIND, ref.namespace, ref.key, deletion.uid, deletion.version)
-        message = f"deleted, because it is {deletion.reason.lower()}"
+        message = f"deleted: {', '.join(map(str, deletion.endings)) or deletion.reason.lower()}"
         if not self._is_full:
-            self.queue.add(_Event(about, deletion.reason, message, is_warning=False))
+            self._put(about, deletion.reason, message, is_warning=False)
 
     def tell(self, telling: Telling) -> None:
         """Queue an event on a pod, once for each cause; returns at once.

@@ -11,6 +11,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from reserver.errors import Fault, InvalidInput
 from reserver.kube.watch.lag import Awaited
 from reserver.quarantine import quarantined
+from reserver.reservations.ending import Ending
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
 from reserver.reservations.terms import Phase
@@ -209,6 +210,11 @@ class Cache(ABC, Generic[K, E]):
                 remedy = "write a moment in the future; the cleaner removes this one"
                 error = InvalidInput(field, "lies in the past, so nothing is held", remedy)
                 self.report(metadata, Problem(ref, error))
+
+    def _endings(self, entries: Entries) -> tuple[Ending, ...]:
+        """Return what became of the reservations that are over."""
+        over = filter(self._is_over, entries.reservations)
+        return tuple(Ending.of(each, self.ledger) for each in over)
 
     def _is_over(self, reservation: Reservation) -> bool:
         """Return whether the ledger has this reservation at the ref, and it is over."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from reserver.errors import InvalidInput
+from reserver.reservations.ending import Ending
 from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire.spec import document, listform, placementform, specform
@@ -28,12 +29,14 @@ class Edit:
         seen: the value that the edit replaces.
         value: the new value; None to remove the key.
         reason: for the log.
+        endings: what became of the reservations that it removes because they are over.
     """
 
     ref: Ref
     seen: str
     value: str | None
     reason: str
+    endings: tuple[Ending, ...] = field(default=(), compare=False)
 
     @property
     def path(self) -> str:
@@ -59,6 +62,7 @@ class Deletion:
         uid: its UID.
         version: the resourceVersion that it must still have.
         reason: for the log.
+        endings: what became of it, if it is deleted because it is over.
     """
 
     ref: Ref
@@ -66,6 +70,7 @@ class Deletion:
     uid: str
     version: str
     reason: str
+    endings: tuple[Ending, ...] = field(default=(), compare=False)
 
     def options(self) -> dict[str, object]:
         """Return the DeleteOptions."""

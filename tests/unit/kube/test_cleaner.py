@@ -38,6 +38,7 @@ class Tidying:
 
     def __init__(self, client: ScriptedClient, **data: object) -> None:
         self.refused: list[tuple[Ref, ApiError]] = []
+        self.endings: list[str] = []
         self.time = ManualTime()
         self.cleaner = self.clean(Apply(client, lambda: NOW))
         state = state_of(node("worker-1", cpu="4"), now=0.0)
@@ -55,6 +56,7 @@ class Tidying:
         return Cleaner(
             apply,
             lambda: NOW,
+            lambda edit: self.endings.extend(f"{each.ref}: {each}" for each in edit.endings),
             refused=lambda ref, error: self.refused.append((ref, error)),
             queue=WorkQueue(
                 "cleaner",
@@ -84,6 +86,23 @@ async def test_every_edit_that_is_due_is_made() -> None:
     tidying = Tidying(client, a=OVER, b=OVER, c=OVER | {"expiresAt": "2040-01-01T00:00:00Z"})
     assert await tidying.tidy() == (2, 0)
     assert patched(client) == ["a+b"]  # In one request: a burst of owners may land at once.
+
+
+async def test_what_is_removed_is_told_with_what_became_of_it() -> None:
+    item = {"namespace": "shop", "cpu": 1, "mem": 1}
+    early = [item | {"pod": pod, "expire": 1893456000} for pod in ("a", "b")]
+    tidying = Tidying(ScriptedClient({}), web=OVER)
+    tidying.put("lists", list=[*early, item | {"pod": "c", "expire": 2208988800}])
+    tidying.cleaner = tidying.clean(Apply(ScriptedClient({}, OVERTAKEN), lambda: NOW))
+    for over in (ref("web"), Ref("shop", "lists", "list")):
+        tidying.cleaner.touched(over)
+    assert await tidying.tidy() == (1, 1)
+    assert tidying.endings == ["shop/store/web: expired unclaimed"]  # Who wrote the list tells.
+    tidying.cleaner = tidying.clean(Apply(ScriptedClient({}), lambda: NOW))
+    tidying.cleaner.touched(Ref("shop", "lists", "list"))
+    await tidying.tidy()
+    told = [f"shop/lists/list[shop/{pod}]: expired unclaimed" for pod in ("a", "b")]
+    assert tidying.endings[1:] == told
 
 
 async def test_what_nothing_has_touched_is_not_looked_at_again() -> None:

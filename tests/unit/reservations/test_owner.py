@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reserver.cluster.pod import Controller, Pod, PodName
+from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.owner import OwnerRule
@@ -51,6 +51,49 @@ def test_a_pod_owns_what_a_rule_matches(
     asking = pod("web-1", labels=APP, controller=WEB)
     assert keys(ledger, asking) == (["r"] if owns else [])
     assert keys(ledger, pod("other")) == []
+
+
+@pytest.mark.parametrize(
+    ("made_by", "labels", "owner", "owns"),
+    [
+        (Controller("ReplicaSet", "web-5d8f"), {"pod-template-hash": "5d8f"}, "web", True),
+        (Controller("ReplicaSet", "web-api-5d8f"), {"pod-template-hash": "5d8f"}, "web", False),
+        (Controller("ReplicaSet", "web-api-5d8f"), {"pod-template-hash": "5d8f"}, "web-api", True),
+        (Controller("ReplicaSet", "web-5d8f"), {"pod-template-hash": "8f"}, "web", False),
+        (Controller("ReplicaSet", "web-5d8f"), {"pod-template-hash": ""}, "web-5d8f", False),
+        (Controller("ReplicaSet", "-5d8f"), {"pod-template-hash": "5d8f"}, "", False),
+        (Controller("ReplicaSet", "web-5d8f"), {}, "web", False),
+        (Controller("StatefulSet", "web-5d8f"), {"pod-template-hash": "5d8f"}, "web", False),
+        (Controller("Deployment", "web"), {}, "web", True),
+        (NO_CONTROLLER, {"pod-template-hash": "5d8f"}, "web", False),
+    ],
+)
+def test_pods_of_a_deployment_are_those_of_its_replicasets(
+    ledger: Ledger, made_by: Controller, labels: dict[str, str], owner: str, *, owns: bool
+) -> None:
+    of_deployment = rule(controller=Controller("Deployment", owner), app="web")
+    ledger.put(reservation("r", owners=[], rules=[of_deployment], cpu="1"))
+    asking = pod("web-1", labels=labels | {"app": "web"}, controller=made_by)
+    assert keys(ledger, asking) == (["r"] if owns else [])
+
+
+@pytest.mark.parametrize(
+    ("job", "owns"),
+    [
+        ("backup-29000000", True),
+        ("backup-by-hand", False),
+        ("backup-1", False),
+        ("backup-29000000-29000001", False),
+        ("backup", False),
+    ],
+)
+def test_pods_of_a_cron_job_are_those_of_the_jobs_that_it_makes(
+    ledger: Ledger, job: str, *, owns: bool
+) -> None:
+    of_cron_job = rule(controller=Controller("CronJob", "backup"))
+    ledger.put(reservation("r", owners=[], rules=[of_cron_job], cpu="1"))
+    asking = pod("backup-x", controller=Controller("Job", job))
+    assert keys(ledger, asking) == (["r"] if owns else [])
 
 
 def test_of_those_that_match_one_counts_on_each_node_the_oldest_that_covers_the_pod(

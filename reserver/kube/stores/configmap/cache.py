@@ -220,10 +220,11 @@ class ConfigMapCache(Cache[Key, Edit]):
         written = next(iter(known.entries.reservations), None)
         if written is None:
             return None
-        if any(map(self._is_over, known.entries.reservations)):
+        if endings := self._endings(known.entries):
             if written.ref.item:
-                return edits.remove(ref, known.text, self._is_over)
-            return Edit(ref, known.text, None, "over")
+                edit = edits.remove(ref, known.text, self._is_over)
+                return edit and replace(edit, endings=endings)
+            return Edit(ref, known.text, None, "over", endings)
         placed = self.ledger.placed(written)
         if not written.ref.item and (known.entries.unstamped or placed != written.placed):
             return edits.complete(ref, known.text, written, placed)

@@ -9,7 +9,6 @@ from reserver.kube.stores.cache import Cache, Name, when_written
 from reserver.kube.stores.object.reading import KnownObject, Reading
 from reserver.kube.stores.object.sets import Sets
 from reserver.reservations.reservation import Ref
-from reserver.reservations.terms import Phase
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion
 from reserver.wire.spec.object import KIND, ReservationObject, with_placements
@@ -194,16 +193,17 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         The first member of a set stays as long as the set is not finished, and goes last if that
         will never be: what leads to the others must not be lost.
         """
-        metadata, reservation = known.metadata, known.reservation
+        metadata, endings = known.metadata, self._endings(known.entries)
         if self._sets.is_abandoned(metadata.set_id):
             if not self._sets.may_go(metadata):
                 return None
             reason = "Unfinished"
-        elif metadata.is_unfinished or reservation is None or not self._is_over(reservation):
+        elif metadata.is_unfinished or not endings:
             return None
         else:
-            reason = (self.ledger.phase(ref) or Phase.EXPIRED).value
-        return Deletion(ref, known.path, metadata.uid, metadata.resource_version, reason)
+            reason = endings[0].phase.value
+        version = metadata.resource_version
+        return Deletion(ref, known.path, metadata.uid, version, reason, endings)
 
     def _update(self, known: KnownObject, item: ReservationObject, *, listed: bool = False) -> None:
         """Take an object whose spec is unchanged."""

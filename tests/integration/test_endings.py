@@ -1,0 +1,64 @@
+"""What became of reservations is told once they are gone, wherever they were written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from reserver.client import Client, PodOwner, Spec
+from reserver.reservations.terms import StoreKind
+from tests.integration.world import SYSTEM, World, serving
+
+SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})
+_EVENTS = f"/api/v1/namespaces/{SYSTEM}/events"
+
+
+@pytest.fixture(params=StoreKind)
+async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    async with serving(tmp_path, store=request.param) as world:
+        yield world
+
+
+@pytest.fixture
+async def client(world: World) -> AsyncIterator[Client]:
+    assert world.running.grpc_address
+    async with Client(world.running.grpc_address) as client:
+        yield client
+
+
+async def bind(world: World, pod: str, node: str = "worker-1") -> None:
+    """Create a pod and bind it by hand, which claims what names it."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    body = {"metadata": {"name": pod}, "spec": {"nodeName": node, "containers": [container]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", body)
+
+
+async def told(world: World, reason: str) -> str:
+    """Wait for an event and return its message."""
+    async with asyncio.timeout(20):
+        while True:
+            events = json.loads(await world.cluster.client.send("GET", _EVENTS))["items"]
+            for event in events:
+                if event["reason"] == reason:
+                    assert event["type"] == "Normal"
+                    return str(event["message"])
+            await asyncio.sleep(0.01)
+
+
+async def test_an_event_tells_who_has_claimed_it(world: World, client: Client) -> None:
+    await client.create("move", SPEC)
+    await bind(world, "web-0")
+    was = "deleted: " if world.writes_objects else "move: removed: "
+    assert await told(world, "Claimed") == f"{was}claimed by shop/web-0"
+
+
+async def test_an_event_tells_that_it_has_expired(world: World, client: Client) -> None:
+    await client.create("move", SPEC)
+    await client.extend("move", datetime.now(UTC) + timedelta(milliseconds=10))
+    was = "deleted: " if world.writes_objects else "move: removed: "
+    assert await told(world, "Expired") == f"{was}expired unclaimed"
