@@ -25,14 +25,17 @@ venv: $(VENV)/.installed ## Create .venv with the reserver command in .venv/bin
 # against their hashes; without build isolation nothing is fetched that is in no lock.
 $(VENV)/.installed: requirements-build.lock requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "reserver needs Python 3.11 or newer; set PYTHON=")'
+	@echo 'Making .venv, once; it takes about half a minute: 1 of 3, pip and uv'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r requirements-build.lock
+	@echo 'Making .venv: 2 of 3, what Reserver and its tests need'
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	@echo 'Making .venv: 3 of 3, Reserver itself'
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: venv ## See reservations protect capacity, live; ONCE=1 plays and exits
-	@$(BIN)/reserver demo $(if $(ONCE),--once)
+demo: venv ## See reservations protect capacity, live; TOUR=1 lets you type, ONCE=1 plays and exits
+	@$(BIN)/reserver demo $(if $(ONCE),--once) $(if $(TOUR),--tour)
 
 test: venv ## Run the tests that need nothing but Python
 	$(BIN)/pytest $(ARGS)

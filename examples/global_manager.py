@@ -4,15 +4,16 @@ It has a pod for one of several clusters. It asks the cluster to hold the room f
 hold is in force and backed does it create the pod, which then lands on its seat whatever else is
 scheduled in the same moment. If anything goes wrong on the way the hold is released.
 
-Run it against `reserver demo`, which prints both addresses:
+Run it against `reserver demo`, which says how to set RESERVER_ADDRESS and KUBECONFIG:
 
-    python examples/global_manager.py --address 127.0.0.1:PORT --kubeconfig FILE --node worker-1
+    python examples/global_manager.py --node worker-2
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -82,7 +83,8 @@ def create_pod(arguments: argparse.Namespace) -> None:
 def main() -> int:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--address", default="127.0.0.1:9443", help="of reserver's gRPC API")
+    address = os.environ.get("RESERVER_ADDRESS", "127.0.0.1:9443")
+    parser.add_argument("--address", default=address, help="of reserver's gRPC API")
     parser.add_argument("--kubeconfig", help="of the cluster that the pod is for")
     parser.add_argument("--scheduler", default="default-scheduler", help="the pod's schedulerName")
     parser.add_argument("--node", required=True, help="where the room is to be held")

@@ -20,18 +20,19 @@ from reserver.config import LogLevel
 
 PICTURE = Path(__file__).parents[1] / "docs/demo.svg"
 STEPS = 4  # until normal-pod has been refused
+WIDTH, HEIGHT = 96, 20
 
 
 async def main() -> None:
     """Plays the first steps and draws what is to be seen then."""
     logs.configure(LogLevel.ERROR)
-    console = Console(record=True, width=112, file=io.StringIO(), force_terminal=True)
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as folder:
         silent = Console(file=io.StringIO())
-        async with started(Path(folder) / "kubeconfig", silent) as demo:
+        async with started(Path(folder), silent) as demo:
             scenario = steps(Stage(demo.cluster, demo.reserver.assembly), time.time)
             await demo.play(scenario[:STEPS])
-            console.print(draw(await demo.scene()))
+            console.print(draw(await demo.scene(), WIDTH, HEIGHT))
     svg = console.export_svg(title="reserver demo")
     # Rich names a font on the network; the reader's own will do.
     PICTURE.write_text(re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL))

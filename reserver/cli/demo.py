@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -15,12 +16,24 @@ def demo(
     once: Annotated[
         bool, typer.Option("--once", help="Play and exit: 0 if all came true, 1 if not.")
     ] = False,
+    tour: Annotated[
+        bool, typer.Option("--tour", help="Type each step yourself, and see what it does.")
+    ] = False,
 ) -> None:
     """See reservations protect capacity on an embedded cluster, then try it yourself."""
+    if tour and (once or not sys.stdin.isatty()):
+        typer.echo("reserver: --tour needs a terminal to type in, and excludes --once", err=True)
+        raise typer.Exit(2)
+    if sys.stdout.isatty():
+        typer.echo("Starting a cluster in this process, with Reserver …")
+    # gRPC would warn of each command that the tour starts.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     import uvloop
     from rich.console import Console
 
-    from reserver.cli.demo_run import run
+    from reserver.cli import demo_run, demo_tour
 
     logs.configure(LogLevel.ERROR)
-    sys.exit(0 if uvloop.run(run(Console(), once=once)) else 1)
+    console = Console()
+    running = demo_tour.tour(console) if tour else demo_run.run(console, once=once)
+    sys.exit(0 if uvloop.run(running) else 1)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 
 from reserver import app
-from reserver.cli.demo_scenario import NAMESPACE, STORE, Stage, Step, steps
+from reserver.cli import demo_folder, demo_keys
+from reserver.cli.demo_pages import pages
+from reserver.cli.demo_scenario import Stage, Step, steps
 from reserver.cli.demo_scene import node_rows, pod_rows, reservation_rows
-from reserver.cli.demo_view import Progress, Scene, StepRow, draw
+from reserver.cli.demo_view import Page, Progress, Scene, StepRow, draw
 from reserver.config import Settings
 from reserver.sim.clock import SystemClock
 from reserver.sim.cluster import EmbeddedCluster
@@ -28,7 +29,7 @@ from reserver.sim.scheduler.loop import Scheduler
 _STEP_LIMIT_S = 20.0
 _LOOK_EVERY_S = 0.05
 _REFRESH_S = 0.2
-_READING_S = 1.5
+_READING_S = 2.5
 
 
 @dataclass(slots=True)
@@ -38,8 +39,11 @@ class Demo:
     cluster: EmbeddedCluster
     reserver: app.Running
     console: Console
-    footer: tuple[str, ...] = ()
     rows: list[StepRow] = field(default_factory=list)
+    pages: tuple[Page, ...] = ()
+    page: int = 0
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def scene(self) -> Scene:
         """Return what the picture shows now."""
@@ -55,38 +59,60 @@ class Demo:
             ),
             pods=tuple(pod_rows(pods)),
             steps=tuple(self.rows),
-            footer=self.footer,
+            pages=self.pages,
+            page=self.page,
         )
+
+    async def picture(self) -> RenderableType:
+        """Return the picture that fits the terminal as it is now."""
+        return draw(await self.scene(), *self.console.size)
+
+    def press(self, key: str) -> None:
+        """Do what a key is for."""
+        self._go_on.set()
+        if key in demo_keys.END:
+            self.stop.set()
+        elif key in demo_keys.NEXT:
+            self.page = max(min(self.page + 1, len(self.pages) - 1), 0)
+        elif key in demo_keys.PREVIOUS:
+            self.page = max(self.page - 1, 0)
 
     async def play(self, scenario: tuple[Step, ...]) -> bool:
         """Play the scenario; return whether all came true."""
         self.rows = [StepRow(text=step.text, progress=Progress.WAITING) for step in scenario]
         for index, step in enumerate(scenario):
             self.rows[index] = StepRow(text=step.text, progress=Progress.RUNNING)
-            came_true = await _act(step)
+            came_true = await act(step)
             progress = Progress.DONE if came_true else Progress.FAILED
             self.rows[index] = StepRow(text=step.text, progress=progress)
             if self.console.is_terminal:
-                await asyncio.sleep(_READING_S)
+                await self._let_read()
             else:
                 self.console.print(f"{progress.value} {step.text}", soft_wrap=True)
         return all(row.progress is Progress.DONE for row in self.rows)
 
+    async def _let_read(self) -> None:
+        """Wait until what has happened is read, or a key is pressed."""
+        self._go_on.clear()
+        try:
+            async with asyncio.timeout(_READING_S):
+                await self._go_on.wait()
+        except TimeoutError:
+            pass
+
 
 async def run(console: Console, *, once: bool) -> bool:
-    """Play the scenario; then, unless `once`, stay up until SIGTERM or Ctrl-C.
+    """Play the scenario; then, unless `once`, stay up until SIGTERM, Ctrl-C or `q`.
 
     Returns:
         Whether all that was expected came true.
     """
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with tempfile.TemporaryDirectory(prefix="reserver-demo-") as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        async with started(kubeconfig, console) as demo_:
-            playing = asyncio.create_task(_play(demo_, None if once else kubeconfig))
-            stopping = asyncio.create_task(stop.wait())
+    with demo_folder.demo_folder() as folder:
+        async with started(folder, console) as demo_:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, demo_.stop.set)
+            playing = asyncio.create_task(play(demo_, None if once else folder))
+            stopping = asyncio.create_task(demo_.stop.wait())
             showing = asyncio.create_task(_show(demo_, console))
             done, _ = await asyncio.wait({playing, stopping}, return_when="FIRST_COMPLETED")
             all_true = playing in done and playing.result()
@@ -95,18 +121,34 @@ async def run(console: Console, *, once: bool) -> bool:
             for task in (playing, stopping, showing):
                 task.cancel()
             await asyncio.wait({playing, stopping, showing})
-            if console.is_terminal or not all_true:
-                console.print(draw(await demo_.scene()))
+            _say_what_became_of_it(demo_, console)
     return all_true
 
 
+def _say_what_became_of_it(demo_: Demo, console: Console) -> None:
+    """Say it on the screen that was there before."""
+    begun = [row for row in demo_.rows if row.progress is not Progress.WAITING]
+    if console.is_terminal:
+        for row in begun:
+            console.print(f"{row.progress.value} {row.text}", soft_wrap=True)
+        console.print("The demo is over, and its cluster is gone.")
+
+
 @asynccontextmanager
-async def started(kubeconfig: Path, console: Console) -> AsyncIterator[Demo]:
-    """An embedded cluster whose scheduler has reserver as its extender."""
+async def started(folder: Path, console: Console) -> AsyncIterator[Demo]:
+    """An embedded cluster whose scheduler has reserver as its extender; `folder` says how to go on.
+
+    Args:
+        folder: gets a kubeconfig, and what the instructions name.
+        console: what the demo is shown on.
+    """
     async with EmbeddedCluster() as cluster:
+        kubeconfig = folder / "kubeconfig"
         cluster.write_kubeconfig(kubeconfig)
         settings = Settings(kubeconfig=kubeconfig, http_port=0, grpc_address=("127.0.0.1", 0))
         async with app.running(settings) as reserver, aiohttp.ClientSession() as session:
+            variables = demo_folder.environment(folder, cluster.url, str(reserver.grpc_address))
+            demo_folder.write_environment(folder, variables)
             scheduler = Scheduler(cluster.client, session, SystemClock(), reserver.url)
             scheduling = asyncio.create_task(scheduler.run())
             try:
@@ -116,53 +158,51 @@ async def started(kubeconfig: Path, console: Console) -> AsyncIterator[Demo]:
                 await asyncio.wait({scheduling})
 
 
-async def _play(demo_: Demo, kubeconfig: Path | None) -> bool:
-    """Play the scenario and, given a kubeconfig to hand out, invite the user to go on."""
+async def play(demo_: Demo, folder: Path | None) -> bool:
+    """Play the scenario and, given a folder to hand out, invite the user to go on."""
     stage = Stage(demo_.cluster, demo_.reserver.assembly)
     all_true = await demo_.play(steps(stage, time.time))
-    if kubeconfig is not None:
-        demo_.footer = _invitation(demo_, kubeconfig)
+    if folder is not None:
+        demo_folder.write_pod(folder, "web-0", {"name": "web-0"}, "1")
+        demo_folder.write_pod(folder, "stranger", {"generateName": "stranger-"}, "500m")
+        demo_folder.write_seat(folder)
+        demo_.pages = tuple(pages(folder))
         if not demo_.console.is_terminal:
-            demo_.console.print("\n".join(demo_.footer), soft_wrap=True)
+            for page in demo_.pages:
+                demo_.console.print("", page.title, *page.lines, sep="\n", soft_wrap=True)
     return all_true
 
 
 async def _show(demo_: Demo, console: Console) -> None:
-    """Redraw until cancelled, where there is a terminal to draw on."""
+    """Redraw until cancelled, where there is a terminal to draw on.
+
+    On the alternate screen, so that another size leaves nothing of the last picture behind.
+    """
     if not console.is_terminal:
         return
-    with Live(console=console, auto_refresh=False, transient=True) as live:
+    with (
+        demo_keys.keys(sys.stdin.fileno(), demo_.press),
+        Live(console=console, auto_refresh=False, screen=True) as live,
+    ):
         while True:
-            live.update(draw(await demo_.scene()), refresh=True)
+            live.update(await demo_.picture(), refresh=True)
             await asyncio.sleep(_REFRESH_S)
 
 
-async def _act(step: Step) -> bool:
+async def act(step: Step) -> bool:
+    """Do a step; return whether what is expected of it happened in time."""
     await step.act()
+    return await comes_true(step.came_true)
+
+
+async def comes_true(
+    expected: Callable[[], Awaitable[bool]], limit_s: float = _STEP_LIMIT_S
+) -> bool:
+    """Wait for what is expected, so many seconds at most; return whether it happened."""
     try:
-        async with asyncio.timeout(_STEP_LIMIT_S):
-            while not await step.came_true():  # noqa: ASYNC110 - asks the API server, as a user would
+        async with asyncio.timeout(limit_s):
+            while not await expected():  # noqa: ASYNC110 - asks the API server, as a user would
                 await asyncio.sleep(_LOOK_EVERY_S)
     except TimeoutError:
         return False
     return True
-
-
-def _invitation(demo_: Demo, kubeconfig: Path) -> tuple[str, ...]:
-    pods = f"{demo_.cluster.url}/api/v1/namespaces/default/pods"
-    return (
-        "It stays up. From this folder, in another terminal:",
-        f"  export KUBECONFIG={kubeconfig} RESERVER_ADDRESS={demo_.reserver.grpc_address}",
-        f"  export PATH={Path(sys.executable).parent}:$PATH",
-        "  reserver create web --node worker-3 --owner pod/web-0 -n default --cpu 1",
-        "  reserver top nodes; reserver explain pod default/normal-pod",
-        "  python examples/global_manager.py --address $RESERVER_ADDRESS \\",
-        "    --kubeconfig $KUBECONFIG --node worker-2",
-        "with kubectl:",
-        f"  kubectl edit configmap -n {NAMESPACE} {STORE}",
-        "  kubectl create -f examples/stranger.json       # lands on worker-2; try a second one",
-        "  kubectl create -f examples/web-0.yaml          # lands on its seat",
-        "or without:",
-        f"  curl --json @examples/stranger.json {pods}",
-        "Ctrl-C ends it.",
-    )

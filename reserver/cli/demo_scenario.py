@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from reserver.assembly import Assembly
@@ -18,6 +19,7 @@ _CONFIGMAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 _STORE = f"{_CONFIGMAPS}/{STORE}"
 _PODS = "/api/v1/namespaces/default/pods"
 _WORKERS = ("worker-1", "worker-2", "worker-3")
+FILLERS = {"filler-1": "5", "filler-2": "5"}
 _MERGE = "application/merge-patch+json"
 
 
@@ -45,19 +47,21 @@ class Stage:
         self._assembly = assembly
 
     async def add_workers(self) -> None:
-        """Add three workers with 4 CPUs each, and an empty store."""
+        """Add three workers with 8 CPUs each, an empty store, and the namespace of docs/."""
         for worker in _WORKERS:
-            await self._cluster.create_node(worker, {"cpu": "4"})
-        namespace = {"metadata": {"name": NAMESPACE}}
-        await self._cluster.client.send("POST", "/api/v1/namespaces", namespace)
+            await self._cluster.create_node(worker, {"cpu": "8"})
+        for name in (NAMESPACE, "shop"):
+            namespace = {"metadata": {"name": name}}
+            await self._cluster.client.send("POST", "/api/v1/namespaces", namespace)
         store = {"metadata": {"name": STORE, "labels": {"reserver.io/store": "true"}}}
         await self._cluster.client.send("POST", _CONFIGMAPS, store)
 
-    async def create_pods(self, pods: Mapping[str, str]) -> None:
-        """Create pods in the namespace default: name to CPU."""
-        for name, cpu in pods.items():
+    async def create_pods(self, pods: Mapping[str, str], nodes: Sequence[str] = ()) -> None:
+        """Create pods in the namespace default: name to CPU; on `nodes` if given."""
+        for (name, cpu), node in zip_longest(pods.items(), nodes):
             container = {"name": "main", "image": "demo", "resources": {"requests": {"cpu": cpu}}}
-            body = {"metadata": {"name": name}, "spec": {"containers": [container]}}
+            spec = {"containers": [container]} | ({"nodeName": node} if node else {})
+            body = {"metadata": {"name": name}, "spec": spec}
             await self._cluster.client.send("POST", _PODS, body)
 
     async def write(self, key: str, text: str) -> None:
@@ -92,6 +96,10 @@ class Stage:
     async def workers_are_seen(self) -> bool:
         """Return whether reserver has seen the workers."""
         return self._assembly.state.snapshot.node_count == len(_WORKERS)
+
+    async def fillers_are_seen(self) -> bool:
+        """Return whether reserver has seen the workers, and the two fillers on two of them."""
+        return await self.workers_are_seen() and len(self._assembly.state.pods) == len(FILLERS)
 
     async def is_held(self, key: str) -> bool:
         """Return whether reserver holds capacity for a key of the store."""
@@ -133,38 +141,38 @@ def reservation(pod: str, node: str, cpu: str, expires_at: float) -> str:
 
 
 def steps(stage: Stage, now: Callable[[], float]) -> tuple[Step, ...]:
-    """Return the scenario; `now` gives unix seconds."""
+    """Return the scenario; `now` gives unix seconds. A step fits on a line of 78 columns."""
     return (
         Step(
-            text="Three workers with 4 CPUs each, and an empty store of reservations",
+            text="Three workers with 8 CPUs each, and an empty store of reservations",
             act=stage.add_workers,
             came_true=stage.workers_are_seen,
         ),
         Step(
-            text="A manager reserves 2 CPUs of worker-1 for reserved-pod, which does not exist yet",
+            text="4 CPUs of worker-1 are reserved for reserved-pod, which does not exist yet",
             act=lambda: stage.write(
-                "seat", reservation("reserved-pod", "worker-1", "2", now() + 600)
+                "seat", reservation("reserved-pod", "worker-1", "4", now() + 600)
             ),
             came_true=lambda: stage.is_held("seat"),
         ),
         Step(
-            text="Two pods of 3 CPUs arrive: they land on worker-2 and worker-3",
-            act=lambda: stage.create_pods({"filler-1": "3", "filler-2": "3"}),
+            text="Two pods of 5 CPUs arrive: they land on worker-2 and worker-3",
+            act=lambda: stage.create_pods(FILLERS),
             came_true=stage.fillers_are_elsewhere,
         ),
         Step(
-            text="normal-pod wants 3 CPUs: worker-1 has them, but not for normal-pod",
-            act=lambda: stage.create_pods({"normal-pod": "3"}),
+            text="normal-pod wants 5 CPUs: worker-1 has them, but not for normal-pod",
+            act=lambda: stage.create_pods({"normal-pod": "5"}),
             came_true=lambda: stage.is_refused_for_a_hold("normal-pod"),
         ),
         Step(
-            text="reserved-pod arrives with 2 CPUs: it lands on its seat",
-            act=lambda: stage.create_pods({"reserved-pod": "2"}),
+            text="reserved-pod arrives with 4 CPUs: it lands on its seat",
+            act=lambda: stage.create_pods({"reserved-pod": "4"}),
             came_true=lambda: stage.are_on({"reserved-pod": "worker-1"}),
         ),
         Step(
-            text="small-pod wants 1.5 CPUs: they are free on worker-1 now",
-            act=lambda: stage.create_pods({"small-pod": "1500m"}),
+            text="small-pod wants 4 CPUs: the rest of worker-1 is anybody's, and it lands there",
+            act=lambda: stage.create_pods({"small-pod": "4"}),
             came_true=lambda: stage.are_on({"small-pod": "worker-1", "normal-pod": ""}),
         ),
         Step(
@@ -173,12 +181,12 @@ def steps(stage: Stage, now: Callable[[], float]) -> tuple[Step, ...]:
             came_true=lambda: stage.is_held("brief"),
         ),
         Step(
-            text="Nobody came: the hold ends exactly on time, and the cleaner removes the entry",
+            text="Nobody came: the hold ends exactly on time, and its entry is removed",
             act=stage.only_watch,
             came_true=lambda: stage.is_cleaned_away("brief"),
         ),
         Step(
-            text="Somebody writes a broken entry: it alone is refused, with an event that says why",
+            text="A broken entry is written: it alone is refused, and an event says why",
             act=lambda: stage.write("typo", reservation("anybody", "worker-3", "1x", now() + 600)),
             came_true=lambda: stage.is_reported("resources.cpu"),
         ),

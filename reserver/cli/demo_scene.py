@@ -9,6 +9,7 @@ import msgspec
 from reserver.cli.demo_view import NodeRow, PodRow, ReservationRow
 from reserver.cluster.quantity import show
 from reserver.cluster.snapshot import Int64s
+from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject
@@ -53,7 +54,7 @@ def reservation_rows(state: State, now: float) -> Iterator[ReservationRow]:
         )
         expires_at = reservation.expires_at
         yield ReservationRow(
-            name=str(reservation.ref),
+            name=_short(reservation.ref),
             owner=", ".join(sorted(map(str, reservation.owners))),
             node=reservation.node,
             holds=holds,
@@ -74,6 +75,10 @@ def pod_rows(pods: bytes) -> Iterator[PodRow]:
             node=pod.node,
             why="" if pod.node else next(refusals, ""),
         )
+
+
+def _short(ref: Ref) -> str:
+    return f"{ref.key}[{ref.item}]" if ref.item else ref.key
 
 
 def _cell(layer: Int64s, row: int, column: int) -> int:

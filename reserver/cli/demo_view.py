@@ -1,4 +1,8 @@
-"""What the demo shows: one picture of nodes, reservations, pods and steps. A pure function."""
+"""What the demo shows: nodes, reservations, pods, and what happens or is to be done next.
+
+A pure function of the scene and of the size of the terminal: no line is longer than that, and no
+picture has more lines. There are no frames, so that what is copied is what was meant.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rich.console import Group, RenderableType
-from rich.panel import Panel
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from reserver.cluster.quantity import show
 
-_BAR_WIDTH = 40
+LEAST_WIDTH, LEAST_HEIGHT = 80, 24
+"""The terminal in which all can be read."""
+
+_LONGEST_BAR = 40
+_BESIDE_A_BAR = 44
+_LINES_OF_TEXT = 9
+"""What is left at least for what happens, its title included."""
+
 _USED, _HELD, _FREE = ("█", "blue"), ("▒", "yellow"), ("·", "bright_black")
-_MOST_ROWS = 12
+_COMMAND = "  "
+_NOBODY_FITS = "nodes are available: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,44 +79,59 @@ class StepRow:
     progress: Progress
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a user can do next: a title, and lines; those that are indented are commands."""
+
+    title: str
+    lines: Sequence[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """All that one picture shows."""
+    """All that one picture shows; `pages` are there once the scenario has been played."""
 
     nodes: Sequence[NodeRow]
     reservations: Sequence[ReservationRow]
     problems: Sequence[str]
     pods: Sequence[PodRow]
     steps: Sequence[StepRow]
-    footer: Sequence[str] = ()
+    pages: Sequence[Page] = ()
+    page: int = 0
 
 
-def draw(scene: Scene) -> RenderableType:
-    """Return the picture of a scene."""
-    parts: list[RenderableType] = [
-        _panel("What happens", _steps(scene.steps, brief=bool(scene.footer))),
-        _panel("Nodes: CPU", _nodes(scene.nodes)),
-        _panel("Reservations", _reservations(scene.reservations, scene.problems)),
-        _panel("Pods", _pods(scene.pods)),
-    ]
-    if scene.footer:
-        parts.append(_panel("Your turn", Text("\n".join(scene.footer))))
-    return Group(*parts)
+def draw(scene: Scene, width: int = LEAST_WIDTH, height: int = LEAST_HEIGHT) -> RenderableType:
+    """Return the picture of a scene, for a terminal of so many columns and lines."""
+    wanted = [len(scene.nodes), len(scene.reservations) + len(scene.problems), len(scene.pods)]
+    titles_and_keys = len(wanted) + 1
+    most = _shares([max(each, 1) for each in wanted], height - _LINES_OF_TEXT - titles_and_keys)
+    rest = height - titles_and_keys - sum(most)
+    return Group(
+        *(_your_turn(scene, rest) if scene.pages else _what_happens(scene.steps, rest)),
+        _title("Nodes: CPU"),
+        *_rows(_nodes(scene.nodes, width), most[0]),
+        _title("Reservations"),
+        *_rows([*_reservations(scene.reservations), *_refused(scene.problems)], most[1]),
+        _title("Pods"),
+        *_rows(_pods(scene.pods), most[2]),
+        _keys(scene),
+    )
 
 
-def bar(row: NodeRow) -> Text:
+def bar(row: NodeRow, length: int = _LONGEST_BAR) -> Text:
     """Return a node's CPU as a bar: used, held, free; what is there at all takes a cell."""
     whole = max(row.allocatable, row.used + row.held, 1)
-    used = _cells(row.used, whole)
-    held = min(_cells(row.held, whole), _BAR_WIDTH - used)
+    used = _cells(row.used, whole, length)
+    held = min(_cells(row.held, whole, length), length - used)
     text = Text()
-    for (mark, style), width in (
-        (_USED, used),
-        (_HELD, held),
-        (_FREE, _BAR_WIDTH - used - held),
-    ):
-        text.append(mark * width, style)
+    for (mark, style), cells in ((_USED, used), (_HELD, held), (_FREE, length - used - held)):
+        text.append(mark * cells, style)
     return text
+
+
+def node_table(rows: Sequence[NodeRow], width: int) -> RenderableType:
+    """Return the bars of all nodes, for a terminal of so many columns."""
+    return Group(*_rows(_nodes(rows, width), len(rows)))
 
 
 def time_left(seconds: float | None) -> str:
@@ -120,73 +147,128 @@ def time_left(seconds: float | None) -> str:
     return f"{minutes}m {rest:02}s" if minutes else f"{rest}s"
 
 
-def _cells(amount: int, whole: int) -> int:
-    return max(round(_BAR_WIDTH * amount / whole), int(amount > 0))
+def _cells(amount: int, whole: int, length: int) -> int:
+    return max(round(length * amount / whole), int(amount > 0))
 
 
-def _panel(title: str, content: RenderableType) -> Panel:
-    return Panel(content, title=title, title_align="left", border_style="bright_black")
+def _shares(wanted: Sequence[int], room: int) -> list[int]:
+    """Return how many lines each gets of `room`: the longest gives way first, none vanishes."""
+    given = list(wanted)
+    while sum(given) > room and max(given) > 1:
+        given[given.index(max(given))] -= 1
+    return given
 
 
-def _steps(rows: Sequence[StepRow], *, brief: bool) -> RenderableType:
-    """Return the steps; one line for all of them, if `brief` and all came true."""
-    if brief and all(row.progress is Progress.DONE for row in rows):
-        return Text(f"✓ all {len(rows)} steps came true", "green")
-    styles = {
-        Progress.WAITING: "bright_black",
-        Progress.RUNNING: "bold",
-        Progress.DONE: "green",
-        Progress.FAILED: "bold red",
-    }
-    return Text("\n").join(
-        Text(f"{row.progress.value} {row.text}", styles[row.progress]) for row in rows
-    )
+def _title(text: str) -> RenderableType:
+    return Rule(Text(text, "bold"), align="left", style="bright_black")
 
 
-def _nodes(rows: Sequence[NodeRow]) -> RenderableType:
-    table = Table.grid(padding=(0, 2))
-    for row in rows[:_MOST_ROWS]:
-        free = row.allocatable - row.used - row.held
-        table.add_row(
-            row.name,
-            bar(row),
+def _what_happens(steps: Sequence[StepRow], room: int) -> list[RenderableType]:
+    """Return the steps up to the one that runs; the first ones give way."""
+    styles = {Progress.RUNNING: "bold", Progress.DONE: "green", Progress.FAILED: "bold red"}
+    begun = [row for row in steps if row.progress is not Progress.WAITING]
+    lines = [Text(f"{row.progress} {row.text}", styles[row.progress]) for row in begun]
+    title = f"What happens: {len(begun)} of {len(steps)}"
+    return [_title(title), *_padded(lines[-(room - 1) :], room - 1)]
+
+
+def _your_turn(scene: Scene, room: int) -> list[RenderableType]:
+    """Return the page that is open, and those after it as far as they fit."""
+    parts: list[RenderableType] = []
+    count = 0
+    for number, page in enumerate(scene.pages[scene.page :], start=scene.page + 1):
+        if parts and count + 1 + len(page.lines) > room:
+            break
+        parts.append(_title(f"Your turn, {number} of {len(scene.pages)}: {page.title}"))
+        parts += [_instruction(line) for line in page.lines]
+        count += 1 + len(page.lines)
+    return _padded(parts, room)
+
+
+def _instruction(line: str) -> Text:
+    command, mark, remark = line.partition("  # ")
+    text = Text(command, "cyan" if line.startswith(_COMMAND) else "", no_wrap=True)
+    return text.append(f"{mark}{remark}", "bright_black")
+
+
+def _padded(lines: Sequence[RenderableType], room: int) -> list[RenderableType]:
+    return [*lines, *[Text("")] * (room - len(lines))]
+
+
+def _keys(scene: Scene) -> Text:
+    failed = any(row.progress is Progress.FAILED for row in scene.steps)
+    if not scene.pages:
+        keys = "space: go on at once   q: end"
+    elif failed:
+        keys = "a step did not come true   n, p: next and previous page   q: end"
+    else:
+        keys = "n, space: next page   p: previous page   q: end; until then all of it stays up"
+    return Text(keys, "bold red" if failed else "bold", no_wrap=True)
+
+
+def _nodes(rows: Sequence[NodeRow], width: int) -> list[list[Text]]:
+    length = min(max(width - _BESIDE_A_BAR, 10), _LONGEST_BAR)
+    return [
+        [
+            Text(row.name),
+            bar(row, length),
             Text(f"{show('cpu', row.used)} used", "blue" if row.used else "bright_black"),
             Text(f"{show('cpu', row.held)} held", "yellow" if row.held else "bright_black"),
-            Text(f"{show('cpu', free)} free", "bold red" if free < 0 else ""),
-        )
-    return _with_rest(table, len(rows), "nodes")
+            _free(row.allocatable - row.used - row.held),
+        ]
+        for row in rows
+    ]
 
 
-def _reservations(rows: Sequence[ReservationRow], problems: Sequence[str]) -> RenderableType:
-    refused = Text("\n").join(Text(f"Refused  {problem}", "red") for problem in problems)
+def _free(amount: int) -> Text:
+    return Text(f"{show('cpu', amount)} free", "bold red" if amount < 0 else "")
+
+
+def _reservations(rows: Sequence[ReservationRow]) -> list[list[Text]]:
+    return [
+        [
+            Text(row.name),
+            Text(row.phase, "yellow" if row.phase == "Active" else "bright_black"),
+            Text(row.holds),
+            Text(f"on {row.node}" if row.node else "nowhere yet"),
+            Text(f"for {row.owner}"),
+            Text(time_left(row.left_s)),
+        ]
+        for row in rows
+    ]
+
+
+def _refused(problems: Sequence[str]) -> list[Text]:
+    return [Text(f"refused: {problem}", "red") for problem in problems]
+
+
+def _pods(rows: Sequence[PodRow]) -> list[list[Text]]:
+    return [
+        [
+            Text(row.name),
+            Text(show("cpu", row.cpu)),
+            Text(f"on {row.node}", "green") if row.node else Text("Pending", "red"),
+            Text(row.why.partition(_NOBODY_FITS)[2] or row.why, "bright_black"),
+        ]
+        for row in rows
+    ]
+
+
+def _rows(rows: Sequence[list[Text] | Text], most: int) -> list[RenderableType]:
+    """Return the last rows, each on one line, and how many there are above them."""
     if not rows:
-        return refused or Text("none", "bright_black")
+        return [Text("none", "bright_black")]
+    hidden = len(rows) - most + 1 if len(rows) > most else 0
     table = Table.grid(padding=(0, 2))
-    for row in rows[:_MOST_ROWS]:
-        style = "yellow" if row.phase == "Active" else "bright_black"
-        table.add_row(
-            Text(row.phase, style),
-            row.holds,
-            f"on {row.node}",
-            f"for {row.owner}",
-            time_left(row.left_s),
-            Text(row.name, "bright_black"),
-        )
-    shown = _with_rest(table, len(rows), "reservations")
-    return Group(shown, refused) if problems else shown
-
-
-def _pods(rows: Sequence[PodRow]) -> RenderableType:
-    if not rows:
-        return Text("none", "bright_black")
-    table = Table.grid(padding=(0, 2))
-    for row in rows[-_MOST_ROWS:]:
-        verdict = Text(f"on {row.node}", "green") if row.node else Text("Pending", "red")
-        table.add_row(row.name, show("cpu", row.cpu), verdict, Text(row.why, "bright_black"))
-    return _with_rest(table, len(rows), "pods")
-
-
-def _with_rest(table: Table, count: int, what: str) -> RenderableType:
-    if count <= _MOST_ROWS:
-        return table
-    return Group(table, Text(f"and {count - _MOST_ROWS} more {what}", "bright_black"))
+    cells = max((len(row) for row in rows if isinstance(row, list)), default=0)
+    for _ in range(cells):
+        table.add_column(no_wrap=True, overflow="ellipsis")
+    alone: list[RenderableType] = []
+    for row in rows[hidden:]:
+        if isinstance(row, list):
+            table.add_row(*row)
+        else:
+            row.no_wrap, row.overflow = True, "ellipsis"
+            alone.append(row)
+    more = [Text(f"… and {hidden} more", "bright_black")] if hidden else []
+    return [*more, *([table] if table.rows else []), *alone]

@@ -1,12 +1,24 @@
-"""The demo, from its first step to its last, as `reserver demo --once` plays it."""
+"""The demo: as `--once` plays it, in a terminal, and as its own instructions go on."""
 
 from __future__ import annotations
 
+import asyncio
 import io
+import subprocess
+import sys
+from pathlib import Path
 
 from rich.console import Console
 
-from reserver.cli.demo_run import run
+from reserver.cli.demo_folder import demo_folder
+from reserver.cli.demo_pages import pages
+from reserver.cli.demo_run import Demo, play, run, started
+from tests.terminal import terminal
+
+RESERVER = str(Path(sys.executable).parent / "reserver")
+ROOT = Path(__file__).parents[2]
+ALTERNATE_SCREEN, FIRST_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
+BY_HAND = ("kubectl edit", "reserver demo")
 
 
 async def test_every_step_of_the_demo_comes_true() -> None:
@@ -15,3 +27,86 @@ async def test_every_step_of_the_demo_comes_true() -> None:
     lines = output.getvalue().splitlines()
     assert len(lines) == 9
     assert all(line.startswith("✓") for line in lines)
+
+
+async def test_what_the_demo_says_is_true_in_the_order_in_which_it_is_said() -> None:
+    with demo_folder() as folder:
+        async with started(folder, Console(file=io.StringIO())) as demo:
+            assert await play(demo, folder)
+            for line in (line for page in pages(folder) for line in page.lines):
+                command, _, remark = line.partition("  # ")
+                if line.startswith("  ") and not command.strip().startswith(BY_HAND):
+                    status, said = await _shell(folder, command)
+                    assert (status == 0) is (remark != "refused"), f"{command}\n{said}"
+            nodes = await _nodes_of_pods(demo)
+    assert nodes["default/web-0"] == "worker-2"
+    assert nodes["default/normal-pod"] == ""
+    (stranger,) = (node for name, node in nodes.items() if "stranger" in name)
+    assert stranger in {"worker-2", "worker-3"}
+
+
+async def _shell(folder: Path, command: str) -> tuple[int, str]:
+    """Run a command in a checkout, in a terminal that knows the demo's cluster."""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        ["bash", "-c", f". {folder}/env; {command}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+async def _nodes_of_pods(demo: Demo) -> dict[str, str]:
+    return {row.name: row.node for row in (await demo.scene()).pods}
+
+
+def test_in_a_terminal_it_is_played_read_resized_and_ended() -> None:
+    with terminal(RESERVER, "demo") as screen:
+        screen.read_until("Starting a cluster")
+        screen.read_until(ALTERNATE_SCREEN)
+        screen.read_until("Your turn, 1 of", press="x")
+        screen.press("n")
+        screen.read_until("Your turn, 2 of")
+        assert "Your turn, 5 of" not in screen.written
+        screen.resize(120, 40)
+        screen.read_until("Your turn, 5 of")
+        screen.press("\x03")
+        screen.read_until(FIRST_SCREEN)
+        screen.read_until("✓ A broken entry is written")
+        screen.read_until("its cluster is gone.")
+        assert screen.end() == 0
+
+
+def test_the_tour_can_be_taken_by_pressing_enter() -> None:
+    with terminal(RESERVER, "demo", "--tour") as screen:
+        for number in range(1, 9):
+            screen.read_until(f"{number} of 8: ")
+            screen.read_until("`quit` ends:")
+            screen.press("\n")
+            screen.read_until("✓")
+        screen.read_until("That was the tour.")
+        assert screen.end() == 0
+
+
+def test_the_tour_waits_until_it_has_happened_and_can_be_left() -> None:
+    with terminal(RESERVER, "demo", "--tour") as screen:
+        screen.read_until("`quit` ends:")
+        screen.press("skip\n")
+        screen.read_until("2 of 8: ")
+        screen.read_until("`quit` ends:")
+        screen.press("true\n")
+        screen.read_until("✗ Not yet. Try: reserver create web")
+        screen.press("\x03")
+        screen.read_until("The tour is over, and its cluster is gone.")
+        assert screen.end() == 1
+
+
+def test_without_a_terminal_there_is_no_tour() -> None:
+    done = subprocess.run(
+        [RESERVER, "demo", "--tour"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"reserver: --tour needs a terminal")

@@ -1,0 +1,83 @@
+"""The demo's folder: what a shell has to know of its cluster, and what to create there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+_PODS = "/api/v1/namespaces/default/pods"
+
+
+@contextmanager
+def demo_folder() -> Iterator[Path]:
+    """A folder that goes with the demo, with a name short enough to be typed."""
+    with tempfile.TemporaryDirectory(prefix="reserver-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def environment(folder: Path, url: str, reserver: str) -> dict[str, str]:
+    """Return what the demo's instructions presume; PATH gets the folder in front of it.
+
+    Args:
+        folder: that of the demo; its kubeconfig is there.
+        url: of the API server.
+        reserver: HOST:PORT of Reserver's gRPC API.
+    """
+    return {
+        "KUBECONFIG": str(folder / "kubeconfig"),
+        "RESERVER_ADDRESS": reserver,
+        "PATH": str(Path(sys.executable).parent),
+        "DEMO": str(folder),
+        "PODS": f"{url}{_PODS}",
+    }
+
+
+def write_environment(folder: Path, variables: Mapping[str, str]) -> None:
+    """Write a file that a shell reads with `. FILE`."""
+    lines = [
+        f"export {name}={shlex.quote(value)}" + (":$PATH" if name == "PATH" else "")
+        for name, value in variables.items()
+    ]
+    (folder / "env").write_text("\n".join(lines) + "\n")
+
+
+def write_pod(folder: Path, file: str, metadata: dict[str, str], cpu: str) -> None:
+    """Write a pod to FILE.json, for `create_command`."""
+    container = {"name": "main", "image": "demo", "resources": {"requests": {"cpu": cpu}}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [container]},
+    }
+    (folder / f"{file}.json").write_text(json.dumps(pod, indent=2))
+
+
+def write_seat(folder: Path) -> None:
+    """Write a Reservation to seat.json: half a CPU of worker-2 for web-1."""
+    spec = {
+        "owners": [{"pod": {"name": "web-1"}}],
+        "node": "worker-2",
+        "resources": {"cpu": "500m"},
+        "ttl": "1h",
+    }
+    seat = {
+        "apiVersion": "reserver.io/v1alpha1",
+        "kind": "Reservation",
+        "metadata": {"name": "seat", "namespace": "default"},
+        "spec": spec,
+    }
+    (folder / "seat.json").write_text(json.dumps(seat, indent=2))
+
+
+def create_command(file: str) -> str:
+    """Return the command that creates a pod of that folder, with what this machine has."""
+    if shutil.which("kubectl"):
+        return f"kubectl create -f $DEMO/{file}.json"
+    return f"curl -sS --json @$DEMO/{file}.json $PODS"

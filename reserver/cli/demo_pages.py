@@ -1,0 +1,94 @@
+"""What a user can do once the demo has been played.
+
+Each page is true after those before it, and in any mixture with README's first reservation, which
+needs 2 CPUs of worker-3. No line is longer than 78 columns, so that none wraps when it is pasted.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from reserver.cli.demo_folder import create_command
+from reserver.cli.demo_scenario import NAMESPACE, STORE
+from reserver.cli.demo_view import Page
+
+EXAMPLE = Path("examples/global_manager.py")
+
+
+def pages(folder: Path) -> Iterator[Page]:
+    """Yield what to do in another terminal; `folder` is the demo's."""
+    yield Page(
+        "another terminal",
+        (
+            "All has come true, and the cluster stays up. Open another terminal: this lets",
+            "`reserver` and kubectl there know this cluster.",
+            f"  . {folder}/env",
+            "  reserver top nodes",
+        ),
+    )
+    yield Page(
+        "reserve",
+        (
+            "Hold a CPU for a pod that does not exist yet. It shows below at once.",
+            "  reserver create web --node worker-2 --owner pod/web-0 -n default --cpu 1",
+            "  reserver get",
+        ),
+    )
+    yield Page(
+        "a stranger, and the owner",
+        (
+            "The stranger lands wherever half a CPU is free; web-0 lands on its seat, and the",
+            "reservation is over: it is claimed.",
+            f"  {create_command('stranger')}",
+            f"  {create_command('web-0')}  # on worker-2",
+        ),
+    )
+    yield Page(
+        "why does a pod wait?",
+        (
+            "normal-pod wants 5 CPUs, which no node has.",
+            "  reserver explain pod default/normal-pod",
+            "  reserver create typo --node worker-3 --owner pod/a --cpu 64  # refused",
+        ),
+    )
+    if shutil.which("kubectl"):
+        yield from _with_kubectl()
+    if EXAMPLE.exists():
+        yield Page(
+            "from a program",
+            (
+                "A program reserves over gRPC, sends its pod, and sees it land:",
+                f"  python {EXAMPLE} --node worker-2",
+            ),
+        )
+    yield Page(
+        "go on",
+        (
+            "README.md and docs/ work here as well, on worker-1 to worker-3. Which steps to",
+            "type, one after the other, with a check of each, tells",
+            "  reserver demo --tour",
+        ),
+    )
+
+
+def _with_kubectl() -> Iterator[Page]:
+    yield Page(
+        "the store",
+        (
+            "Reservations are keys of a ConfigMap. Change one, break one, and watch:",
+            f"  kubectl edit configmap -n {NAMESPACE} {STORE}",
+            f"  kubectl get configmap -n {NAMESPACE} {STORE}-status -o yaml",
+            f"  kubectl get events -n {NAMESPACE}",
+        ),
+    )
+    yield Page(
+        "reservations as objects",
+        (
+            "The same as an object, half a CPU of worker-2 for web-1:",
+            "  kubectl apply -f $DEMO/seat.json",
+            "  kubectl wait rsv/seat --for condition=Backed",
+            "  kubectl get rsv",
+        ),
+    )
