@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
 from typer.main import get_command
 
+from reserver.cli.help import Help, default, names
 from reserver.cli.main import app
 from reserver.cli.target import Target
 from reserver.flags import declared
@@ -26,7 +26,7 @@ Written by `make cli-reference` from what `--help` says. [The command line](cli.
 work.
 """
 _CONNECTION = {each.field for each in declared(Target)}
-_GENERAL = {"help", "install_completion", "show_completion"}
+_GENERAL = {"help"}
 
 
 def page() -> str:
@@ -35,13 +35,16 @@ def page() -> str:
     commands = dict(_commands("reserver", root))
     first = next(each for each in commands.values() if _asks(each))
     shared = [each for each in first.params if each.name in _CONNECTION]
-    parts = [_HEAD, "## Options of all commands that ask reserver\n", _table(first, shared)]
+    parts = [_HEAD, "## Options of all commands that ask reserver\n", _table(shared)]
     for name, command in commands.items():
-        parts += [f"## {name}\n", f"{_text(command.help)}\n"]
+        text, examples = Help.of(command)
+        parts += [f"## {name}\n", f"{_text(text)}\n"]
+        if examples:
+            parts.append(f"```\n{examples}\n```\n")
         told = _GENERAL | _CONNECTION if _asks(command) else _GENERAL
         own = [each for each in command.params if each.name not in told]
         if own:
-            parts.append(_table(command, own))
+            parts.append(_table(own))
     return "\n".join(parts)
 
 
@@ -57,30 +60,14 @@ def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: AN
         yield from _commands(f"{name} {word}", each)
 
 
-def _table(command: Any, parameters: list[Any]) -> str:  # noqa: ANN401 - Typer's own
-    context = typer.Context(command)
+def _table(parameters: list[Any]) -> str:
     rows = ["| | environment | default | |", "|---|---|---|---|"]
     for each in parameters:
-        names = ", ".join(f"`{option}`" for option in each.opts)
-        if each.param_type_name == "argument":
-            names = f"`{each.metavar or each.name.upper()}`"
-        elif not each.is_flag:
-            value = each.metavar or each.display_type(context).strip("<>")
-            names += f" `{_text(value)}`"
+        called = f"`{_text(names(each))}`"
         environment = f"`{each.envvar}`" if each.envvar else ""
-        rows.append(f"| {names} | {environment} | {_default(each)} | {_text(each.help)} |")
+        value = "required" if each.required else f"`{default(each)}`".replace("``", "")
+        rows.append(f"| {called} | {environment} | {value} | {_text(each.help)} |")
     return "\n".join(rows) + "\n"
-
-
-def _default(parameter: Any) -> str:  # noqa: ANN401 - Typer's own
-    value = parameter.default
-    if parameter.required:
-        return "required"
-    if value in (None, "", (), []) or value is False:
-        return ""
-    if isinstance(value, list):
-        return ", ".join(f"`{each}`" for each in value)
-    return f"`{getattr(value, 'value', value)}`"
 
 
 def _text(text: str | None) -> str:

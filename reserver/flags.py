@@ -119,7 +119,7 @@ def parse_address(flag: str, text: str) -> tuple[str, int]:
     """
     address, colon, port = text.rpartition(":")
     if not (colon and port.isascii() and port.isdecimal() and int(port[:6]) <= LAST_PORT):
-        remedy = "write ADDRESS:PORT, e.g. 0.0.0.0:9441"
+        remedy = f"write ADDRESS:PORT, e.g. 127.0.0.1:{text if text.isdecimal() else 9443}"
         raise ConfigurationError(f"{flag}: {text!r} is not an address; {remedy}")
     return address.removeprefix("[").removesuffix("]"), int(port)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -21,6 +23,8 @@ from reserver.errors import InvalidInput
 
 Specs = Mapping[str, Spec]
 """What to hold, by name."""
+
+_MEMBER = re.compile(r"reservations\[(\d{1,4})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,25 @@ async def _require_possible(client: Client, name: str, spec: Spec) -> None:
             raise Failed(Status.NO_ROOM, f"{name}: {shortage.message}; {remedy}")
 
 
+@contextmanager
+def _by_name(specs: Specs) -> Iterator[None]:
+    """Tell what is wrong with a set by names: ``reservations[1].spec.node`` is of the second."""
+    try:
+        yield
+    except CallFailed as exc:
+        names = list(specs)
+        fields = {_named(field, names): text for field, text in exc.fields.items()}
+        raise CallFailed(exc.code, exc.message, exc.reason, fields) from exc
+
+
+def _named(field: str, names: Sequence[str]) -> str:
+    found = _MEMBER.match(field)
+    if found is None or int(found[1]) >= len(names):
+        return field
+    rest = field[found.end() :].lstrip(".").removeprefix("spec").lstrip(".")
+    return ": ".join(filter(None, (names[int(found[1])], rest)))
+
+
 async def create_set(client: Client, specs: Specs, form: Output, request_id: str) -> None:
     """Create reservations that are all backed, or none.
 
@@ -147,7 +170,8 @@ async def create_set(client: Client, specs: Specs, form: Output, request_id: str
         CallFailed: none was created.
     """
     async with patience(f"Creating {_count(specs)}"):
-        made = await client.create_set(specs, request_id=request_id)
+        with _by_name(specs):
+            made = await client.create_set(specs, request_id=request_id)
     _tell(made, form, alone=False)
 
 
@@ -158,7 +182,8 @@ async def weigh(client: Client, specs: Specs, form: Output) -> None:
         Failed: some lack room.
     """
     async with patience(f"Weighing {_count(specs)}"):
-        verdict = await client.capacity.what_if(list(specs.values()))
+        with _by_name(specs):
+            verdict = await client.capacity.what_if(list(specs.values()))
     lacking = {each.index: each for each in verdict.shortages}
     if form is Output.NAME:
         output.names([name for at, name in enumerate(specs) if at not in lacking])

@@ -139,6 +139,5 @@ def _told(target: Callable[[], str], why: Callable[[], str]) -> Iterator[None]:
         if exc.reason:  # Reserver itself has said so.
             message = f"reserver {target()} cannot answer yet: {exc.message}"
         else:
-            cause = exc.message.rpartition("last error: ")[2]  # After what gRPC says of itself.
-            message = f"cannot reach reserver {target()}: {cause}; {why()}"
+            message = f"cannot reach reserver {target()}: {failure.cause(exc)}; {why()}"
         raise Failed(Status.UNREACHABLE, message) from exc

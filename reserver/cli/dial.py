@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reserver.cli.failure import Failed, Status
+from reserver.cli.patience import Retries
 from reserver.cli.target import Target
 from reserver.errors import ConfigurationError
 from reserver.flags import parse_address
@@ -14,6 +15,10 @@ from reserver.flags import parse_address
 if TYPE_CHECKING:
     from reserver.client import Client
     from reserver.kube.api.credentials import Credentials
+
+
+_CONNECT_S = 3.0
+"""How long a command tries to reach reserver where nobody answers, in seconds."""
 
 
 def client(
@@ -37,6 +42,8 @@ def client(
         client_certificate=_certificate(target),
         server_name=server_name,
         deadline_s=deadline_s or DEADLINE_S,
+        connect_s=_CONNECT_S,
+        retrying=Retries(target.address),
     )
 
 

@@ -80,7 +80,7 @@ def _text(name: str) -> str:
 
 
 def _split(name: str, text: str) -> Iterator[Document]:
-    parts = [part for part in _parts(text) if not _is_empty(part)]
+    parts = [part for part in _BREAK.split(text) if not _is_empty(part)]
     for number, part in enumerate(parts, start=1):
         where = f"{name}:{number}" if len(parts) > 1 else name
         try:
@@ -89,11 +89,6 @@ def _split(name: str, text: str) -> Iterator[Document]:
             yield Document(where, problem=exc)
         else:
             yield from _items(where, value)
-
-
-def _parts(text: str) -> list[str]:
-    """Return the documents of YAML; JSON is one."""
-    return [text] if text.lstrip()[:1] in {"{", "["} else _BREAK.split(text)
 
 
 def _is_empty(text: str) -> bool:

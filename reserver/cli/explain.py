@@ -9,6 +9,7 @@ import typer
 from reserver.cli import failure
 from reserver.cli.connect import run
 from reserver.cli.failure import Failed, Status
+from reserver.cli.help import App
 from reserver.cli.options import NamespaceOption, Report, ReportOption, taking
 from reserver.cli.patience import patience
 from reserver.cli.target import Target
@@ -16,7 +17,7 @@ from reserver.cli.target import Target
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
 
-app = typer.Typer(no_args_is_help=True)
+app = App()
 
 
 @app.callback()
@@ -52,6 +53,6 @@ def pod(
         if output is Report.TABLE:
             explain_view.show(explanation)
         else:
-            outputs.document(explanation, output)
+            outputs.document(outputs.in_camel_case(explanation), output)
 
     run(target, ask)

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 _NO_ROOM = {"NO_ROOM", "CAN_NEVER_FIT", "QUOTA_EXCEEDED"}
 _NO_ANSWER = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
+_NOT_KNOWN = (
+    "; the API server does not know the credentials of this kubeconfig, which may have expired: "
+    "log in again, or choose another --context"
+)
+_EXPIRED = "; it may have expired: log in again, or pass another --token"
 _INTERRUPTED = 130
 """As in shells: 128 + SIGINT."""
 
@@ -66,7 +71,8 @@ def of(error: ReserverError, subject: str = "") -> Failed:
     if isinstance(error, ApiError):
         is_refusal = error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
         status = Status.REFUSED if is_refusal else Status.UNREACHABLE
-        return Failed(status, f"{before}{error}")
+        remedy = _NOT_KNOWN if error.status == HTTPStatus.UNAUTHORIZED else ""
+        return Failed(status, f"{before}{error}{remedy}")
     from reserver.client import CallFailed
 
     if isinstance(error, CallFailed):
@@ -82,7 +88,13 @@ def _of_call(error: CallFailed, before: str) -> Failed:
     else:
         status = Status.REFUSED
     lines = [f"{before}{field}: {text}" for field, text in error.fields.items()]
-    return Failed(status, "\n".join(lines) or f"{before}{error.message or error.code}")
+    remedy = _EXPIRED if error.code == "UNAUTHENTICATED" else ""
+    return Failed(status, "\n".join(lines) or f"{before}{error.message or error.code}{remedy}")
+
+
+def cause(error: CallFailed) -> str:
+    """Return why there was no answer, without what gRPC says of itself."""
+    return error.message.rpartition("last error: ")[2]
 
 
 def is_without_answer(error: CallFailed | Failed) -> bool:

@@ -10,9 +10,10 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import change, create, explain, failure, get, rebalance, top
+from reserver.cli import change, completion_script, create, explain, failure, get, rebalance, top
 from reserver.cli.demo import demo
 from reserver.cli.failure import Status
+from reserver.cli.help import App
 from reserver.cli.migrate import migrate
 from reserver.cli.serve import serve
 from reserver.cli.validate import validate
@@ -20,11 +21,7 @@ from reserver.cli.validate import validate
 _PLUGIN = "kubectl-reserver"
 _RESERVE, _LOOK, _REBALANCE, _RUN = "Reserve", "Look", "Rebalance", "Run"
 
-app = typer.Typer(
-    name="reserver",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = App(name="reserver")
 for command, panel in (
     (create.create, _RESERVE),
     (create.whatif, _RESERVE),
@@ -37,6 +34,7 @@ for command, panel in (
     (serve, _RUN),
     (migrate, _RUN),
     (demo, _RUN),
+    (completion_script.completion, _RUN),
 ):
     app.command(rich_help_panel=panel)(command)
 app.add_typer(top.app, name="top", rich_help_panel=_LOOK)

@@ -50,6 +50,21 @@ def document(value: Any, output: Output | Report) -> None:  # noqa: ANN401 - wha
         typer.echo(_json(value, indent=2))
 
 
+def in_camel_case(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    """Return a value with its fields named as those of Kubernetes are.
+
+    Names that are values stay: those of resources have no underscore.
+    """
+    if isinstance(value, dict):
+        return {_camel(name): in_camel_case(each) for name, each in value.items()}
+    return [in_camel_case(each) for each in value] if isinstance(value, list) else value
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others)) if name.isidentifier() else name
+
+
 def item(value: Any, output: Output) -> None:  # noqa: ANN401 - whatever JSON can hold
     """Print a value of a stream, at once: a line of JSON, or a document of YAML."""
     if output is Output.YAML:

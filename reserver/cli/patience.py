@@ -1,4 +1,4 @@
-"""What a terminal shows while something takes longer than a second."""
+"""What is said while something takes longer than a second."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from reserver.cli import failure
+
+if TYPE_CHECKING:
+    from reserver.client import CallFailed
 
 _AFTER_S = 1.0
 
@@ -22,6 +30,28 @@ async def patience(words: str) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.wait({task})
+
+
+@dataclass(slots=True)
+class Retries:
+    """Says on standard error, once, that a call is being repeated, if for longer than a second.
+
+    Attributes:
+        address: where reserver is; empty for in the cluster of the kubeconfig.
+        is_said: whether it was said.
+    """
+
+    address: str
+    is_said: bool = False
+
+    def __call__(self, error: CallFailed, waited_s: float, left_s: float) -> None:
+        """Say it, if it is time to."""
+        if self.is_said or waited_s < _AFTER_S:
+            return
+        self.is_said = True
+        where = f" at {self.address}" if self.address else ""
+        until = f" for {left_s:.0f} more seconds" if isfinite(left_s) else ""
+        failure.tell(f"no answer from reserver{where} ({failure.cause(error)}); trying on{until}")
 
 
 async def _show(words: str) -> None:

@@ -9,13 +9,14 @@ import typer
 
 from reserver.cli import completion, failure
 from reserver.cli.failure import Failed, Status
+from reserver.cli.help import App
 from reserver.cli.options import Goal, Report, ReportOption, taking
 from reserver.cli.rebalance_run import run
 from reserver.cli.target import Target
 from reserver.errors import ReserverError
 from reserver.rebalance_config import Compat
 
-app = typer.Typer(no_args_is_help=True)
+app = App()
 
 
 @app.callback()

@@ -26,6 +26,7 @@ _KINDS = {
     "statefulset": "StatefulSet",
 }
 _OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
+_EXCLUDING = {"--node": {"--node-selector", "--strategy"}, "--ttl": {"--expires-at"}}
 _EXAMPLES = {"--resource": "nvidia.com/gpu=1", "--node-selector": "disk=ssd"}
 
 
@@ -111,7 +112,12 @@ class SpecFlags:
         """
         if not self.owners:
             raise Failed(Status.USAGE, f"--owner: is missing; say who may claim it: {_OWNER_FORMS}")
-        document: dict[str, Any] = {"resources": {}}
+        return {"resources": {}} | self.changes(namespace)
+
+    def changes(self, namespace: str) -> dict[str, Any]:
+        """Return what flags say of a spec, as `document` does; it may be a part of one."""
+        self._check_pairs()
+        document: dict[str, Any] = {}
         for each in declared(self):
             value = getattr(self, each.field)
             if value == each.default:
@@ -130,6 +136,14 @@ class SpecFlags:
             else:
                 parent[name] = value.value if isinstance(value, StrEnum) else value
         return document
+
+    def _check_pairs(self) -> None:
+        """Refuse flags that exclude each other."""
+        given = {each.name for each in declared(self) if getattr(self, each.field) != each.default}
+        for one, others in _EXCLUDING.items():
+            if one in given and (both := given & others):
+                problem = f"excludes {one}; give one of them"
+                raise Failed(Status.USAGE, f"{min(both)}: {problem}")
 
 
 def flag_of(error: InvalidInput) -> Failed:

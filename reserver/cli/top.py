@@ -9,13 +9,14 @@ import typer
 from reserver.cli import completion, failure
 from reserver.cli.connect import run
 from reserver.cli.failure import Failed
+from reserver.cli.help import App
 from reserver.cli.options import Report, ReportOption, taking
 from reserver.cli.target import Target
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
 
-app = typer.Typer(no_args_is_help=True)
+app = App()
 
 _RESOURCES = ("cpu", "memory")
 

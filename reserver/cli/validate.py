@@ -19,9 +19,17 @@ def validate(
         typer.Option(
             envvar="RESERVER_NAMESPACE",
             metavar="NAME",
-            help="Reserver's own, where Reservations may have owners of any namespace.",
+            help="Reserver's own: of its store ConfigMaps, and of owners of any namespace.",
         ),
     ] = "reserver-system",
+    configmap: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMESPACE/NAME",
+            help="A ConfigMap that `reserver serve` is told to read, too. May be given more than "
+            "once.",
+        ),
+    ] = None,
     output: ReportOption = Report.TABLE,
 ) -> None:
     """Read files as reserver would, and name each field that is wrong; no cluster is asked.
@@ -35,7 +43,8 @@ def validate(
     from reserver.cli import documents, validity
 
     try:
-        found = validity.judge(documents.read_files(filename), reserver_namespace)
+        readers = validity.Readers(reserver_namespace, frozenset(configmap or ()))
+        found = validity.judge(documents.read_files(filename), readers)
     except Failed as exc:
         failure.end(exc)
     validity.show(found, output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import typer
@@ -15,10 +15,11 @@ from reserver.cli.documents import Document
 from reserver.cli.options import Report
 from reserver.cli.wanted import wanted
 from reserver.errors import InvalidInput
-from reserver.reservations.reservation import Ref
-from reserver.wire.k8s.objects import ConfigMapObject, decode
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire.k8s.objects import LabelledConfigMap, LabelledMetadata, decode
 from reserver.wire.spec import specform
-from reserver.wire.spec.entries import Entries, read_key
+from reserver.wire.spec.document import parse
+from reserver.wire.spec.entries import STORE_LABEL, Entries, read_key
 from reserver.wire.spec.object import API_VERSION, KIND, ReservationObject, read_object
 
 _CONFIGMAP = ("v1", "ConfigMap")
@@ -56,45 +57,132 @@ class Findings:
     Attributes:
         reservations: how many are valid.
         problems: what is wrong with all others.
-        others: documents of other kinds, and which.
+        notes: what else there is to know, each with its document.
     """
 
     reservations: int
     problems: tuple[Problem, ...]
-    others: tuple[tuple[str, str], ...]
+    notes: tuple[tuple[str, str], ...]
 
 
-def judge(documents: Iterable[Document], home: str) -> Findings:
-    """Return what documents contain; a broken entry does not affect others.
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """What `reserver serve` reads.
 
-    Args:
-        documents: of files.
-        home: reserver's own namespace.
+    Attributes:
+        home: reserver's own namespace, where it reads ConfigMaps that have the label of stores.
+        configmaps: others that it is told to read, as ``NAMESPACE/NAME``.
     """
-    reservations = 0
-    problems: list[Problem] = []
-    others: list[tuple[str, str]] = []
-    now = time.time()
+
+    home: str
+    configmaps: frozenset[str] = frozenset()
+
+
+def judge(documents: Iterable[Document], readers: Readers) -> Findings:
+    """Return what documents contain; a broken entry does not affect others."""
+    judging = _Judging(readers, time.time())
     for document in documents:
-        kind = _kind(document.value)
         try:
-            if document.problem is not None:
-                raise document.problem
-            if kind == _CONFIGMAP:
-                for key, entries in _configmap(document.value, now):
-                    reservations += len(entries.reservations)
-                    problems += _problems(document.where, key, entries)
-            elif kind == (API_VERSION, KIND):
-                entries = _object(document.value, now, home)
-                reservations += len(entries.reservations)
-                problems += _problems(document.where, "", entries)
-            elif kind is not None and kind[1] != KIND:
-                others.append((document.where, " ".join(filter(None, kind))))
-            else:
-                reservations += _spec(document, now)
+            judging.take(document)
         except InvalidInput as exc:
-            problems.append(Problem(document.where, "", exc.path, exc.problem, exc.remedy))
-    return Findings(reservations, tuple(problems), tuple(others))
+            where = document.where
+            judging.problems.append(Problem(where, "", exc.path, exc.problem, exc.remedy))
+    return Findings(judging.reservations, tuple(judging.problems), tuple(judging.notes))
+
+
+@dataclass(slots=True)
+class _Judging:
+    """Judges documents at a moment, and collects what is found."""
+
+    readers: Readers
+    now: float
+    reservations: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+    def take(self, document: Document) -> None:
+        """Judge a document.
+
+        Raises:
+            InvalidInput: it is broken as a whole.
+        """
+        if document.problem is not None:
+            raise document.problem
+        kind = _kind(document.value)
+        if kind == _CONFIGMAP:
+            self._configmap(document)
+        elif kind == (API_VERSION, KIND):
+            self._entries(document.where, "", _object(document.value, self.now, self.readers.home))
+        elif kind is not None and kind[1] != KIND:
+            self.notes.append((document.where, f"passed over, a {' '.join(filter(None, kind))}"))
+        else:
+            self.reservations += _spec(document, self.now)
+
+    def _configmap(self, document: Document) -> None:
+        configmap = decode(LabelledConfigMap, json.dumps(document.value).encode())
+        metadata = configmap.metadata
+        namespace = metadata.namespace or self.readers.home
+        found = [
+            (key, text, read_key(Ref(namespace, metadata.name, key), text, self.now))
+            for key, text in (configmap.data or {}).items()
+        ]
+        is_named = f"{namespace}/{metadata.name}" in self.readers.configmaps
+        unread = None if is_named else self._unread(metadata)
+        if unread is not None and not any(entries.reservations for _, _, entries in found):
+            self.notes.append((document.where, f"passed over, a ConfigMap: {unread.problem}"))
+            return
+        if unread is not None:
+            raise unread
+        for key, text, entries in found:
+            self._entries(document.where, key, entries)
+            if namespace == self.readers.home and _lacks_namespace(text):
+                told = f"an owner names no namespace, so its pods are those of {namespace}"
+                self.notes.append((f"{document.where}: {key}", told))
+
+    def _unread(self, metadata: LabelledMetadata) -> InvalidInput | None:
+        """Return why reserver does not read a ConfigMap; None if it does."""
+        else_ = "or name it as --configmap, here and to `reserver serve`"
+        if (metadata.labels or {}).get(STORE_LABEL) != "true":
+            remedy = f'write {STORE_LABEL}: "true", {else_}'
+            problem = f"lacks {STORE_LABEL}, without which nobody reads it"
+            return InvalidInput("metadata.labels", problem, remedy)
+        if metadata.namespace not in {"", self.readers.home}:
+            problem = f"{metadata.namespace!r} is not reserver's own: nobody reads it there"
+            return InvalidInput(
+                "metadata.namespace", problem, f"write {self.readers.home}, {else_}"
+            )
+        return None
+
+    def _entries(self, where: str, key: str, entries: Entries) -> None:
+        over = [each for each in entries.reservations if _is_over(each, self.now)]
+        self.reservations += len(entries.reservations) - len(over)
+        self.problems += _problems(where, key, entries)
+        self.problems += (_expired(where, key, each) for each in over)
+
+
+def _lacks_namespace(text: str) -> bool:
+    """Return whether an entry has owners that leave their namespace to its ConfigMap."""
+    try:
+        value = parse(text)
+    except InvalidInput:
+        return False
+    owners = value.get("owners") if isinstance(value, dict) else None
+    return any(
+        not any(isinstance(part, dict) and part.get("namespace") for part in owner.values())
+        for owner in owners or ()
+        if isinstance(owner, dict)
+    )
+
+
+def _is_over(reservation: Reservation, now: float) -> bool:
+    return reservation.expires_at is not None and reservation.expires_at <= now
+
+
+def _expired(where: str, key: str, reservation: Reservation) -> Problem:
+    item = reservation.ref.item
+    path = f"[{item}].expire" if item else "expiresAt" if key else "spec.expiresAt"
+    problem = "lies in the past, so nothing is held"
+    return Problem(where, key, path, problem, "write a moment in the future")
 
 
 def show(findings: Findings, form: Report) -> None:
@@ -104,13 +192,14 @@ def show(findings: Findings, form: Report) -> None:
             "valid": not findings.problems,
             "reservations": findings.reservations,
             "problems": [asdict(each) for each in findings.problems],
+            "notes": [{"document": where, "note": note} for where, note in findings.notes],
         }
         output.document(told, form)
         return
     for problem in findings.problems:
         failure.tell(str(problem))
-    for where, kind in findings.others:
-        failure.tell(f"{where}: passed over, a {kind}")
+    for where, note in findings.notes:
+        failure.tell(f"{where}: {note}")
     typer.echo(f"{findings.reservations} valid, {len(findings.problems)} problems")
 
 
@@ -119,14 +208,6 @@ def _kind(value: Any) -> tuple[str, str] | None:  # noqa: ANN401 - whatever YAML
     if not isinstance(value, dict) or not {"kind", "apiVersion"} & value.keys():
         return None
     return str(value.get("apiVersion", "")), str(value.get("kind", ""))
-
-
-def _configmap(value: Any, now: float) -> Iterator[tuple[str, Entries]]:  # noqa: ANN401 - as above
-    configmap = decode(ConfigMapObject, json.dumps(value).encode())
-    metadata = configmap.metadata
-    namespace = metadata.namespace or "default"
-    for key, text in (configmap.data or {}).items():
-        yield key, read_key(Ref(namespace, metadata.name, key), text, now)
 
 
 def _object(value: Any, now: float, home: str) -> Entries:  # noqa: ANN401 - as above
@@ -147,7 +228,10 @@ def _spec(document: Document, now: float) -> int:
         raise problems[0][1]
     for each in found:
         try:
-            specform.read(each.spec, Ref.of_object(each.namespace or "default", each.name), now)
+            ref = Ref.of_object(each.namespace or "default", each.name)
+            if _is_over(specform.read(each.spec, ref, now), now):
+                past = "lies in the past, so nothing would be held"
+                raise InvalidInput("expiresAt", past, "write a moment in the future")
         except InvalidInput as exc:
             raise exc.under(each.path) if each.path else exc from exc
     return len(found)

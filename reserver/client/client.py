@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from math import inf
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -15,7 +16,7 @@ import grpc
 from reserver.backoff import Backoff
 from reserver.client import messages
 from reserver.client.capacity import Capacity
-from reserver.client.connection import DEADLINE_S, PAUSES_S, REPEATED, Connection
+from reserver.client.connection import DEADLINE_S, PAUSES_S, REPEATED, Connection, Retrying
 from reserver.client.spec_message import write_spec
 from reserver.client.values import (
     EVERYTHING,
@@ -26,6 +27,7 @@ from reserver.client.values import (
     Selection,
     Spec,
 )
+from reserver.reservations.terms import Phase
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 
@@ -37,7 +39,7 @@ class Client:
         capacity: the calls about capacity.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a connection needs
         self,
         address: str,
         *,
@@ -46,6 +48,8 @@ class Client:
         client_certificate: tuple[bytes, bytes] | None = None,
         server_name: str = "",
         deadline_s: float = DEADLINE_S,
+        connect_s: float = DEADLINE_S,
+        retrying: Retrying | None = None,
     ) -> None:
         """Prepare to connect.
 
@@ -57,6 +61,8 @@ class Client:
             client_certificate: PEM of key and certificate, for mutual TLS.
             server_name: to expect in the server's certificate; that of the address if empty.
             deadline_s: how long a call may take, including repetitions, in seconds.
+            connect_s: how long of that nobody need be there, in seconds.
+            retrying: called before a call is repeated, and before a watch is resumed.
 
         Raises:
             ValueError: without TLS, anybody could read the token.
@@ -68,6 +74,8 @@ class Client:
             client_certificate=client_certificate,
             server_name=server_name,
             deadline_s=deadline_s,
+            connect_s=connect_s,
+            retrying=retrying,
         )
         self._stub: Any = ReservationServiceStub(self._connection.channel)
         self._call = self._connection.call
@@ -161,6 +169,8 @@ class Client:
         """
         known: dict[str, Reservation] = {}
         token, backoff = "", Backoff(*PAUSES_S)
+        loop = asyncio.get_running_loop()
+        lost_at: float | None = None
         while True:
             request = pb.WatchRequest(filter=messages.select(selection), resume_token=token)
             there: set[str] = set()
@@ -169,6 +179,7 @@ class Client:
                     request, metadata=self._connection.metadata()
                 ):
                     backoff.succeeded()
+                    lost_at = None
                     token = message.resume_token or token
                     if message.kind == pb.WatchResponse.KIND_BOOKMARK:
                         for gone in [known.pop(each) for each in known.keys() - there]:
@@ -186,6 +197,9 @@ class Client:
                     token = ""
                 elif exc.code() not in {*REPEATED, grpc.StatusCode.RESOURCE_EXHAUSTED}:
                     raise messages.failure(exc) from exc
+                else:
+                    lost_at = lost_at or loop.time()
+                    self._connection.tell(messages.failure(exc), loop.time() - lost_at, inf)
             await backoff.sleep()
 
     async def update(self, name: str, spec: Spec, *, etag: str = "") -> Reservation:
@@ -237,7 +251,9 @@ class Client:
         Args:
             name: of the reservation.
             spec: what it asks for.
-            no_wait: refuse it if it is not backed at once, and do not run the block.
+            no_wait: refuse it if it is not backed at once, and do not run the block. Else it may
+                begin before there is room (`Reservation.is_backed`), but not on a node that does
+                not exist.
 
         Raises:
             CallFailed: it cannot be held; or not released, if the block itself raises nothing.
@@ -250,6 +266,9 @@ class Client:
                 with suppress(CallFailed):  # It may have been created after all.
                     await self.release(name)
             raise
+        if reservation.phase is Phase.FAILED:
+            await self.release(name)
+            raise CallFailed("FAILED_PRECONDITION", reservation.message, reservation.reason, {})
         try:
             yield reservation
         except BaseException:

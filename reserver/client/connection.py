@@ -11,6 +11,7 @@ import grpc
 
 from reserver.backoff import Backoff
 from reserver.client import messages
+from reserver.client.values import CallFailed
 
 DEADLINE_S = 10.0
 """How long a call may take, including repetitions, in seconds."""
@@ -21,6 +22,9 @@ PAUSES_S = (0.1, 2.0)
 REPEATED = {grpc.StatusCode.UNAVAILABLE}
 
 Response = TypeVar("Response")
+
+Retrying = Callable[[CallFailed, float, float], None]
+"""Called before a call is repeated: why, and for how many seconds it was tried and will be."""
 
 
 def is_loopback(address: str) -> bool:
@@ -41,7 +45,7 @@ class Connection:
         channel: what stubs are made of.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a connection needs
         self,
         address: str,
         *,
@@ -50,6 +54,8 @@ class Connection:
         client_certificate: tuple[bytes, bytes] | None = None,
         server_name: str = "",
         deadline_s: float = DEADLINE_S,
+        connect_s: float = DEADLINE_S,
+        retrying: Retrying | None = None,
     ) -> None:
         """Prepare to connect; `reserver.client.Client` says what the arguments are.
 
@@ -60,6 +66,8 @@ class Connection:
             problem = f"a token is sent to {address} over TLS only"
             raise ValueError(f"{problem}: give root_certificates")
         self._deadline_s = deadline_s
+        self._connect_s = connect_s
+        self._retrying = retrying
         self._token = token
         options: list[tuple[str, Any]] = [
             ("grpc.keepalive_time_ms", 30_000),
@@ -86,16 +94,25 @@ class Connection:
             CallFailed: there was none, or it is a refusal.
         """
         loop = asyncio.get_running_loop()
-        ends, backoff = loop.time() + self._deadline_s, Backoff(*PAUSES_S)
+        began, backoff = loop.time(), Backoff(*PAUSES_S)
         while True:
-            left = max(ends - loop.time(), 0.0)
+            left = max(began + self._deadline_s - loop.time(), 0.0)
             try:
                 return await method(request, timeout=left, metadata=self.metadata())
             except grpc.aio.AioRpcError as exc:
-                pause = backoff.failed()
-                if exc.code() not in REPEATED or loop.time() + pause >= ends:
-                    raise messages.failure(exc) from exc
+                error, pause = messages.failure(exc), backoff.failed()
+                waited = loop.time() - began
+                # Reserver itself says why it cannot answer yet.
+                most = self._deadline_s if error.reason else min(self._deadline_s, self._connect_s)
+                if exc.code() not in REPEATED or waited + pause >= most:
+                    raise error from exc
+            self.tell(error, waited, most - waited)
             await asyncio.sleep(pause)
+
+    def tell(self, error: CallFailed, waited_s: float, left_s: float) -> None:
+        """Tell that a call is about to be repeated."""
+        if self._retrying is not None:
+            self._retrying(error, waited_s, left_s)
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """Return the caller's credentials."""

@@ -40,7 +40,7 @@ def read(found: pb.Reservation) -> Reservation:
     return Reservation(
         name=found.name,
         id=found.id,
-        spec=read_spec(found.spec),
+        spec=read_spec(found.spec, found.id.partition("/")[0]),
         etag=found.etag,
         phase=_phase(found.status.phase),
         is_backed=found.status.backed,

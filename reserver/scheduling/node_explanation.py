@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import numpy as np
+
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Amounts
 from reserver.reservations.reservation import Reservation
-from reserver.scheduling.fit import Seat, fits_beside_holds, seats_by_node, with_yields
+from reserver.scheduling.fit import Seat, fits_beside_holds, has_room, seats_by_node, with_yields
 from reserver.scheduling.state import State
 
 _MOST_ON_ONE_NODE = 20
@@ -56,7 +58,7 @@ class NodeExplanation:
 
     Attributes:
         node: its name.
-        fits: the pod fits beside what is held there for others.
+        fits: there is room for the pod beside what is held there for others.
         is_seat: a reservation holds capacity for the pod there.
         reservations: those that hold capacity there, at most 20, oldest first.
         resources: the amounts of each resource that the pod requests.
@@ -88,7 +90,9 @@ def explain_nodes(
     own = seats_by_node(pod, state.ledger.seats(pod, known), state.ledger)
     shares = with_yields(own, pod, known, state.ledger)
     rows = state.snapshot.rows(list(known))
-    fits = fits_beside_holds(pod, state.snapshot, rows, shares).tolist()
+    is_there = np.array([name == pod.node for name in known], dtype=np.bool_)
+    room = has_room(pod, state.snapshot, rows) | is_there  # Its own request is counted there.
+    fits = (room & fits_beside_holds(pod, state.snapshot, rows, shares)).tolist()
     return tuple(
         _node(pod, name, state, own.get(name), now, fits=fit)
         for name, fit in zip(known, fits, strict=True)

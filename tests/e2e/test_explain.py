@@ -46,7 +46,7 @@ def test_a_pod_that_a_hold_keeps_is_explained(corner: Corner, reserver: Reserver
     assert "9m" in line
     told = json.loads(_explain(reserver, name, "-o", "json").stdout)
     assert told["pod"] == name
-    assert f"reserver-system/e2e/{key}" in {hold["reservation"] for hold in told["in_the_way"]}
+    assert f"reserver-system/e2e/{key}" in {hold["reservation"] for hold in told["inTheWay"]}
     ghost = _explain(reserver, f"{corner.name}/ghost")
     assert (ghost.returncode, ghost.stdout) == (1, "")
     assert f"there is no pod {corner.name}/ghost" in ghost.stderr

@@ -165,6 +165,18 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
         ("a --owner pod/x --node worker-1 --resource gpu", "--resource: 'gpu' is not of the form"),
         ("a --owner pod/x --node worker-1 --resource gpu=1", "--resource: is not a resource"),
         ("a --owner pod/x --node W --cpu 1", "--node: 'W' is not a node's name"),
+        (
+            "a --owner pod/x --node w --cpu 1 --strategy pack",
+            "--strategy: excludes --node; give one of them",
+        ),
+        (
+            "a --owner pod/x --node w --cpu 1 --node-selector a=b",
+            "--node-selector: excludes --node; give one of them",
+        ),
+        (
+            "a --owner pod/x --node w --cpu 1 --ttl 1h --expires-at 2030-01-31T10:00:00Z",
+            "--expires-at: excludes --ttl; give one of them",
+        ),
         ("a --owner pod/x --cpu 1 --node-selector x", "--node-selector: 'x' is not of the form"),
         ("a --owner pod/x --cpu 1 --node-selector /=b", "--node-selector: "),
         ("a --owner web-0 --node w --cpu 1", "--owner: 'web-0' is not an owner"),
@@ -252,6 +264,12 @@ async def test_a_set_is_created_whole_or_not_at_all(run: Run) -> None:
     assert once.exit_code == 0
     again = await run("create", "-f", "-", "--set", "--request-id", "r", text=text)
     assert (again.exit_code, untimed(again.stdout)) == (0, untimed(once.stdout))
+
+
+async def test_what_is_wrong_with_one_of_a_set_is_told_by_its_name(run: Run) -> None:
+    huge = ("create", "huge", "--node", "worker-1", "--cpu", "64", *FLAGS)
+    told = await run(*huge, "--set")
+    assert (told.exit_code, told.stderr) == (4, "reserver: huge: worker-1 offers too little cpu\n")
 
 
 async def test_without_a_node_it_is_placed_and_says_where(run: Run) -> None:
@@ -348,8 +366,12 @@ async def test_a_pod_is_explained(run: Run, world: World) -> None:
     while told.exit_code:  # It has not been seen yet.
         told = await run("explain", "pod", "shop/web-0")
     assert "0/2 nodes are available: 2 Insufficient cpu." in told.stdout
+    await run("create", "a", "--node", "worker-1", "--cpu", "1", "--owner", "pod/x", "-n", "shop")
     whole = json.loads((await run("explain", "pod", "shop/web-0", "-o", "json")).stdout)
     assert (whole["nodes"], whole["pod"]) == (2, "shop/web-0")
+    (node,) = whole["nodesWithHolds"]
+    assert (node["fits"], node["resources"]["cpu"]["free"]) == (False, 3000)
+    assert node["resources"]["cpu"]["requestedByPod"] == 9000
     ghost = await run("explain", "pod", "shop/ghost")
     assert (ghost.exit_code, ghost.stderr) == (1, "reserver: there is no pod shop/ghost\n")
 

@@ -61,6 +61,15 @@ async def test_what_is_held_is_released_when_the_block_ends(world: World, client
     assert not ledger.held_on("worker-1")
 
 
+async def test_what_cannot_hold_does_not_enter_the_block(client: Client) -> None:
+    entered = False
+    with pytest.raises(CallFailed, match="node 'worker-99' does not exist"):
+        async with client.hold("move", replace(SPEC, node="worker-99")):
+            entered = True
+    assert not entered
+    assert [each async for each in client.list()] == []
+
+
 async def test_what_was_claimed_meanwhile_is_no_error(client: Client) -> None:
     async with client.hold("move", SPEC):
         await client.release("move")

@@ -26,6 +26,7 @@ MAX_YAML_DEPTH = 32
 _MAX_DIGITS = 100
 _SPACE = re.compile(r"[ \t\r\n]*")
 _REMEDY = "write a reservation as JSON or YAML"
+_REMEDY_JSON = "what begins with { or [ is JSON: quote all names, or write YAML in lines"
 
 
 def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - whatever JSON can hold
@@ -47,7 +48,7 @@ def parse(text: str, most_yaml: int = MAX_YAML_BYTES) -> Any:  # noqa: ANN401 - 
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as exc:
         problem = f"invalid JSON: {exc.msg} at line {exc.lineno}, column {exc.colno}"
-        raise InvalidInput("", problem, _REMEDY) from exc
+        raise InvalidInput("", problem, _REMEDY_JSON) from exc
     except yaml.YAMLError as exc:
         problem = f"invalid YAML: {shorten(' '.join(str(exc).split()), 200)}"
         raise InvalidInput("", problem, _REMEDY) from exc

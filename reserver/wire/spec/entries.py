@@ -14,6 +14,9 @@ from reserver.wire.k8s import names
 from reserver.wire.limits import HOME, ITEM_BYTES, MOST_ITEMS, check_text
 from reserver.wire.spec import document, listform, specform
 
+STORE_LABEL = "reserver.io/store"
+"""With the value ``true`` on each ConfigMap of Reserver's own namespace that is read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -15,7 +15,6 @@ from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Policy, StoreKind
 from reserver.wire.k8s import names
-from reserver.wire.k8s.objects import from_msgspec
 from reserver.wire.limits import (
     HOME,
     SET_SLOTS_BESIDE_EACH_OTHER,
@@ -26,6 +25,7 @@ from reserver.wire.limits import (
 )
 from reserver.wire.spec import ownerform, placementform
 from reserver.wire.spec.identity import identified
+from reserver.wire.spec.misfit import misfit
 from reserver.wire.spec.ownerform import OwnerEntry, Owners
 from reserver.wire.spec.placementform import PartObject
 from reserver.wire.times import parse_duration, parse_moment
@@ -70,9 +70,6 @@ class EntrySpec(Spec):
     """A spec in a ConfigMap, where there is no status beside it."""
 
     placements: list[PartObject] = []  # Where Reserver placed it; only Reserver writes it.
-
-
-_FIELDS = ", ".join(field.encode_name for field in msgspec.structs.fields(Spec))
 
 
 def read(
@@ -137,7 +134,7 @@ def convert(document: Any, kind: type[Spec] = Spec) -> Spec:  # noqa: ANN401 - w
     try:
         return msgspec.convert(document, kind, strict=True)
     except msgspec.ValidationError as exc:
-        raise from_msgspec(exc, f"the fields of a reservation are {_FIELDS}") from exc
+        raise misfit(exc, document, kind) from exc
 
 
 def needs_stamp(document: Any) -> bool:  # noqa: ANN401 - whatever YAML can hold

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from reserver.cli import completion, kubectl, main
 
@@ -67,3 +68,17 @@ def test_files_and_folders_are_offered_as_far_as_they_are_written(
 )
 def test_usage_names_the_command_as_it_was_called(path: str, name: str) -> None:
     assert main.program_name(path) == name
+
+
+@pytest.mark.parametrize(
+    ("shell", "begins"),
+    [
+        ("bash", "_reserver_completion() {"),
+        ("zsh", "#compdef reserver"),
+        ("fish", "complete --com"),
+    ],
+)
+def test_each_shell_gets_its_own_script(shell: str, begins: str) -> None:
+    result = CliRunner().invoke(main.app, ["completion", shell])
+    assert (result.exit_code, result.stdout.startswith(begins)) == (0, True)
+    assert CliRunner().invoke(main.app, ["completion", "tcsh"]).exit_code == 2

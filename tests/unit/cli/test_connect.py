@@ -3,7 +3,11 @@
 import pytest
 from typer.testing import CliRunner, Result
 
+from reserver.cli import failure
 from reserver.cli.main import app
+from reserver.cli.patience import Retries
+from reserver.client import CallFailed
+from reserver.errors import ApiError
 
 
 def run(*arguments: str) -> Result:
@@ -43,9 +47,10 @@ def test_beyond_loopback_it_wants_a_ca_and_a_token() -> None:
 
 
 def test_where_nobody_answers_the_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reserver.client.DEADLINE_S", 0.3)
+    monkeypatch.setattr("reserver.cli.dial._CONNECT_S", 0.3)
     result = run("--address", "127.0.0.1:1")
     assert result.exit_code == 3
+    assert "trying on" not in result.stderr
     assert "cannot reach reserver at 127.0.0.1:1" in result.stderr
     assert "--address" in result.stderr
 
@@ -54,3 +59,25 @@ def test_without_a_kubeconfig_it_names_the_file() -> None:
     result = run()
     assert result.exit_code == 2
     assert "kubeconfig /no/such/file cannot be used: " in result.stderr
+
+
+def test_who_waits_for_longer_than_a_second_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:
+    retries = Retries("127.0.0.1:1")
+    why = CallFailed("UNAVAILABLE", "last error: Connection refused", "", {})
+    retries(why, 0.9, 2.1)
+    assert capsys.readouterr().err == ""
+    for waited in (1.2, 2.0):
+        retries(why, waited, 3 - waited)
+    assert capsys.readouterr().err == (
+        "reserver: no answer from reserver at 127.0.0.1:1 (Connection refused); "
+        "trying on for 2 more seconds\n"
+    )
+
+
+def test_who_is_not_known_is_told_to_log_in_again() -> None:
+    told = failure.of(ApiError(401, "Unauthorized", "Unauthorized"))
+    assert told.status == failure.Status.REFUSED
+    assert "401 Unauthorized" in told.message
+    assert "may have expired: log in again" in told.message
+    over_tls = failure.of(CallFailed("UNAUTHENTICATED", "send a token", "NO_VALID_TOKEN", {}))
+    assert "may have expired: log in again, or pass another --token" in over_tls.message

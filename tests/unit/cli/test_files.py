@@ -154,7 +154,8 @@ def validate(tmp_path: Path, text: str, *more: str) -> Result:
 
 
 def configmap(**data: str) -> str:
-    metadata = {"name": "s", "namespace": "reserver-system"}
+    labels = {"reserver.io/store": "true"}
+    metadata = {"name": "s", "namespace": "reserver-system", "labels": labels}
     return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
 
@@ -199,7 +200,7 @@ def test_every_form_is_read(tmp_path: Path, text: str, count: int) -> None:
         ("a: [", "invalid YAML"),
         ("a: &x 1\nb: *x", "YAML aliases are not read"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"name": "a", "spec": {"slots": ' + "9" * 90 + "}}", "slots"),
+        (NAMED.replace('{"owners"', '{"slots": ' + "9" * 90 + ', "owners"'), ": spec.slots: "),
         (OBJECT.replace('"cpu": 2', '"cpu": 2, "cpu": 3'), "is given twice"),
         (OBJECT.replace("name: a,", ""), ": metadata.name: is missing"),
     ],
@@ -225,6 +226,81 @@ def test_one_broken_entry_costs_no_other(tmp_path: Path) -> None:
 
 def test_a_megabyte_of_yaml_is_read(tmp_path: Path) -> None:
     items = ", ".join(ITEM.replace("web-0", f"web-{number}") for number in range(12_000))
-    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: s}}\ndata:\n  w1: '[{items}]'\n"
+    text = "apiVersion: v1\nkind: ConfigMap\n" + yaml.safe_dump(
+        {"metadata": {"name": "s", "labels": {"reserver.io/store": "true"}}}
+    )
+    text += f"data:\n  w1: '[{items}]'\n"
     result = validate(tmp_path, text)
     assert (result.exit_code, result.stdout) == (0, "12000 valid, 0 problems\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            NAMED.replace('"cpu": 2}', '"cpu": 2}, "expiresAt": "2020-01-31T10:00:00Z"'),
+            "spec.expiresAt: lies in the past",
+        ),
+        (
+            OBJECT.replace('"cpu": 2}', '"cpu": 2}, "expiresAt": "2020-01-31T10:00:00Z"'),
+            "spec.expiresAt: lies in the past",
+        ),
+        (configmap(w1=f"[{ITEM.replace('1896084000', '1580464800')}]"), "[shop/web-0].expire"),
+    ],
+)
+def test_what_is_over_already_is_refused(tmp_path: Path, text: str, line: str) -> None:
+    result = validate(tmp_path, text)
+    assert (result.exit_code, result.stdout) == (1, "0 valid, 1 problems\n")
+    assert line in result.stderr
+    assert "lies in the past" in result.stderr
+
+
+def test_a_store_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+    unlabelled = configmap(a=SPEC).replace('"true"', '"yes"')
+    result = validate(tmp_path, unlabelled)
+    assert (result.exit_code, result.stdout) == (1, "0 valid, 1 problems\n")
+    assert "metadata.labels: lacks reserver.io/store" in result.stderr
+    elsewhere = configmap(a=SPEC).replace("reserver-system", "shop")
+    assert "'shop' is not reserver's own" in validate(tmp_path, elsewhere).stderr
+    assert validate(tmp_path, elsewhere, "--configmap", "shop/s").exit_code == 0
+    assert validate(tmp_path, unlabelled, "--configmap", "reserver-system/s").exit_code == 0
+    other = validate(tmp_path, configmap(motd="hello").replace('"true"', '"no"'))
+    assert (other.exit_code, other.stdout) == (0, "0 valid, 0 problems\n")
+    assert "passed over, a ConfigMap" in other.stderr
+
+
+def test_whose_pods_an_owner_without_a_namespace_means_is_said(tmp_path: Path) -> None:
+    silent = validate(tmp_path, configmap(a=SPEC))
+    assert silent.stderr == ""
+    text = SPEC.replace(', "namespace": "shop"', "")
+    told = validate(tmp_path, configmap(a=text))
+    assert told.exit_code == 0
+    assert "a: an owner names no namespace, so its pods are those of reserver-system" in told.stderr
+    assert validate(tmp_path, OBJECT.replace(SPEC, text)).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('"pod"', "spec.owners[0]: 'pods' is not a field; write pod; the fields here are pod, con"),
+        ('"policy": "require", "node"', "spec.policy: 'require' is none of its values; write Pref"),
+        ('"slots": "2", "node"', "spec.slots: '2' is not a whole number; write one, without quot"),
+        ('"reusable": 1, "node"', "spec.reusable: 1 is not true or false; write one of them"),
+        ('"ttl": [], "node"', "spec.ttl: a list is not a text or a whole number"),
+        ('"startAt": "x", "node"', "spec: 'startAt' is not a field; write startsAt; the fields he"),
+        ('"nodes"', "spec: 'nodes' is not a field; write node; the fields here are owners, resour"),
+    ],
+)
+def test_what_may_be_written_instead_is_named(tmp_path: Path, text: str, line: str) -> None:
+    old = '"pod"' if text == '"pod"' else '"node"'
+    result = validate(tmp_path, NAMED.replace(old, '"pods"' if old == text else text))
+    assert result.exit_code == 1
+    assert line in result.stderr
+
+
+def test_yaml_that_begins_like_json_is_told_what_it_is_taken_for(tmp_path: Path) -> None:
+    result = validate(tmp_path, "{name: a, spec: {}}")
+    assert "invalid JSON" in result.stderr
+    assert "quote all names, or write YAML in lines" in result.stderr
+    two = validate(tmp_path, f"{SPEC}\n---\n{SPEC}")
+    assert two.stdout == "2 valid, 0 problems\n"

@@ -18,13 +18,13 @@ from reserver.reservations.reservation import ANY_TIME, Ref, Written
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec import edits
 from reserver.wire.spec.edits import Edit
-from reserver.wire.spec.entries import Entries, reading_key
+from reserver.wire.spec.entries import STORE_LABEL, Entries, reading_key
 from reserver.wire.status import companion
 
 NO_COMPANION = f"!{companion.LABEL}"
 """Selects all but the ConfigMaps that we write ourselves (`configmap.status`)."""
 
-LABEL_KEY, LABEL_VALUE = "reserver.io/store", "true"
+LABEL_KEY, LABEL_VALUE = STORE_LABEL, "true"
 
 LABEL = f"{LABEL_KEY}={LABEL_VALUE},{NO_COMPANION}"
 """Selects the ConfigMaps that are read without being named."""

@@ -1,0 +1,214 @@
+"""How commands say what they do and take, and what is wrong with what was given.
+
+Plain text that wraps at the terminal's width: no flag is cut off, whatever the width. A docstring
+may end with `Examples:`, whose lines stay as they are.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from reserver.cli import failure
+from reserver.cli.failure import Status
+
+_EXAMPLES = "Examples:\n"
+_KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE"}
+_NOT_GIVEN: tuple[object, ...] = (None, "", (), [], False)
+_MOST_COLUMNS = 120
+
+Action = TypeVar("Action", bound=Callable[..., Any])
+
+
+class Help(NamedTuple):
+    """What a docstring says of a command.
+
+    Attributes:
+        text: what it does.
+        examples: lines of a shell; empty where it has none.
+    """
+
+    text: str
+    examples: str
+
+    @classmethod
+    def of(cls, command: Any) -> Help:  # noqa: ANN401 - Typer's own
+        """Return what a command's docstring says."""
+        text, _, examples = inspect.cleandoc(command.help or "").partition(_EXAMPLES)
+        return cls(text.strip(), inspect.cleandoc(examples))
+
+    @property
+    def first_sentence(self) -> str:
+        """The first paragraph's first sentence."""
+        paragraph = " ".join(self.text.partition("\n\n")[0].split())
+        return f"{paragraph.partition('. ')[0].rstrip('.')}."
+
+
+def kind(parameter: Any) -> str:  # noqa: ANN401 - Typer's own
+    """Return what stands for a parameter's value; empty for a flag."""
+    descriptor = parameter.type_descriptor
+    if getattr(parameter, "is_flag", False):
+        return ""
+    if parameter.metavar:
+        return str(parameter.metavar)
+    if parameter.param_type_name == "argument":
+        return str(parameter.name).upper()
+    if descriptor.choices is not None:
+        return "|".join(str(each.value) for each in descriptor.choices)
+    types = [type_ for type_ in _KINDS if type_.__name__ in str(descriptor.annotation)]
+    return _KINDS[types[0]] if types else "VALUE"
+
+
+def names(parameter: Any) -> str:  # noqa: ANN401 - as above
+    """Return what a parameter is called, with what stands for its value."""
+    if parameter.param_type_name == "argument":
+        return kind(parameter)
+    opts = sorted([*parameter.opts, *parameter.secondary_opts], key=lambda each: each[:2] == "--")
+    return " ".join(filter(None, (", ".join(opts), kind(parameter))))
+
+
+def default(parameter: Any) -> str:  # noqa: ANN401 - as above
+    """Return the value of what is not given; empty if it is none."""
+    value = parameter.default
+    if parameter.name == "help" or any(value is each or value == each for each in _NOT_GIVEN):
+        return ""
+    each = value if isinstance(value, list | tuple) else [value]
+    return ", ".join(str(getattr(one, "value", one)) for one in each)
+
+
+def _row(parameter: Any) -> tuple[str, str]:  # noqa: ANN401 - as above
+    more = []
+    if parameter.required:
+        more.append("[required]")
+    if parameter.envvar:
+        more.append(f"[env: {parameter.envvar}]")
+    if value := default(parameter):
+        more.append(f"[default: {value}]")
+    return names(parameter), "  ".join([parameter.help or "", *more])
+
+
+def _sections(parts: Iterable[tuple[str, tuple[str, str]]]) -> Mapping[str, list[tuple[str, str]]]:
+    """Return rows by the title that they stand under."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for title, row in parts:
+        sections.setdefault(title, []).append(row)
+    return sections
+
+
+class _Told:
+    """What a command and a group of commands have in common."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - Typer's
+        """Write what the command does, then examples."""
+        text, examples = Help.of(self)
+        formatter.write_paragraph()
+        formatter.write_text(text)
+        if examples:
+            with formatter.section("Examples"):
+                for line in examples.splitlines():
+                    formatter.write(f"  {line}\n")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - as above
+        """Write commands and options under their headings."""
+        commands = getattr(self, "commands", {})
+        rows = [
+            (each.rich_help_panel or "Commands", (name, Help.of(each).first_sentence))
+            for name, each in commands.items()
+        ]
+        own = [each for each in self.get_params(ctx) if not each.hidden]  # type: ignore[attr-defined]
+        rows += [
+            (each.rich_help_panel or f"{each.param_type_name.capitalize()}s", _row(each))
+            for each in sorted(own, key=lambda each: each.param_type_name)
+        ]
+        for title, found in _sections(rows).items():
+            with formatter.section(title):
+                formatter.write_dl(found, col_max=26)
+
+
+class Command(_Told, TyperCommand):
+    """A command."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above
+        """Return what stands in the line of usage after the command's name."""
+        pieces = ["[OPTIONS]"]
+        for each in self.get_params(ctx):
+            if each.param_type_name == "argument":
+                name = f"{kind(each)}..." if each.nargs != 1 else kind(each)
+                pieces.append(name if each.required else f"[{name}]")
+        return pieces
+
+
+class Group(_Told, TyperGroup):
+    """Commands under a name; says what is wrong with how one of them was called."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
+        """Show help if nothing is given."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), err=True)
+            raise typer.Exit(Status.USAGE)
+        return super().parse_args(ctx, args)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as above
+        """Read what stands before a command."""
+        with _usage():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as above
+        """Read what a command takes, and run it."""
+        with _usage():
+            return super().invoke(ctx)
+
+
+class App(typer.Typer):
+    """Commands whose help and errors are those of this module."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - Typer's own
+        super().__init__(
+            cls=Group,
+            add_completion=False,
+            rich_markup_mode=None,
+            pretty_exceptions_enable=False,
+            context_settings={"max_content_width": _MOST_COLUMNS},
+            **settings,
+        )
+
+    def command(self, *args: Any, **kwargs: Any) -> Callable[[Action], Action]:  # noqa: ANN401
+        """Add a command."""
+        return super().command(*args, **{"cls": Command} | kwargs)
+
+
+@contextmanager
+def _usage() -> Iterator[None]:
+    """Say in one line what is wrong with how a command was called, and where its help is."""
+    try:
+        yield
+    except typer.TyperException as exc:
+        failure.tell(_problem(exc))
+        raise typer.Exit(Status.USAGE) from exc
+
+
+def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own
+    parameter, context = getattr(error, "param", None), getattr(error, "ctx", None)
+    remedy = f"; see {context.command_path} --help" if context is not None else ""
+    if parameter is None:
+        return f"{error.format_message().rstrip('.')}{remedy}"
+    arguments = parameter.param_type_name == "argument"
+    name = kind(parameter) if arguments else max(parameter.opts, key=len)
+    if not error.message:
+        return f"{name}: is missing{remedy}"
+    causes: list[Any] = getattr(error.__cause__, "errors", list)()
+    value = repr(causes[0]["input"]) if causes else "this"
+    choices = parameter.type_descriptor.choices
+    if choices is not None:
+        known = ", ".join(str(each.value) for each in choices)
+        return f"{name}: {value} is none of its values; write one of {known}"
+    if kind(parameter) == "NUMBER":
+        within = "" if parameter.max is None else f" from {parameter.min or 0} to {parameter.max}"
+        return f"{name}: {value} is not a number that it takes; write a whole one{within}"
+    return f"{name}: {error.message.removeprefix('Value error, ').rstrip('.')}"

@@ -1,0 +1,102 @@
+"""What is wrong with a document that has not the shape of its type, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+
+_WORDS = {
+    "str": ("a text", "write it in quotes"),
+    "float": ("a number", "write one, without quotes"),
+    "int": ("a whole number", "write one, without quotes"),
+    "bool": ("true or false", "write one of them, without quotes"),
+    "array": ("a list", "write each item after a dash"),
+    "object": ("a mapping", "write its fields below it"),
+    "null": ("nothing", "write a value, or leave the field out"),
+}
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_CHOICE = re.compile(r"Invalid enum value (.*)", re.DOTALL)
+_TYPE = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`)?")
+
+
+def misfit(error: msgspec.ValidationError, document: Any, kind: type) -> InvalidInput:  # noqa: ANN401
+    """Return an error of msgspec in the words of who wrote the document.
+
+    Args:
+        error: what `msgspec.convert` raised.
+        document: what was to be converted.
+        kind: to what.
+    """
+    problem, _, at = str(error).partition(" - at `")
+    path = at.partition("$")[2].rstrip("`").lstrip(".")
+    type_, value = _at(_info(kind), document, path)
+    if found := _UNKNOWN.fullmatch(problem):
+        return InvalidInput(path, f"{shorten(found[1])!r} is not a field", _known(type_, found[1]))
+    if found := _MISSING.fullmatch(problem):
+        return InvalidInput(path, f"the field {found[1]} is missing", "write it")
+    if found := _CHOICE.fullmatch(problem):
+        return InvalidInput(path, f"{shorten(found[1])} is none of its values", _choices(type_))
+    if found := _TYPE.fullmatch(problem):
+        told = found[1].replace("int | float", "float")  # A whole number is a number.
+        wanted = [each for each in _WORDS if each in told.split(" | ") and each != "null"]
+        expected = " or ".join(_WORDS[each][0] for each in wanted)
+        what = "the name of a field" if at.startswith("key") else _shown(value, found[2] or "")
+        return InvalidInput(path, f"{what} is not {expected}", _WORDS[wanted[0]][1])
+    return InvalidInput(path, shorten(problem, 200), "write it as the documentation has it")
+
+
+@cache
+def _info(kind: type) -> inspect.Type:
+    return inspect.type_info(kind)
+
+
+def _at(kind: inspect.Type, value: Any, path: str) -> tuple[inspect.Type, Any]:  # noqa: ANN401
+    """Return type and value at a path, as far as it can be followed."""
+    for name, index in _STEP.findall(f".{path}" if path else ""):
+        kind = _plain(kind)
+        if name and isinstance(kind, inspect.StructType):
+            types = {field.encode_name: field.type for field in kind.fields}
+            kind, value = types.get(name, inspect.AnyType()), value.get(name)
+        elif index.isdecimal() and isinstance(kind, inspect.ListType):
+            kind, value = kind.item_type, value[int(index)]
+        else:
+            return inspect.AnyType(), None
+    return _plain(kind), value
+
+
+def _plain(kind: inspect.Type) -> inspect.Type:
+    """Return what a field takes that may be absent."""
+    if not isinstance(kind, inspect.UnionType):
+        return kind
+    return next(each for each in kind.types if not isinstance(each, inspect.NoneType))
+
+
+def _known(kind: inspect.Type, name: str) -> str:
+    if not isinstance(kind, inspect.StructType):
+        return "remove it"
+    names = [field.encode_name for field in kind.fields]
+    near = get_close_matches(name[:100], names, n=1, cutoff=0.7)
+    hint = f"write {near[0]}; " if near else ""
+    return f"{hint}the fields here are {', '.join(names)}"
+
+
+def _choices(kind: inspect.Type) -> str:
+    values = kind.cls if isinstance(kind, inspect.EnumType) else ()
+    return f"write {' or '.join(str(each.value) for each in values)}"
+
+
+def _shown(value: Any, got: str) -> str:  # noqa: ANN401 - whatever YAML can hold
+    """Return a value as it is written; of what has parts, and of what is not known, its type."""
+    if got in {"array", "object", "null"} or value is None:
+        return _WORDS.get(got, ("this",))[0]
+    return shorten(str(value).lower() if isinstance(value, bool) else repr(value))
