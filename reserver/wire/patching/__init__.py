@@ -1,0 +1,1 @@
+"""SchedPatches and AdmissionReviews: bytes to values and back."""

@@ -1,0 +1,173 @@
+"""AdmissionReviews of admission.k8s.io/v1: what the API server asks webhooks, and the answers."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from reserver.cluster.quantity import shorten
+from reserver.errors import InvalidInput
+from reserver.patching.book import MOST_MERGED, Mark, NewPod, Verdict
+from reserver.patching.patch import Scheduling
+from reserver.printable import printable
+from reserver.wire.k8s.objects import WireStruct, decode, encode
+
+API_VERSION = "admission.k8s.io/v1"
+
+MARKS_ANNOTATION = "reserver.io/sched-patches"
+"""On a patched pod: a JSON list of ``NAME/UID/SLOT``, one for each SchedPatch that it has."""
+
+_MARKS_BYTES = MOST_MERGED * 400
+_MARK_PARTS = 3
+_MOST_DIGITS = 6
+_WARNING_CHARACTERS = 240
+"""An API server passes on 256 characters of a warning (k8s.io/api/admission/v1)."""
+
+
+class _Kind(WireStruct, frozen=True):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class ReviewRequest(WireStruct, frozen=True):
+    """What is asked."""
+
+    uid: str
+    kind: _Kind = _Kind()
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    operation: str = ""
+    dry_run: bool | None = None
+    object: msgspec.Raw = msgspec.Raw()
+    old_object: msgspec.Raw = msgspec.Raw()
+
+
+class _Review(WireStruct, frozen=True):
+    request: ReviewRequest | None = None
+
+
+class _PodMetadata(WireStruct, frozen=True):
+    name: str = ""
+    generate_name: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _PodSpec(WireStruct, frozen=True):
+    node_name: str = ""
+    node_selector: dict[str, str] | None = None
+    affinity: dict[str, Any] | None = None
+    tolerations: list[dict[str, Any]] | None = None
+
+
+class CreatedPod(WireStruct, frozen=True):
+    """A pod that is being created, on the wire."""
+
+    metadata: _PodMetadata = _PodMetadata()
+    spec: _PodSpec = _PodSpec()
+
+    def value(self, namespace: str) -> NewPod:
+        """Return it as a value; its namespace is the request's."""
+        metadata, spec = self.metadata, self.spec
+        return NewPod(
+            namespace=namespace,
+            name=metadata.name or metadata.generate_name,
+            labels=metadata.labels or {},
+            scheduling=Scheduling(
+                node_selector=spec.node_selector or {},
+                affinity=spec.affinity or {},
+                tolerations=tuple(spec.tolerations or ()),
+            ),
+            marks=read_marks((metadata.annotations or {}).get(MARKS_ANNOTATION)),
+        )
+
+
+def read_request(body: bytes) -> ReviewRequest:
+    """Return what an AdmissionReview asks.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    request = decode(_Review, body).request
+    if request is None:
+        raise InvalidInput("request", "is missing", "send an AdmissionReview of " + API_VERSION)
+    return request
+
+
+def read_marks(text: str | None) -> tuple[Mark, ...]:
+    """Return what an annotation says of patches; nothing if Reserver did not write it."""
+    if text is None or len(text) > _MARKS_BYTES:
+        return ()
+    try:
+        written = decode(list[str], text.encode(errors="replace"))
+    except InvalidInput:
+        return ()
+    found = []
+    for each in written[:MOST_MERGED]:
+        parts = each.split("/")
+        if len(parts) == _MARK_PARTS and parts[2].isdecimal() and len(parts[2]) <= _MOST_DIGITS:
+            found.append(Mark(parts[0], parts[1], int(parts[2])))
+    return tuple(found)
+
+
+def answer(uid: str, warnings: Sequence[str] = (), patch: Sequence[Any] = ()) -> bytes:
+    """Return an answer that allows.
+
+    Args:
+        uid: of the request.
+        warnings: what the client is told.
+        patch: JSON patch of the object.
+    """
+    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    if patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(encode(patch)).decode()
+    if warnings:
+        response["warnings"] = [shorten(printable(each), _WARNING_CHARACTERS) for each in warnings]
+    return _answer(response)
+
+
+def refusal(uid: str, message: str) -> bytes:
+    """Return an answer that refuses."""
+    status = {
+        "code": int(HTTPStatus.FORBIDDEN),
+        "reason": "Forbidden",
+        "message": printable(message),
+    }
+    return _answer({"uid": uid, "allowed": False, "status": status})
+
+
+def json_patch(pod: CreatedPod, before: NewPod, verdict: Verdict) -> list[dict[str, Any]]:
+    """Return what makes a pod what it becomes; nothing where it stays as it is."""
+    parts = (
+        ("nodeSelector", before.scheduling.node_selector, verdict.scheduling.node_selector),
+        ("affinity", before.scheduling.affinity, verdict.scheduling.affinity),
+        ("tolerations", before.scheduling.tolerations, verdict.scheduling.tolerations),
+    )
+    found: list[dict[str, Any]] = [
+        {"op": "add", "path": f"/spec/{name}", "value": after}
+        for name, was, after in parts
+        if was != after
+    ]
+    annotations = pod.metadata.annotations
+    path = f"/metadata/annotations/{MARKS_ANNOTATION.replace('/', '~1')}"
+    if verdict.marks:
+        text = encode([f"{each.patch}/{each.uid}/{each.slot}" for each in verdict.marks]).decode()
+        if annotations is None:
+            value: Any = {MARKS_ANNOTATION: text}
+            found.append({"op": "add", "path": "/metadata/annotations", "value": value})
+        elif annotations.get(MARKS_ANNOTATION) != text:
+            found.append({"op": "add", "path": path, "value": text})
+    elif annotations is not None and MARKS_ANNOTATION in annotations:
+        found.append({"op": "remove", "path": path})  # Copied from a pod that was patched.
+    return found
+
+
+def _answer(response: dict[str, Any]) -> bytes:
+    return encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})

@@ -1,0 +1,186 @@
+"""How what a patch injects is merged into what a pod says."""
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reserver.cluster.constraints import Constraints
+from reserver.patching.merge import (
+    MOST_TERMS,
+    MOST_TOLERATIONS,
+    PREFERRED,
+    REQUIRED,
+    Conflict,
+    merged,
+)
+from reserver.patching.patch import Scheduling
+from reserver.wire.k8s.constraints import WrittenDemands, demands
+from reserver.wire.k8s.objects import encode
+
+SPOT = {"key": "spot", "operator": "Exists"}
+
+
+def term(key: str, *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}
+
+
+def node_affinity(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}
+
+
+def preferring(*nodes: str) -> dict[str, Any]:
+    weighed = [{"weight": 1, "preference": term("kubernetes.io/hostname", node)} for node in nodes]
+    return {"nodeAffinity": {PREFERRED: weighed}}
+
+
+def into(pod: Scheduling, injected: Scheduling) -> Scheduling:
+    found = merged(pod, injected)
+    assert isinstance(found, Scheduling), found
+    return found
+
+
+def test_a_pod_that_says_nothing_says_what_is_injected() -> None:
+    injected = Scheduling(
+        node_selector={"disk": "ssd"}, affinity=preferring("node-2"), tolerations=(SPOT,)
+    )
+    assert into(Scheduling(), injected) == injected
+
+
+def test_what_a_pod_says_stands_first_and_stays() -> None:
+    pod = Scheduling(
+        node_selector={"zone": "a"},
+        affinity={**preferring("node-1"), "podAffinity": {PREFERRED: ["near"]}},
+        tolerations=({"key": "gpu", "operator": "Exists"},),
+    )
+    injected = Scheduling(
+        node_selector={"disk": "ssd"}, affinity=preferring("node-2"), tolerations=(SPOT,)
+    )
+    assert into(pod, injected) == Scheduling(
+        node_selector={"zone": "a", "disk": "ssd"},
+        affinity={**preferring("node-1", "node-2"), "podAffinity": {PREFERRED: ["near"]}},
+        tolerations=({"key": "gpu", "operator": "Exists"}, SPOT),
+    )
+
+
+def test_what_a_pod_says_already_is_not_said_twice() -> None:
+    said = Scheduling(
+        node_selector={"disk": "ssd"}, affinity=preferring("node-2"), tolerations=(SPOT,)
+    )
+    assert into(said, said) == said
+
+
+def test_alternatives_for_nodes_have_to_be_met_by_both() -> None:
+    pod = Scheduling(affinity=node_affinity(term("zone", "a"), term("zone", "b")))
+    injected = Scheduling(affinity=node_affinity(term("disk", "ssd"), term("gpu", "yes")))
+    terms = into(pod, injected).affinity["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    wanted = [
+        (term("zone", zone), term(*other))
+        for zone in "ab"
+        for other in (("disk", "ssd"), ("gpu", "yes"))
+    ]
+    assert terms == [
+        {"matchExpressions": one["matchExpressions"] + other["matchExpressions"]}
+        for one, other in wanted
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pod", "injected", "field"),
+    [
+        (
+            Scheduling(node_selector={"zone": "a"}),
+            Scheduling(node_selector={"zone": "b"}),
+            "nodeSelector.zone",
+        ),
+        (
+            Scheduling(affinity=node_affinity(*[term("a", str(n)) for n in range(MOST_TERMS)])),
+            Scheduling(affinity=node_affinity(term("b", "1"), term("b", "2"))),
+            f"affinity.nodeAffinity.{REQUIRED}",
+        ),
+        (
+            Scheduling(affinity=node_affinity({})),
+            Scheduling(affinity=node_affinity(term("b", "1"))),
+            f"affinity.nodeAffinity.{REQUIRED}",
+        ),
+        (
+            Scheduling(affinity={"podAffinity": {REQUIRED: list(range(MOST_TERMS))}}),
+            Scheduling(affinity={"podAffinity": {REQUIRED: ["one more"]}}),
+            f"affinity.podAffinity.{REQUIRED}",
+        ),
+        (
+            Scheduling(tolerations=tuple({"key": str(n)} for n in range(MOST_TOLERATIONS))),
+            Scheduling(tolerations=(SPOT,)),
+            "tolerations",
+        ),
+    ],
+    ids=["selector", "too-many-alternatives", "no-node", "too-many-terms", "too-many-tolerations"],
+)
+def test_what_excludes_each_other_is_a_conflict_at_its_field(
+    pod: Scheduling, injected: Scheduling, field: str
+) -> None:
+    found = merged(pod, injected)
+    assert isinstance(found, Conflict)
+    assert (found.field, str(found).startswith(f"spec.{field}: ")) == (field, True)
+
+
+def test_a_pod_beyond_the_bounds_takes_a_patch_that_adds_nothing_there() -> None:
+    pod = Scheduling(tolerations=tuple({"key": str(n)} for n in range(MOST_TOLERATIONS + 1)))
+    injected = Scheduling(node_selector={"disk": "ssd"}, tolerations=pod.tolerations[:1])
+    assert into(pod, injected).node_selector == {"disk": "ssd"}
+
+
+LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3)
+TERMS = st.lists(
+    st.builds(term, st.sampled_from("abc"), st.sampled_from("xy")), min_size=1, max_size=3
+)
+PARTS = st.builds(
+    Scheduling,
+    node_selector=st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=1),
+    affinity=st.one_of(st.just({}), TERMS.map(lambda terms: node_affinity(*terms))),
+)
+
+
+def read(scheduling: Scheduling) -> Constraints:
+    written = WrittenDemands(
+        selector=encode(scheduling.node_selector), affinity=encode(scheduling.affinity)
+    )
+    return demands(written).constraints
+
+
+def takes(scheduling: Scheduling, labels: dict[str, str]) -> bool:
+    constraints = read(scheduling)
+    terms = constraints.node_terms
+    return constraints.node_selector.matches(labels) and (
+        terms is None or any(each.labels.matches(labels) for each in terms)
+    )
+
+
+@given(PARTS, PARTS, LABELS)
+def test_a_node_takes_the_patched_pod_if_it_meets_the_pod_and_the_patch(
+    pod: Scheduling, injected: Scheduling, labels: dict[str, str]
+) -> None:
+    found = merged(pod, injected)
+    both = takes(pod, labels) and takes(injected, labels)
+    if isinstance(found, Conflict):
+        assert not both
+    else:
+        assert takes(found, labels) == both
+
+
+@given(st.lists(PARTS, min_size=2, max_size=3), LABELS)
+def test_patches_that_agree_mean_the_same_in_any_order(
+    parts: list[Scheduling], labels: dict[str, str]
+) -> None:
+    outcomes = set()
+    for order in permutations(parts):
+        pod: Scheduling | Conflict = Scheduling()
+        for injected in order:
+            if isinstance(pod, Scheduling):
+                pod = merged(pod, injected)
+        if isinstance(pod, Conflict):
+            return
+        outcomes.add(takes(pod, labels))
+    assert len(outcomes) == 1
