@@ -61,4 +61,6 @@ def _text(reservation: Reservation) -> tuple[str, str]:
 
 def _said(rule: OwnerRule) -> list[object]:
     terms = [(t.key, t.operator, sorted(t.values)) for t in rule.selector.requirements]
-    return [rule.namespace, rule.pod, *rule.controller, sorted(terms)]
+    said: list[object] = [rule.namespace, rule.pod, *rule.controller, sorted(terms)]
+    replaces = rule.replaces
+    return [*said, replaces.uid, sorted(replaces.existing)] if replaces.uid else said

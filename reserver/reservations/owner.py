@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
@@ -20,6 +21,24 @@ _OF_CRON_JOB = re.compile(r"(.+)-[0-9]{8,9}")
 """The name of a CronJob's Job: it ends in the minute that it was due (getJobName in
 pkg/controller/cronjob/utils.go)."""
 
+MOST_EXISTING = 100
+"""How many pods a rule may exclude by their UIDs."""
+
+
+class Replaced(NamedTuple):
+    """The pod whose replacement may claim; without a UID there is none (docs/adr/0033).
+
+    Attributes:
+        uid: of the pod that is to go.
+        existing: UIDs of pods that were there before it went: at most `MOST_EXISTING`.
+    """
+
+    uid: str = ""
+    existing: frozenset[str] = frozenset()
+
+
+NOBODY = Replaced()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerRule:
@@ -30,12 +49,15 @@ class OwnerRule:
         pod: their name; empty for any.
         controller: their controller (the controlling ownerReference), or what made that (`makers`).
         selector: their labels.
+        replaces: the pod that they come after: it may not claim itself, nor may those that were
+            there before it went.
     """
 
     namespace: str
     pod: str = ""
     controller: Controller = NO_CONTROLLER
     selector: Selector = EVERYTHING
+    replaces: Replaced = NOBODY
 
     def matches(self, pod: Pod) -> bool:
         """Return whether a pod may claim."""
@@ -44,6 +66,8 @@ class OwnerRule:
             and self.pod in {"", pod.name.name}
             and (self.controller == NO_CONTROLLER or self.controller in makers(pod))
             and self.selector.matches(pod.labels)
+            and pod.uid != self.replaces.uid
+            and pod.uid not in self.replaces.existing
         )
 
     def key(self) -> Key:

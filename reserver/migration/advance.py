@@ -1,0 +1,294 @@
+"""How a move goes on: the move, what is seen and the time in; the move and effects out.
+
+A step looks at what is there and not at what it sent before, so that it may be made again at any
+time: after a crash between the status and an effect the next step finds the effect undone and asks
+for it again. Whoever carries steps out writes the new status first, and then does the effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from reserver.cluster.pod import NO_CONTROLLER, PodName
+from reserver.migration.effects import Effect, Evict, Hold, Release
+from reserver.migration.move import Mode, Move, Phase, Reason, Replacement
+from reserver.migration.seen import Answer, Seen, SeenPod, Turn
+from reserver.reservations.owner import MOST_EXISTING, OwnerRule, Replaced
+
+FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 15.0
+"""Between attempts to evict a pod that a budget keeps: twice as long each time, at most."""
+
+
+class Step(NamedTuple):
+    """What becomes of a move.
+
+    Attributes:
+        move: as it is from now on.
+        effects: what is to be done once its status is written.
+        again_at: when the next step is due, even if nothing is seen to change; unix seconds. None
+            once it has ended.
+    """
+
+    move: Move
+    effects: tuple[Effect, ...] = ()
+    again_at: float | None = None
+
+
+def advance(move: Move, seen: Seen, now: float) -> Step:
+    """Return what becomes of a move now (unix seconds), given what is seen.
+
+    It passes through as many phases as it can; the effects are those of the last one.
+    """
+    while True:
+        after, effects = _ended(move, seen) if move.is_over else _judge(move, seen, now)
+        if after.status.phase is move.status.phase:
+            return Step(after, effects, _again_at(after, now))
+        move, seen = after, replace(seen, answer=None, said="")
+
+
+_Judged = tuple[Move, tuple[Effect, ...]]
+
+
+def _judge(move: Move, seen: Seen, now: float) -> _Judged:
+    if now >= move.deadline:
+        return _finish(move, now, Phase.FAILED, Reason.DEADLINE_EXCEEDED, _last_words(move))
+    if move.status.phase is Phase.LANDING:
+        return _landing(move, seen, now)
+    pod = _the_pod(move, seen)
+    if pod is None or pod.is_leaving:
+        return _left(move, seen, pod, now)
+    if withdrawn := _withdrawn(seen, pod):
+        return _finish(move, now, *withdrawn)
+    return _PHASES[move.status.phase](move, seen, pod, now)
+
+
+def _ended(move: Move, seen: Seen) -> _Judged:
+    """Release what an ended move still holds."""
+    if not move.status.seat or seen.seat is None or seen.seat.is_foreign:
+        return move, ()
+    return move, (Release(seat=PodName(move.name.namespace, move.status.seat)),)
+
+
+def _left(move: Move, seen: Seen, pod: SeenPod | None, now: float) -> _Judged:
+    """Go on with a pod that leaves, or is gone, whoever made it.
+
+    If it goes by itself, a seat that is backed is of use to its replacement all the same.
+    """
+    seat = seen.seat
+    is_of_use = seat is not None and seat.is_backed and _unusable(move, seen) is None
+    by_itself = move.status.phase is not Phase.EVICTING
+    if by_itself and not (pod and is_of_use):
+        return _finish(move, now, Phase.ABORTED, Reason.POD_GONE, "the pod is gone")
+    target = seat.node if seat is not None and is_of_use else move.status.target
+    return _with(move, phase=Phase.LANDING, target=target, evicted_at=now), ()
+
+
+def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
+    """Wait for the move's turn."""
+    if problem := _unmovable(move, seen, pod):
+        return _finish(move, now, Phase.FAILED, *problem)
+    move = _with(move, uid=pod.uid, source=pod.node)
+    if waits := _waits(move, seen.turn, begins=True):
+        return waits
+    if move.spec.mode is Mode.EVICT_ONLY:
+        return _with(move, phase=Phase.EVICTING, started_at=now), ()
+    return _with(move, phase=Phase.RESERVING, seat=move.seat_name, started_at=now), ()
+
+
+def _reserving(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
+    """Have the seat written, and wait until it is backed."""
+    if problem := _refused(seen) or _unusable(move, seen):
+        return _finish(move, now, Phase.FAILED, *problem)
+    seat = seen.seat
+    if seat is None and move.spec.paused:
+        return _with(move, reason=Reason.PAUSED, message="paused"), ()
+    if seat is None:
+        message = "the seat is being written"
+        move = _with(move, target="", reason=Reason.WAITS_FOR_SEAT, message=message)
+        return move, (_hold(move, pod, seen),)
+    if not seat.is_backed:
+        message = seat.obstacle or "the seat is not backed yet"
+        return _with(move, target=seat.node, reason=Reason.WAITS_FOR_SEAT, message=message), ()
+    return _with(move, phase=Phase.EVICTING, target=seat.node, reason=Reason.READY_TO_EVICT), ()
+
+
+def _evicting(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
+    """Evict the pod, when that is allowed; not without a seat that is held and backed."""
+    if problem := _refused(seen) or _unusable(move, seen):
+        return _finish(move, now, Phase.FAILED, *problem)
+    if move.spec.mode is Mode.RESERVE_FIRST and (seen.seat is None or not seen.seat.is_backed):
+        return _with(move, phase=Phase.RESERVING, reason=Reason.WAITS_FOR_SEAT), ()
+    if seen.answer is not None:
+        return _answered(move, seen, now)
+    if waits := _waits(move, seen.turn, begins=False):
+        return waits
+    if now < move.status.retry_at:
+        return move, ()
+    move = _with(move, reason=Reason.READY_TO_EVICT, message="the pod is being evicted")
+    return move, (Evict(pod=move.spec.pod, uid=pod.uid, grace_period_s=move.spec.grace_period_s),)
+
+
+def _landing(move: Move, seen: Seen, now: float) -> _Judged:
+    """Wait until the replacement has landed, or none is to come."""
+    came = seen.replacement
+    if came.uid:
+        move = _with(move, replacement=came, target=came.node)
+        return _finish(move, now, *_arrival(move, came, has_claimed=seen.has_claimed))
+    if not seen.is_replaced and _the_pod(move, seen) is None:
+        said = "the pod is gone, and its controller wants no other"
+        return _finish(move, now, Phase.SUCCEEDED, Reason.NOT_REPLACED, said)
+    if move.status.seat:
+        if seen.seat is None:
+            said = f"the reservation {move.status.seat} was removed before the replacement came"
+            return _finish(move, now, Phase.FAILED, Reason.SEAT_IMPOSSIBLE, said)
+        if problem := _unusable(move, seen):
+            return _finish(move, now, Phase.FAILED, *problem)
+    message = f"the replacement is awaited on {move.status.target or 'any node'}"
+    return _with(move, reason=Reason.WAITS_FOR_REPLACEMENT, message=message), ()
+
+
+_PHASES: dict[Phase, Callable[[Move, Seen, SeenPod, float], _Judged]] = {
+    Phase.PENDING: _pending,
+    Phase.RESERVING: _reserving,
+    Phase.EVICTING: _evicting,
+}
+
+
+def _arrival(move: Move, came: Replacement, *, has_claimed: bool) -> tuple[Phase, Reason, str]:
+    """Return how a move ends whose replacement has landed somewhere."""
+    if has_claimed:
+        return Phase.SUCCEEDED, Reason.LANDED, f"{came.name} has landed on {came.node}"
+    said = f"{came.name} has landed on {came.node}"
+    if move.spec.mode is Mode.EVICT_ONLY:
+        return Phase.SUCCEEDED, Reason.LANDED, said
+    if came.node == move.status.source:
+        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said} again, and not on its seat"
+    if move.spec.node and came.node != move.spec.node:
+        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said}, and not on {move.spec.node}"
+    return Phase.SUCCEEDED, Reason.LANDED_ELSEWHERE, f"{said}, without its seat"
+
+
+def _withdrawn(seen: Seen, pod: SeenPod) -> tuple[Phase, Reason, str] | None:
+    """Return how a move ends that is no longer to be made; None if it is."""
+    if pod.is_finished:
+        return Phase.ABORTED, Reason.POD_FINISHED, "the pod has finished"
+    if seen.rival:
+        return Phase.ABORTED, Reason.MOVED_ALREADY, f"{seen.rival} moves the pod already"
+    if seen.dropped:
+        return Phase.ABORTED, Reason.PLAN_DROPPED, seen.dropped
+    if seen.failed_member:
+        return Phase.FAILED, Reason.GROUP_FAILED, f"{seen.failed_member} of its group has failed"
+    return None
+
+
+def _unmovable(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | None:
+    """Return why a pod cannot be moved at all; None if it can (as `kubectl drain` judges)."""
+    kind, name = pod.controller
+    if pod.is_mirror:
+        return Reason.NOT_MOVABLE, "its kubelet runs the pod from a file, and no eviction ends it"
+    if kind == "DaemonSet":
+        return Reason.NOT_MOVABLE, "the pod belongs to its node: its DaemonSet makes it again there"
+    if pod.node in {"", move.spec.node}:
+        return Reason.NOT_MOVABLE, f"the pod is on {pod.node or 'no node'} already"
+    if pod.controller == NO_CONTROLLER and move.spec.mode is Mode.RESERVE_FIRST:
+        said = "no controller makes the pod again; mode EvictOnly ends it for good"
+        return Reason.NO_CONTROLLER, said
+    if len(seen.waiting) > MOST_EXISTING:
+        said = f"{len(seen.waiting)} pods of {kind} {name} wait for a node; move it when they have"
+        return Reason.TOO_MANY_WAIT, said
+    return None
+
+
+def _refused(seen: Seen) -> tuple[Reason, str] | None:
+    """Return why the seat or the eviction will never be allowed; None if it may be."""
+    if seen.answer is Answer.SEAT_REFUSED:
+        return Reason.SEAT_REFUSED, seen.said
+    if seen.answer is Answer.EVICTION_REFUSED:
+        return Reason.EVICTION_REFUSED, seen.said
+    return None
+
+
+def _unusable(move: Move, seen: Seen) -> tuple[Reason, str] | None:
+    """Return why the seat that is there will never be of use; None if it may be."""
+    seat = seen.seat
+    if seat is None:
+        return None
+    if seat.is_foreign:
+        said = f"the reservation {move.status.seat} is not of this move; remove it, or move again"
+        return Reason.SEAT_REFUSED, said
+    if seat.impossible:
+        return Reason.SEAT_IMPOSSIBLE, seat.impossible
+    if seat.node and seat.node == move.status.source:
+        return Reason.SEAT_IMPOSSIBLE, f"the seat is on {seat.node}, which the pod is to leave"
+    return None
+
+
+def _waits(move: Move, turn: Turn, *, begins: bool) -> _Judged | None:
+    """Return a move that may not go on now; None if it may."""
+    if move.spec.paused:
+        return _with(move, reason=Reason.PAUSED, message="paused"), ()
+    if turn.may_begin if begins else turn.may_evict:
+        return None
+    reason = Reason.BUDGET_BLOCKS if turn.is_blocked else Reason.WAITS_FOR_TURN
+    reason = Reason.WAITS_FOR_GROUP if turn.waits_for_group else reason
+    return _with(move, reason=reason, message=turn.why), ()
+
+
+def _answered(move: Move, seen: Seen, now: float) -> _Judged:
+    """Wait for what follows from an eviction, or send it again, a little later each time."""
+    if seen.answer is Answer.EVICTED:  # The watch will show it; until then it is not sent again.
+        return _with(move, message="the eviction was accepted", retry_at=now + LAST_PAUSE_S), ()
+    pause = min(LAST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(move.status.attempts, 10))
+    is_blocked = seen.answer is Answer.BLOCKED
+    reason = Reason.BUDGET_BLOCKS if is_blocked else Reason.EVICTION_RETRIED
+    attempts = move.status.attempts + 1
+    move = _with(move, reason=reason, message=seen.said, retry_at=now + pause, attempts=attempts)
+    return move, ()
+
+
+def _hold(move: Move, pod: SeenPod, seen: Seen) -> Hold:
+    spec, namespace = move.spec, move.name.namespace
+    keeps_name = pod.controller.kind == "StatefulSet"
+    return Hold(
+        seat=PodName(namespace, move.status.seat),
+        owner=OwnerRule(
+            namespace=namespace,
+            pod=spec.pod.name if keeps_name else "",
+            controller=pod.controller,
+            replaces=Replaced(pod.uid, seen.waiting),
+        ),
+        resources=pod.requests,
+        node=spec.node,
+        placement=spec.placement,
+        avoid=move.status.source,
+        expires_at=move.deadline,
+    )
+
+
+def _the_pod(move: Move, seen: Seen) -> SeenPod | None:
+    """Return the pod that is to leave, None if it is gone; another one may have its name."""
+    wanted = move.status.uid or move.spec.uid
+    return None if seen.pod is None or wanted not in {"", seen.pod.uid} else seen.pod
+
+
+def _last_words(move: Move) -> str:
+    status = move.status
+    return f"{status.phase} when its time was over: {status.message or 'nobody came to it'}"
+
+
+def _finish(move: Move, now: float, phase: Phase, reason: Reason, message: str) -> _Judged:
+    return _with(move, phase=phase, reason=reason, message=message, finished_at=now), ()
+
+
+def _with(move: Move, **changes: object) -> Move:
+    """Return a move with another status."""
+    return replace(move, status=replace(move.status, **changes))  # type: ignore[arg-type]
+
+
+def _again_at(move: Move, now: float) -> float | None:
+    if move.is_over:
+        return None
+    retry_at = move.status.retry_at
+    return min(move.deadline, retry_at) if retry_at > now else move.deadline

@@ -1,0 +1,217 @@
+"""A move: a pod is to leave its node, and has a seat before it does (docs/adr/0033)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from reserver.cluster.pod import PodName
+from reserver.reservations.placement import ANYWHERE, Placement
+
+DEFAULT_TIMEOUT_S = 600.0
+"""How long a move may take that does not say so, in seconds."""
+
+MAX_TIMEOUT_S = 24 * 3600.0
+"""How long a move may take at most, in seconds."""
+
+MOST_IN_GROUP = 500
+"""How many moves a group may have; kubelets run at most a few hundred pods."""
+
+_SEAT_STEM = 200
+"""How much of a move's name is in its seat's, in characters: 253 are allowed."""
+
+
+class Mode(StrEnum):
+    """What has to be there before the pod is evicted."""
+
+    RESERVE_FIRST = "ReserveFirst"
+    """A seat that is held, on a node that has the room."""
+
+    EVICT_ONLY = "EvictOnly"
+    """Nothing: the replacement lands wherever kube-scheduler finds room."""
+
+
+class Phase(StrEnum):
+    """How far a move is."""
+
+    PENDING = "Pending"
+    """It waits for its turn."""
+
+    RESERVING = "Reserving"
+    """Its seat is being written, placed and backed."""
+
+    EVICTING = "Evicting"
+    """The pod is to be evicted as soon as budgets, its group and its turn allow."""
+
+    LANDING = "Landing"
+    """The pod leaves; its replacement is on its way to the seat."""
+
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    """It could not be done."""
+
+    ABORTED = "Aborted"
+    """It was no longer to be done, and nothing was evicted for it."""
+
+
+ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.ABORTED})
+
+
+class Reason(StrEnum):
+    """Why a move is in its phase: one word for machines."""
+
+    # It waits.
+    WAITS_FOR_TURN = "WaitsForTurn"
+    PAUSED = "Paused"
+    WAITS_FOR_SEAT = "WaitsForSeat"
+    WAITS_FOR_GROUP = "WaitsForGroup"
+    BUDGET_BLOCKS = "BudgetBlocks"
+    EVICTION_RETRIED = "EvictionRetried"
+    READY_TO_EVICT = "ReadyToEvict"
+    WAITS_FOR_REPLACEMENT = "WaitsForReplacement"
+    # It succeeded.
+    LANDED = "Landed"
+    LANDED_ELSEWHERE = "LandedElsewhere"
+    NOT_REPLACED = "NotReplaced"
+    # It failed.
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    NO_CONTROLLER = "NoController"
+    NOT_MOVABLE = "NotMovable"
+    TOO_MANY_WAIT = "TooManyWait"
+    SEAT_REFUSED = "SeatRefused"
+    SEAT_IMPOSSIBLE = "SeatImpossible"
+    EVICTION_REFUSED = "EvictionRefused"
+    GROUP_FAILED = "GroupFailed"
+    # It was aborted.
+    POD_GONE = "PodGone"
+    POD_FINISHED = "PodFinished"
+    MOVED_ALREADY = "MovedAlready"
+    PLAN_DROPPED = "PlanDropped"
+
+
+class Group(NamedTuple):
+    """Moves of which none evicts before all hold a seat; without a name there is none.
+
+    Attributes:
+        name: what its members in one namespace have in common.
+        size: how many they are: before there are so many, none begins.
+    """
+
+    name: str = ""
+    size: int = 0
+
+
+ALONE = Group()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What is wanted of a move.
+
+    Attributes:
+        pod: which pod is to leave.
+        uid: tells it from another one of that name; empty for the one that is there.
+        node: where its replacement is to land; empty where `placement` says it.
+        placement: where it may land, beside what the pod demands itself.
+        mode: what has to be there before the eviction.
+        timeout_s: how long it may take from its creation, in seconds.
+        grace_period_s: what the pod gets to end, in seconds; None for its own.
+        group: the moves that evict only together with it.
+        paused: nothing new is begun for it; its deadline stays.
+        priority: moves of a higher one have their turn first.
+    """
+
+    pod: PodName
+    uid: str = ""
+    node: str = ""
+    placement: Placement = ANYWHERE
+    mode: Mode = Mode.RESERVE_FIRST
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    grace_period_s: int | None = None
+    group: Group = ALONE
+    paused: bool = False
+    priority: int = 0
+
+
+class Replacement(NamedTuple):
+    """The pod that came after the one that left; without a UID there is none yet."""
+
+    name: str = ""
+    uid: str = ""
+    node: str = ""
+
+
+NOBODY = Replacement()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What became of a move.
+
+    All but `retry_at` is written before anything that follows from it is done.
+
+    Attributes:
+        phase: how far it is.
+        reason: why it is there; None before anybody has looked.
+        message: the same in a sentence.
+        uid: of the pod that leaves; empty before it was found.
+        source: the node that the pod leaves.
+        target: the node of the seat, or where the replacement has landed.
+        seat: the name of the Reservation that is the seat; empty if it has none.
+        replacement: the pod that has come after it.
+        started_at: when it had its turn, unix seconds; None before.
+        evicted_at: when the pod was seen to leave, unix seconds; None before.
+        finished_at: when it ended, unix seconds; None before.
+        retry_at: before this nothing is sent again that was refused, unix seconds. Not written:
+            after a restart it is tried at once.
+        attempts: how often in a row it was refused. Not written.
+    """
+
+    phase: Phase = Phase.PENDING
+    reason: Reason | None = None
+    message: str = ""
+    uid: str = ""
+    source: str = ""
+    target: str = ""
+    seat: str = ""
+    replacement: Replacement = NOBODY
+    started_at: float | None = None
+    evicted_at: float | None = None
+    finished_at: float | None = None
+    retry_at: float = field(default=0.0, compare=False)
+    attempts: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A move: a PodMove and what became of it.
+
+    Attributes:
+        name: namespace and name of the PodMove; its pod is in the same namespace.
+        uid: tells the PodMove from another one of that name.
+        created_at: when it was created, unix seconds.
+        spec: what is wanted.
+        status: what became of it.
+    """
+
+    name: PodName
+    uid: str
+    created_at: float
+    spec: Spec
+    status: Status = Status()
+
+    @property
+    def deadline(self) -> float:
+        """When it ends whatever happens, unix seconds."""
+        return self.created_at + self.spec.timeout_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.status.phase in ENDED
+
+    @property
+    def seat_name(self) -> str:
+        """The name of its seat, the same whenever it is asked for."""
+        return f"{self.name.name[:_SEAT_STEM].rstrip('-.')}-{self.uid[:8]}"

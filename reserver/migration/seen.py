@@ -1,0 +1,135 @@
+"""What a move is judged by: what is there now, and what was answered.
+
+A move is judged by what is seen, and not by what was sent before: whoever comes to it anew, after a
+crash or as another leader, judges as the one before would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import NamedTuple
+
+from reserver.cluster.pod import NO_CONTROLLER, Controller
+from reserver.migration.move import NOBODY, Replacement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenPod:
+    """The pod that is to leave.
+
+    Attributes:
+        uid: tells it from another one of its name.
+        node: where it is; empty while it is pending.
+        controller: what will replace it.
+        requests: what it requests: millicores of cpu, base units of all else.
+        is_leaving: it has a deletionTimestamp.
+        is_finished: it has succeeded or failed.
+        is_mirror: its kubelet runs it from a file.
+    """
+
+    uid: str
+    node: str
+    controller: Controller = NO_CONTROLLER
+    requests: Mapping[str, int] = field(default_factory=dict)
+    is_leaving: bool = False
+    is_finished: bool = False
+    is_mirror: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenSeat:
+    """The Reservation that is the seat, as the store and the ledger show it.
+
+    Attributes:
+        is_foreign: the Reservation of that name belongs to something else than this move.
+        node: where it is; empty while it has no place.
+        is_backed: it holds, its node has the room, and that is acknowledged.
+        obstacle: why it has no place or is not backed, for people; empty if it is backed.
+        impossible: why it will never be had: its node is gone, or has a taint that the pod does
+            not tolerate; empty if it may.
+    """
+
+    is_foreign: bool = False
+    node: str = ""
+    is_backed: bool = False
+    obstacle: str = ""
+    impossible: str = ""
+
+
+class Turn(NamedTuple):
+    """What arbitration allows a move now (`arbitration.arbitrate`).
+
+    Attributes:
+        may_begin: it may take its seat; without one, it may evict.
+        may_evict: all of its group hold their seats, and there is room for one more eviction.
+        why: what it waits for, for people; empty if it waits for nothing.
+        is_blocked: a PodDisruptionBudget is what it waits for.
+        waits_for_group: members of its group are what it waits for.
+    """
+
+    may_begin: bool = True
+    may_evict: bool = True
+    why: str = ""
+    is_blocked: bool = False
+    waits_for_group: bool = False
+
+
+GO = Turn()
+
+
+class Answer(Enum):
+    """What the API server answered to an effect of the step before."""
+
+    EVICTED = auto()
+    """The eviction was accepted."""
+
+    BLOCKED = auto()
+    """Budgets do not allow it now (429)."""
+
+    UNSURE = auto()
+    """No answer, or one that says nothing of the request: it may have been carried out."""
+
+    EVICTION_REFUSED = auto()
+    """It will never be allowed: forbidden, or by two budgets, or by a webhook."""
+
+    SEAT_REFUSED = auto()
+    """The seat will never be accepted: forbidden, or by a webhook."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """All that a step looks at. None of it is older than the move's own status.
+
+    Attributes:
+        pod: the pod of the move's name, None if there is none. Once `Status.uid` is known, one of
+            another UID is not the pod; it may be the replacement.
+        seat: the Reservation of the seat's name, None if there is none.
+        replacement: the pod that came after the one that left, as far as it is bound: the one that
+            claimed the seat, or else one that nobody's seat accounts for.
+        has_claimed: the replacement claimed the seat of this move.
+        is_replaced: whether a replacement is to be awaited: False once the controller is gone, or
+            wants no more pods than it has.
+        waiting: UIDs of unbound pods that the seat's owner rule would match: they were there before
+            the eviction, so that they may not claim.
+        turn: what arbitration allows.
+        rival: an older move of the same pod that has not ended, for people; empty if there is none.
+        dropped: why the rest of the move's plan is not to be carried out; empty if it is.
+        failed_member: which member of its group failed, for people; empty if none has.
+        answer: to the effect of the step before; None if nothing is new.
+        said: what the answer said.
+    """
+
+    pod: SeenPod | None = None
+    seat: SeenSeat | None = None
+    replacement: Replacement = NOBODY
+    has_claimed: bool = False
+    is_replaced: bool = True
+    waiting: frozenset[str] = frozenset()
+    turn: Turn = GO
+    rival: str = ""
+    dropped: str = ""
+    failed_member: str = ""
+    answer: Answer | None = None
+    said: str = ""

@@ -1,0 +1,329 @@
+"""How a move goes on, one situation at a time."""
+
+from dataclasses import replace
+
+import pytest
+
+from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
+from reserver.migration.advance import LAST_PAUSE_S, advance
+from reserver.migration.effects import Evict, Hold, Release
+from reserver.migration.move import Mode, Move, Phase, Reason, Replacement
+from reserver.migration.seen import Answer, Seen, SeenSeat, Turn
+from reserver.reservations.owner import Replaced
+from tests.unit.migration.build import (
+    BACKED,
+    NOW,
+    POD,
+    UNPLACED,
+    WEB,
+    leaving,
+    move,
+    seen,
+    wanted,
+)
+
+EVICT_ONLY = wanted(mode=Mode.EVICT_ONLY)
+NOT_YET = Turn(may_begin=False, may_evict=False, why="2 moves of worker-1 are under way")
+BLOCKED = NOT_YET._replace(why="the budget web allows none", is_blocked=True)
+CAME = Replacement("web-2", "uid-2", "worker-2")
+GONE_NODE = SeenSeat(node="worker-2", impossible="worker-2 is gone")
+
+
+def judged(made: Move, what: Seen) -> tuple[Phase, Reason | None]:
+    """Return where a move is after a step."""
+    status = advance(made, what, NOW).move.status
+    return status.phase, status.reason
+
+
+def test_a_pod_is_evicted_once_its_seat_is_held_and_backed() -> None:
+    step = advance(move(), seen(), NOW)
+    (hold,) = step.effects
+    assert isinstance(hold, Hold)
+    assert step.move.status.phase is Phase.RESERVING
+    assert hold.seat == PodName("shop", step.move.status.seat)
+    assert (hold.avoid, hold.expires_at) == ("worker-1", step.move.deadline)
+    assert hold.owner.controller == WEB
+
+    step = advance(step.move, seen(seat=UNPLACED), NOW)
+    assert step.effects == ()
+    assert step.move.status.message == "no node has room"
+
+    step = advance(step.move, seen(seat=BACKED), NOW)
+    assert step.move.status.phase is Phase.EVICTING
+    assert step.effects == (Evict(pod=PodName("shop", "web"), uid=POD.uid, grace_period_s=None),)
+
+    step = advance(step.move, seen(leaving(), BACKED), NOW + 1)
+    assert step.effects == ()
+    assert step.move.status.evicted_at == NOW + 1
+
+    landed = seen(None, None, replacement=CAME, has_claimed=True)
+    step = advance(step.move, landed, NOW + 2)
+    assert (step.move.status.phase, step.move.status.reason) == (Phase.SUCCEEDED, Reason.LANDED)
+    assert step.move.status.replacement == CAME
+    assert step.again_at is None
+
+
+def test_only_a_pod_that_comes_later_may_claim_the_seat() -> None:
+    step = advance(move(), seen(waiting=frozenset({"uid-a", "uid-b"})), NOW)
+    (hold,) = step.effects
+    assert isinstance(hold, Hold)
+    assert hold.owner.replaces == Replaced(POD.uid, frozenset({"uid-a", "uid-b"}))
+
+
+def test_the_seat_of_a_stateful_set_is_for_the_pod_of_that_name() -> None:
+    pod = replace(POD, controller=Controller("StatefulSet", "web"))
+    (hold,) = advance(move(), seen(pod), NOW).effects
+    assert isinstance(hold, Hold)
+    assert hold.owner.pod == "web"
+
+
+ENDS = {
+    "its controller wants no other": (
+        Phase.LANDING,
+        seen(None, BACKED, is_replaced=False),
+        (Phase.SUCCEEDED, Reason.NOT_REPLACED),
+    ),
+    "it lands elsewhere": (
+        Phase.LANDING,
+        seen(None, BACKED, replacement=CAME),
+        (Phase.SUCCEEDED, Reason.LANDED_ELSEWHERE),
+    ),
+    "it lands on the old node": (
+        Phase.LANDING,
+        seen(None, BACKED, replacement=CAME._replace(node="worker-1")),
+        (Phase.FAILED, Reason.LANDED_ELSEWHERE),
+    ),
+    "the node dies before the eviction": (
+        Phase.EVICTING,
+        seen(seat=GONE_NODE),
+        (Phase.FAILED, Reason.SEAT_IMPOSSIBLE),
+    ),
+    "the node dies after it": (
+        Phase.LANDING,
+        seen(None, GONE_NODE),
+        (Phase.FAILED, Reason.SEAT_IMPOSSIBLE),
+    ),
+    "somebody removes the seat after it": (
+        Phase.LANDING,
+        seen(None, None),
+        (Phase.FAILED, Reason.SEAT_IMPOSSIBLE),
+    ),
+    "the seat is on the node that the pod leaves": (
+        Phase.RESERVING,
+        seen(seat=SeenSeat(node="worker-1", is_backed=True)),
+        (Phase.FAILED, Reason.SEAT_IMPOSSIBLE),
+    ),
+    "the seat's name is somebody else's": (
+        Phase.RESERVING,
+        seen(seat=SeenSeat(is_foreign=True, is_backed=True, node="worker-2")),
+        (Phase.FAILED, Reason.SEAT_REFUSED),
+    ),
+    "a webhook refuses the seat": (
+        Phase.RESERVING,
+        seen(answer=Answer.SEAT_REFUSED, said="denied"),
+        (Phase.FAILED, Reason.SEAT_REFUSED),
+    ),
+    "a webhook refuses the eviction": (
+        Phase.EVICTING,
+        seen(seat=BACKED, answer=Answer.EVICTION_REFUSED, said="denied"),
+        (Phase.FAILED, Reason.EVICTION_REFUSED),
+    ),
+    "it goes by itself before it has a seat": (
+        Phase.RESERVING,
+        seen(leaving(), UNPLACED),
+        (Phase.ABORTED, Reason.POD_GONE),
+    ),
+    "it was being deleted when the move came": (
+        Phase.PENDING,
+        seen(leaving()),
+        (Phase.ABORTED, Reason.POD_GONE),
+    ),
+    "another pod has its name": (
+        Phase.RESERVING,
+        seen(replace(POD, uid="uid-other"), BACKED),
+        (Phase.ABORTED, Reason.POD_GONE),
+    ),
+    "there is no such pod": (Phase.PENDING, seen(None), (Phase.ABORTED, Reason.POD_GONE)),
+    "it has finished": (
+        Phase.EVICTING,
+        seen(replace(POD, is_finished=True), BACKED),
+        (Phase.ABORTED, Reason.POD_FINISHED),
+    ),
+    "an older move has it": (
+        Phase.PENDING,
+        seen(rival="shop/first"),
+        (Phase.ABORTED, Reason.MOVED_ALREADY),
+    ),
+    "its plan is dropped": (
+        Phase.RESERVING,
+        seen(seat=UNPLACED, dropped="worker-2 is cordoned"),
+        (Phase.ABORTED, Reason.PLAN_DROPPED),
+    ),
+    "a member of its group has failed": (
+        Phase.EVICTING,
+        seen(seat=BACKED, failed_member="shop/b"),
+        (Phase.FAILED, Reason.GROUP_FAILED),
+    ),
+    "nobody makes it again": (
+        Phase.PENDING,
+        seen(replace(POD, controller=NO_CONTROLLER)),
+        (Phase.FAILED, Reason.NO_CONTROLLER),
+    ),
+    "it is a daemon's": (
+        Phase.PENDING,
+        seen(replace(POD, controller=Controller("DaemonSet", "agent"))),
+        (Phase.FAILED, Reason.NOT_MOVABLE),
+    ),
+    "it is a mirror pod": (
+        Phase.PENDING,
+        seen(replace(POD, is_mirror=True)),
+        (Phase.FAILED, Reason.NOT_MOVABLE),
+    ),
+    "it has no node yet": (
+        Phase.PENDING,
+        seen(replace(POD, node="")),
+        (Phase.FAILED, Reason.NOT_MOVABLE),
+    ),
+    "too many siblings wait": (
+        Phase.PENDING,
+        seen(waiting=frozenset(map(str, range(101)))),
+        (Phase.FAILED, Reason.TOO_MANY_WAIT),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_a_move_ends_with_its_reason_and_releases_its_seat_when(what: str) -> None:
+    phase, sight, expected = ENDS[what]
+    step = advance(move(phase), sight, NOW)
+    assert (step.move.status.phase, step.move.status.reason) == expected
+    assert step.move.status.message
+    assert step.move.status.finished_at == NOW
+    ours = phase is not Phase.PENDING and sight.seat is not None and not sight.seat.is_foreign
+    released = (Release(seat=PodName("shop", move().seat_name)),)
+    assert step.effects == (released if ours else ())
+
+
+WAITS = {
+    "its turn": (Phase.PENDING, seen(turn=NOT_YET), Reason.WAITS_FOR_TURN),
+    "a budget, before it takes a seat": (
+        Phase.PENDING,
+        seen(turn=BLOCKED),
+        Reason.BUDGET_BLOCKS,
+    ),
+    "its group": (
+        Phase.EVICTING,
+        seen(seat=BACKED, turn=NOT_YET._replace(waits_for_group=True)),
+        Reason.WAITS_FOR_GROUP,
+    ),
+    "a seat that is backed": (
+        Phase.EVICTING,
+        seen(seat=UNPLACED),
+        Reason.WAITS_FOR_SEAT,
+    ),
+    "a budget, when it evicts": (
+        Phase.EVICTING,
+        seen(seat=BACKED, answer=Answer.BLOCKED, said="429"),
+        Reason.BUDGET_BLOCKS,
+    ),
+    "an answer that never came": (
+        Phase.EVICTING,
+        seen(seat=BACKED, answer=Answer.UNSURE, said="timeout"),
+        Reason.EVICTION_RETRIED,
+    ),
+    "the replacement": (
+        Phase.LANDING,
+        seen(leaving(), BACKED, is_replaced=False),
+        Reason.WAITS_FOR_REPLACEMENT,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_no_pod_is_evicted_while_its_move_waits_for(what: str) -> None:
+    phase, sight, reason = WAITS[what]
+    step = advance(move(phase), sight, NOW)
+    assert step.move.status.reason is reason
+    assert not any(isinstance(effect, Evict) for effect in step.effects)
+    assert not step.move.is_over
+
+
+@pytest.mark.parametrize(
+    ("phase", "seat"), [(Phase.PENDING, None), (Phase.RESERVING, None), (Phase.EVICTING, BACKED)]
+)
+def test_what_is_paused_begins_nothing_and_ends_at_its_deadline(
+    phase: Phase, seat: SeenSeat | None
+) -> None:
+    made = move(phase, wanted(paused=True))
+    step = advance(made, seen(seat=seat), NOW)
+    assert (step.effects, step.move.status.reason) == ((), Reason.PAUSED)
+    assert judged(step.move, seen(seat=seat))[0] is phase
+    assert advance(made, seen(seat=seat), made.deadline).move.is_over
+
+
+def test_a_paused_move_whose_pod_has_left_lands_all_the_same() -> None:
+    made = move(Phase.LANDING, wanted(paused=True))
+    landed = seen(None, None, replacement=CAME, has_claimed=True)
+    assert judged(made, landed) == (Phase.SUCCEEDED, Reason.LANDED)
+
+
+def test_an_eviction_that_a_budget_forbids_is_retried_later_each_time() -> None:
+    made, at, pauses = move(Phase.EVICTING), NOW, []
+    for _ in range(6):
+        step = advance(made, seen(seat=BACKED, answer=Answer.BLOCKED, said="429"), at)
+        assert step.again_at is not None
+        pauses.append(step.again_at - at)
+        assert not advance(step.move, seen(seat=BACKED), step.again_at - 0.1).effects
+        made, at = step.move, step.again_at
+        (evict,) = advance(made, seen(seat=BACKED), at).effects
+        assert isinstance(evict, Evict)
+    assert pauses == [1, 2, 4, 8, LAST_PAUSE_S, LAST_PAUSE_S]
+
+
+def test_an_accepted_eviction_is_not_sent_again_before_the_watch_shows_it() -> None:
+    step = advance(move(Phase.EVICTING), seen(seat=BACKED, answer=Answer.EVICTED), NOW)
+    assert advance(step.move, seen(seat=BACKED), NOW + 1).effects == ()
+
+
+def test_a_pod_that_goes_by_itself_keeps_a_backed_seat_for_its_replacement() -> None:
+    assert judged(move(Phase.RESERVING), seen(leaving(), BACKED))[0] is Phase.LANDING
+
+
+def test_a_refusal_that_comes_after_the_pod_has_left_changes_nothing() -> None:
+    late = seen(None, BACKED, answer=Answer.EVICTION_REFUSED, said="denied")
+    assert judged(move(Phase.LANDING), late)[0] is Phase.LANDING
+
+
+def test_evict_only_needs_no_seat_and_no_controller() -> None:
+    bare = replace(POD, controller=NO_CONTROLLER)
+    step = advance(move(spec=EVICT_ONLY), seen(bare), NOW)
+    (evict,) = step.effects
+    assert isinstance(evict, Evict)
+    assert step.move.status.seat == ""
+
+
+def test_evict_only_succeeds_wherever_the_replacement_lands() -> None:
+    step = advance(move(spec=EVICT_ONLY), seen(leaving()), NOW)
+    assert judged(step.move, seen(None)) == (Phase.ABORTED, Reason.POD_GONE)
+    evicted = advance(move(spec=EVICT_ONLY), seen(), NOW).move
+    gone = advance(evicted, seen(leaving()), NOW).move
+    assert judged(gone, seen(None, replacement=CAME)) == (Phase.SUCCEEDED, Reason.LANDED)
+
+
+def test_a_replacement_elsewhere_than_named_is_a_failure() -> None:
+    made = move(Phase.LANDING, wanted(node="worker-3"))
+    sight = seen(None, BACKED, replacement=CAME)
+    assert judged(made, sight) == (Phase.FAILED, Reason.LANDED_ELSEWHERE)
+
+
+def test_a_move_to_the_node_where_the_pod_is_fails() -> None:
+    assert judged(move(spec=wanted(node="worker-1")), seen()) == (
+        Phase.FAILED,
+        Reason.NOT_MOVABLE,
+    )
+
+
+def test_the_name_of_a_seat_is_a_valid_name_of_its_own_for_each_move() -> None:
+    first = replace(move(), name=PodName("shop", "a" * 199 + "." + "b" * 50))
+    assert first.seat_name == "a" * 199 + "-01234567"
+    assert replace(first, uid="fedcba9876543210").seat_name != first.seat_name
