@@ -36,6 +36,10 @@ def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]
     yield "Name", reservation.name
     yield "Id", reservation.id
     yield "Phase", words.phase(reservation).text
+    if spec.description:
+        yield "Description", spec.description
+    if reservation.author:
+        yield "Author", reservation.author
     if reservation.message:
         yield "Because", reservation.message
     yield "Node", words.node(reservation)
@@ -49,6 +53,8 @@ def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]
     for owner in spec.owners:
         yield "", f"  {words.owner(owner)}"
     yield from _times(reservation, now)
+    if spec.retain:
+        yield "Once over", "it stays until it is released"
     yield "Policy", _policy(spec.policy)
     if spec.preemptible:
         yield "Preemptible", f"by pods of a higher priority than {spec.priority or 0}"

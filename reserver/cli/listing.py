@@ -17,7 +17,7 @@ from reserver.cli.table import Cell, Row
 from reserver.client import CallFailed, Change, ChangeKind, Client, Reservation, Selection
 
 COLUMNS = ("NAME", "PHASE", "NODE", "SLOTS", "CLAIMED", "ENDS IN")
-WIDE = (*COLUMNS, "ONE SLOT HOLDS", "OWNERS", "ID")
+WIDE = (*COLUMNS, "ONE SLOT HOLDS", "OWNERS", "ID", "AUTHOR", "DESCRIPTION")
 
 _NUMBERS = ("SLOTS", "CLAIMED")
 _KINDS = {
@@ -149,6 +149,7 @@ def _row(reservation: Reservation, form: Output, now: datetime) -> Row:
     )
     if form is Output.WIDE:
         row = (*row, words.holds(reservation), words.owners(reservation), reservation.id)
+        row = (*row, reservation.author or words.NOTHING, words.description(reservation))
     return row
 
 

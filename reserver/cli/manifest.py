@@ -26,6 +26,7 @@ from reserver.wire.times import parse_duration, parse_moment
 _NOT_SENT = {
     "request_id": ("requestId", "is not read from files", "give --request-id"),
     "origin": ("origin", "is for reserver itself to write", "remove it"),
+    "author": ("author", "is for reserver itself to write", "remove it"),
 }
 
 
@@ -58,10 +59,12 @@ def read(document: Any, name: str, namespace: str, now: float) -> Spec:  # noqa:
 def show(reservation: Reservation) -> dict[str, Any]:
     """Return a reservation as `-o json` and `-o yaml` print it, and `create -f` reads it."""
     claims = [{"pod": claim.pod, "uid": claim.uid} for claim in reservation.claims]
+    author = {"author": reservation.author} if reservation.author else {}
     return {
         "name": reservation.name,
         "id": reservation.id,
         "etag": reservation.etag,
+        **author,
         "spec": show_spec(reservation.spec),
         "status": {
             "phase": str(reservation.phase or UNKNOWN),

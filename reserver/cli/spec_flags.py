@@ -95,6 +95,8 @@ class SpecFlags:
         False
     )
     priority: Annotated[int | None, _flag("Of a preemptible one.")] = None
+    retain: Annotated[bool, _flag("It stays once it is over, until you release it.")] = False
+    description: Annotated[str | None, _flag("What it is for.", metavar="TEXT")] = None
 
     @property
     def are_given(self) -> bool:

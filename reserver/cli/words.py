@@ -11,6 +11,9 @@ from reserver.client import OwnerRule, Phase, PlacedSlots, PodOwner, Reservation
 
 NOTHING = "-"
 
+_COLUMN = 40
+"""How many characters of a description stand in a column."""
+
 _QUOTA_EXCEEDED = "QuotaExceeded"
 
 UNKNOWN = "Unspecified"
@@ -80,6 +83,12 @@ def ends_in(reservation: Reservation, now: datetime) -> str:
 def holds(reservation: Reservation) -> str:
     """Return what one slot of it holds."""
     return ", ".join(f"{name} {text}" for name, text in sorted(reservation.spec.resources.items()))
+
+
+def description(reservation: Reservation) -> str:
+    """Return what it is for, cut to fit a column."""
+    text = reservation.spec.description.partition("\n")[0]
+    return (text if len(text) <= _COLUMN else f"{text[: _COLUMN - 1]}…") or NOTHING
 
 
 def owner(who: PodOwner | OwnerRule) -> str:

@@ -48,6 +48,7 @@ def read(found: pb.Reservation) -> Reservation:
         reason=found.status.reason,
         placements=tuple(PlacedSlots(p.node, p.slots) for p in found.status.placements),
         claims=tuple(Claim(claim.pod, claim.uid) for claim in found.status.claims),
+        author=found.author,
     )
 
 

@@ -70,6 +70,8 @@ class Spec:
         preemptible: pods of higher priority than `priority` may take the hold.
         priority: as in a PriorityClass; for `preemptible` only.
         placement: where the server may put it, as ``placement`` of docs/reservations.md in JSON.
+        retain: it stays once it is over, with what became of it.
+        description: what it is for.
     """
 
     owners: Sequence[PodOwner | OwnerRule]
@@ -84,6 +86,8 @@ class Spec:
     preemptible: bool = False
     priority: int | None = None
     placement: Mapping[str, Any] | None = None
+    retain: bool = False
+    description: str = ""
 
 
 class PlacedSlots(NamedTuple):
@@ -115,6 +119,7 @@ class Reservation:
         claims: the slots that are taken.
         placements: where it holds; empty while it has no place.
         reason: why it is backed or not, in one word, e.g. ``QuotaExceeded``.
+        author: the user who wrote it, as far as that is known.
     """
 
     name: str
@@ -127,6 +132,7 @@ class Reservation:
     claims: tuple[Claim, ...]
     placements: tuple[PlacedSlots, ...] = ()
     reason: str = ""
+    author: str = ""
 
 
 class ChangeKind(StrEnum):

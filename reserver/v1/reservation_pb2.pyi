@@ -37,21 +37,23 @@ PHASE_EXPIRED: Phase
 PHASE_FAILED: Phase
 
 class Reservation(_message.Message):
-    __slots__ = ("name", "id", "spec", "status", "etag")
+    __slots__ = ("name", "id", "spec", "status", "etag", "author")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_FIELD_NUMBER: _ClassVar[int]
     name: str
     id: str
     spec: ReservationSpec
     status: ReservationStatus
     etag: str
-    def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., status: _Optional[_Union[ReservationStatus, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
+    author: str
+    def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., status: _Optional[_Union[ReservationStatus, _Mapping]] = ..., etag: _Optional[str] = ..., author: _Optional[str] = ...) -> None: ...
 
 class ReservationSpec(_message.Message):
-    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "preemptible", "priority")
+    __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "preemptible", "priority", "retain", "description")
     class ResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -71,6 +73,8 @@ class ReservationSpec(_message.Message):
     REUSABLE_FIELD_NUMBER: _ClassVar[int]
     PREEMPTIBLE_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    RETAIN_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     owners: _containers.RepeatedCompositeFieldContainer[Owner]
     resources: _containers.ScalarMap[str, str]
     slots: int
@@ -83,7 +87,9 @@ class ReservationSpec(_message.Message):
     reusable: bool
     preemptible: bool
     priority: int
-    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ...) -> None: ...
+    retain: bool
+    description: str
+    def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ...) -> None: ...
 
 class Owner(_message.Message):
     __slots__ = ("pod", "controller", "selector")

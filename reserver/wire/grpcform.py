@@ -22,24 +22,27 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Status
 from reserver.reservations.terms import StoreKind
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire.limits import HOME, MOST_IN_SET, SET_BYTES, check_bytes
+from reserver.wire.limits import HOME, MOST_AUTHOR, MOST_IN_SET, SET_BYTES, check_bytes
 from reserver.wire.spec import document
 from reserver.wire.spec.contract import to_document, to_message
 from reserver.wire.spec.placementform import show_parts
 from reserver.wire.spec.specform import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.wire.times import show_moment
 
-_UNSHOWN = ("requestId", "origin")
+_UNSHOWN = ("requestId", "origin", "author")
 _LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.
 
 
-def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[str, Any]:
+def write(
+    spec: pb.ReservationSpec, now: float, request_id: str = "", author: str = ""
+) -> dict[str, Any]:
     """Return the document to store for a spec; it says until when it holds, not for how long.
 
     Args:
         spec: as it was sent.
         now: unix seconds, from which a ``ttl`` counts.
         request_id: what the client calls its request; may be empty.
+        author: the user who calls; empty if that is unknown.
 
     Raises:
         InvalidInput: it cannot be written at all; all else is for `specform.read` to refuse.
@@ -53,6 +56,8 @@ def write(spec: pb.ReservationSpec, now: float, request_id: str = "") -> dict[st
         raise InvalidInput("ttl", "cannot be set together with expiresAt", "write one of them")
     if request_id:
         written["requestId"] = request_id
+    if author:
+        written["author"] = author[:MOST_AUTHOR]
     return written
 
 
@@ -100,10 +105,15 @@ def expiry(reservation: Reservation) -> dict[str, Any]:
     return {"expiresAt": show_moment(reservation.expires_at)}
 
 
-def with_lifetime(text: str, lifetime: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document of a data key with another lifetime."""
+def with_lifetime(text: str, lifetime: Mapping[str, Any], ref: Ref) -> dict[str, Any]:
+    """Return what is written at a ref with another lifetime.
+
+    An object keeps its ``ttl``: it is that of a manifest, which may be applied again and again, and
+    from now on ``expiresAt`` counts.
+    """
     written: dict[str, Any] = document.parse(text)
-    kept = {name: value for name, value in written.items() if name not in {"expiresAt", "ttl"}}
+    gone = {"expiresAt"} if ref.kind is StoreKind.OBJECT else {"expiresAt", "ttl"}
+    kept = {name: value for name, value in written.items() if name not in gone}
     return {**kept, **lifetime}
 
 
@@ -166,6 +176,7 @@ def show(
             claims=[pb.Claim(pod=str(pod), uid=uid) for uid, pod in sorted(claims.items())],
         ),
         etag=reservation.digest,
+        author=reservation.author,
     )
 
 

@@ -83,6 +83,16 @@ def limits_at(ref: Ref, home: str) -> Limits:
     return TENANT if ref.kind is StoreKind.OBJECT and ref.namespace != home else HOME
 
 
+MOST_DESCRIPTION = 512
+"""Characters of a reservation's description."""
+
+MOST_AUTHOR = 512
+"""Characters of the name of who wrote it; that of a service account has 340 at most."""
+
+MOST_CLAIMS_RECORDED = 1_000
+"""How many claims of one reservation are recorded, which keeps a status far from etcd's 1.5 MiB."""
+
+
 class PodLimits(NamedTuple):
     """How much of a pod is read. What exceeds a bound is ignored; the pod is not.
 

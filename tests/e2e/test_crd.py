@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from functools import partial
@@ -41,11 +42,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "bytes of all slots": ({"resources": {"memory": "8Pi"}, "slots": 2}, "spec.resources", "2^53"),
     "absurd bytes": ({"resources": {"memory": "1e40"}}, "spec.resources", "2^53"),
     "no quantity": ({"resources": {"cpu": "1x"}}, "spec.resources.cpu", "should match"),
-    "ttl and expiresAt": (
-        {"ttl": "1h", "expiresAt": "2040-01-01T00:00:00Z"},
-        "spec.ttl",
-        "ttl and expiresAt exclude each other",
-    ),
+    "too many slots to retain": ({"retain": True, "slots": 1001}, "spec.slots", "1000 at most"),
+    "a long description": ({"description": "x" * 513}, "spec.description", "512"),
     "days": ({"ttl": "1d"}, "spec.ttl", "should match"),
     "a ttl without a unit": ({"ttl": 60}, "spec.ttl", "less than or equal to 0"),
     "an end before the start": (
@@ -205,12 +203,21 @@ def _kubectl(corner: Corner, *arguments: str) -> str:
 def test_kubectl_shows_what_people_ask_for(corner: Corner) -> None:
     (node,) = corner.add_nodes(1, cpu="4")
     expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
-    spec = GOOD | {"node": node, "slots": 2, "expiresAt": expires}
+    owners = [*GOOD["owners"], {"controller": {"kind": "Deployment", "name": "web"}}]
+    said = {"owners": owners, "slots": 2, "expiresAt": expires, "description": "for the move"}
+    spec = GOOD | said | {"node": node}
     corner.write_object("web", spec)
     _kubectl(corner, "wait", "rsv/web", "--for=condition=Backed", "--timeout=20s")
-    header, row = (line.split() for line in _kubectl(corner, "get", "rsv").splitlines())
-    assert header == ["NAME", "PHASE", "REASON", "NODE", "SLOTS", "CLAIMED", "EXPIRES", "AGE"]
-    assert row[:-1] == ["web", "Active", "RoomHeld", node, "2", "0", expires]
+    header, row = (re.split("   +", line) for line in _kubectl(corner, "get", "rsv").splitlines())
+    columns = "NAME PHASE REASON NODES RESOURCES OWNERS CLAIMED EXPIRES AGE"
+    assert header == columns.split()
+    shown = ["web", "Active", "RoomHeld", node, "2 × cpu 2", "pod/owner, deployment/web", "0/2"]
+    assert row[:-1] == [*shown, expires]
+    header, row = (
+        re.split("   +", line) for line in _kubectl(corner, "get", "rsv", "-o", "wide").splitlines()
+    )
+    assert header == [*columns.split(), "BACKED", "AUTHOR", "DESCRIPTION"]
+    assert (row[-2], row[-1]) == ("True", "for the move")  # Nobody knows the author.
 
 
 @pytest.mark.controlplane

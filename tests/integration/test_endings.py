@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from reserver.client import Client, PodOwner, Spec
+from reserver.errors import ApiError
 from reserver.reservations.terms import StoreKind
-from tests.integration.world import SYSTEM, World, serving
+from reserver.v1 import reservation_pb2 as pb
+from tests.integration.world import SYSTEM, World, again, serving
 
 SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})
 _EVENTS = f"/api/v1/namespaces/{SYSTEM}/events"
@@ -62,3 +66,37 @@ async def test_an_event_tells_that_it_has_expired(world: World, client: Client) 
     await client.extend("move", datetime.now(UTC) + timedelta(milliseconds=10))
     was = "deleted: " if world.writes_objects else "move: removed: "
     assert await told(world, "Expired") == f"{was}expired unclaimed"
+
+
+async def test_what_is_retained_stays_claimed_after_a_restart_though_its_pod_is_gone(
+    world: World, client: Client, tmp_path: Path
+) -> None:
+    await client.create("move", replace(SPEC, retain=True, description="for the move"))
+    await bind(world, "web-0")
+    await recorded(world)
+    await world.cluster.client.send("DELETE", "/api/v1/namespaces/shop/pods/web-0")
+    async with again(
+        tmp_path, StoreKind.OBJECT if world.writes_objects else StoreKind.CONFIGMAP
+    ) as api:
+        found = (await api.Get(pb.GetRequest(name="move"))).reservation
+    assert found.status.phase == pb.PHASE_CLAIMED
+    assert found.spec.description == "for the move"
+    assert await world.written()
+    await client.release("move")
+    assert not await world.written()
+
+
+async def recorded(world: World) -> None:
+    """Wait until the claim is written down."""
+    async with asyncio.timeout(20):
+        while '"phase":"Claimed"' not in await said(world):  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.05)
+
+
+async def said(world: World) -> str:
+    """Return what is written of the reservation, without blanks; empty while nothing is."""
+    if world.writes_objects:
+        return json.dumps((await world.objects())["move"].get("status", {}), separators=(",", ":"))
+    with suppress(ApiError):
+        return (await world.data("reservations-status")).get("move", "")
+    return ""

@@ -20,8 +20,8 @@ from reserver.wire.spec.specform import Spec as Written
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Written)}
-OURS = {"requestId", "origin"}
-"""Only Reserver writes these: nobody gives them, and gRPC does not show them."""
+OURS = {"requestId", "origin", "author"}
+"""Only Reserver writes these: nobody gives them, and the spec over gRPC does not have them."""
 
 
 def documented() -> set[str]:

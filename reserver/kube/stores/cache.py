@@ -205,16 +205,16 @@ class Cache(ABC, Generic[K, E]):
         ref = reservation.ref
         with quarantined("ledger", ref, partial(self.spoiled, ref)):
             self.ledger.put(reservation, when)
-            if self.ledger.phase(ref) is Phase.EXPIRED:
+            if self.ledger.phase(ref) is Phase.EXPIRED and not reservation.is_retained:
                 field = self._within + ("expire" if ref.item else "expiresAt")
                 remedy = "write a moment in the future; the cleaner removes this one"
                 error = InvalidInput(field, "lies in the past, so nothing is held", remedy)
                 self.report(metadata, Problem(ref, error))
 
     def _endings(self, entries: Entries) -> tuple[Ending, ...]:
-        """Return what became of the reservations that are over."""
+        """Return what became of the reservations that are over and have to go."""
         over = filter(self._is_over, entries.reservations)
-        return tuple(Ending.of(each, self.ledger) for each in over)
+        return tuple(Ending.of(each, self.ledger) for each in over if not each.is_retained)
 
     def _is_over(self, reservation: Reservation) -> bool:
         """Return whether the ledger has this reservation at the ref, and it is over."""

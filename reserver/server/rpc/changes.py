@@ -105,7 +105,7 @@ class Changes:
             if claims := self._state.ledger.claimed(ref):
                 problem = f"{claims} of {old.slots} slots are claimed; create another one"
                 raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
-            written = grpcform.with_lifetime(text, lifetime)
+            written = grpcform.with_lifetime(text, lifetime, ref)
             new = self._catalogue.read(written, ref)
             refusal.require_future(new, until, now)
             self._require_quota(new, old, until)

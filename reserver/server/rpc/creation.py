@@ -19,7 +19,7 @@ from reserver.reservations.terms import StoreKind
 from reserver.scheduling.admit import judge_set, place_now
 from reserver.scheduling.state import State
 from reserver.server.rpc import refusal
-from reserver.server.rpc.caller import caller
+from reserver.server.rpc.caller import LOCAL, caller
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import grpcform
@@ -179,11 +179,12 @@ class Creation:
         wanted: Iterable[tuple[str, pb.ReservationSpec]],
         paths: Iterable[str],
     ) -> list[Draft]:
-        now = self._clock()
+        now, who = self._clock(), caller.get()
+        author = "" if who == LOCAL else who
         drafts: dict[str, Draft] = {}
         for path, (name, spec) in zip(paths, wanted, strict=True):
             with refusal.seen_from(f"{path}spec"):
-                document = grpcform.write(spec, now, request.request_id)
+                document = grpcform.write(spec, now, request.request_id, author)
             names.check_subdomain(name, f"{path}name", "a reservation's name")
             if name in drafts:
                 raise InvalidInput(f"{path}name", f"{name} is given twice", "give each name once")

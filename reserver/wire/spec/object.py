@@ -55,6 +55,24 @@ class Condition(msgspec.Struct, rename="camel", frozen=True):
     observed_generation: Int64
 
 
+class Summary(msgspec.Struct, frozen=True):
+    """What a Reservation is about, in words for the columns of `kubectl get`.
+
+    These show one value each, and no list.
+
+    Attributes:
+        nodes: where it holds.
+        resources: what it holds.
+        owners: who may claim it.
+        claimed: how many slots are claimed, of how many.
+    """
+
+    nodes: str
+    resources: str
+    owners: str
+    claimed: str
+
+
 class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """The whole status subresource: a write replaces everything that was there."""
 
@@ -64,6 +82,7 @@ class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=Tru
     expires_at: str | None = None  # The API server drops what is null.
     placements: list[PartObject]
     claims: list[Claim]
+    summary: Summary | None = None
     conditions: list[Condition]
 
 

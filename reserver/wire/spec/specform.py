@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -17,6 +18,9 @@ from reserver.reservations.terms import Policy, StoreKind
 from reserver.wire.k8s import names
 from reserver.wire.limits import (
     HOME,
+    MOST_AUTHOR,
+    MOST_CLAIMS_RECORDED,
+    MOST_DESCRIPTION,
     SET_SLOTS_BESIDE_EACH_OTHER,
     SLOTS_BESIDE_EACH_OTHER,
     Limits,
@@ -62,6 +66,9 @@ class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     preemptible: bool = False
     priority: int | None = None
     reusable: bool = False
+    retain: bool = False
+    description: str = ""
+    author: str = ""  # The user whose gRPC call wrote it; gRPC shows it beside the spec.
     request_id: str = ""  # The id of the gRPC request that wrote it; nothing here reads it.
     origin: str = ""
 
@@ -122,7 +129,12 @@ def read(
         drift=_drift(spec) if ref.kind is StoreKind.CONFIGMAP else 0,
     )
     _check_neighbours(reservation)
-    return reservation
+    return replace(
+        reservation,
+        is_retained=_retained(spec),
+        description=_words(spec.description, "description", MOST_DESCRIPTION),
+        author=_words(spec.author, "author", MOST_AUTHOR),
+    )
 
 
 def convert(document: Any, kind: type[Spec] = Spec) -> Spec:  # noqa: ANN401 - whatever YAML can hold
@@ -186,6 +198,19 @@ def _check_neighbours(reservation: Reservation) -> None:
 
 def _is_about_neighbours(reservation: Reservation) -> bool:
     return reservation.placement.constraints.are_about_neighbours
+
+
+def _retained(spec: Spec) -> bool:
+    if spec.retain and spec.slots > MOST_CLAIMS_RECORDED:
+        remedy = f"write {MOST_CLAIMS_RECORDED} at most: so many claims outlive a restart"
+        raise InvalidInput("slots", f"{spec.slots} are too many to be retained", remedy)
+    return spec.retain
+
+
+def _words(text: str, path: str, most: int) -> str:
+    if len(text) > most:
+        raise InvalidInput(path, f"{len(text)} characters are too many", f"write {most} at most")
+    return text
 
 
 def _yields_above(spec: Spec) -> int | None:

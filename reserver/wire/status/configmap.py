@@ -13,13 +13,11 @@ from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import QUOTA_EXCEEDED, Status
 from reserver.reservations.terms import Phase
 from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.limits import MOST_CLAIMS_RECORDED
 from reserver.wire.spec.entries import Entries
 
 INVALID = "Invalid"
 """The phase of an entry that is not enforced because it cannot be."""
-
-MOST_CLAIMS = 1000
-"""How many claims of one reservation are recorded."""
 
 
 class EntryStatus(msgspec.Struct):
@@ -115,7 +113,7 @@ def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
 
 
 def _entry(reservation: Reservation, status: Status) -> EntryStatus:
-    claims = dict(islice(sorted(status.claims.items()), MOST_CLAIMS)) or msgspec.UNSET
+    claims = dict(islice(sorted(status.claims.items()), MOST_CLAIMS_RECORDED)) or msgspec.UNSET
     landed = {uid: status.landed[uid] for uid in claims or () if uid in status.landed}
     return EntryStatus(
         status.phase.value,

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
+from reserver.cluster import quantity
+from reserver.cluster.pod import NO_CONTROLLER
 from reserver.printable import printable
+from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import QUOTA_EXCEEDED, Status
 from reserver.reservations.terms import Phase
+from reserver.wire.limits import MOST_CLAIMS_RECORDED
 from reserver.wire.spec.entries import Problem
-from reserver.wire.spec.object import Claim, Condition, ReservationStatus
+from reserver.wire.spec.object import Claim, Condition, ReservationStatus, Summary
 from reserver.wire.spec.placementform import PartObject
 from reserver.wire.status.configmap import INVALID
 from reserver.wire.times import show_moment
 
-MOST_CLAIMS = 1000
-"""How many claims are told one by one, which keeps a status far from etcd's 1.5 MiB; `claimed`
-counts all of them."""
+_MOST_TOLD = 5
+"""How many nodes, resources or owners a summary names."""
+
+_MOST_CHARACTERS = 100
+"""How long each part of a summary is: it stands in a column."""
 
 
 class Said:
@@ -101,12 +107,57 @@ def valid(
         claimed=len(merged),
         expires_at=None if expires_at is None else show_moment(expires_at),
         placements=placements,
-        claims=merged[:MOST_CLAIMS],
+        claims=merged[:MOST_CLAIMS_RECORDED],
+        summary=summary(reservation, len(merged)),
         conditions=[
             say("Valid", "Accepted", "", holds=True),
             say("Backed", status.reason, message, holds=status.is_backed),
         ],
     )
+
+
+def summary(reservation: Reservation, claimed: int) -> Summary:
+    """Return a reservation in words short enough for the columns of a table."""
+    resources = [
+        f"{name} {quantity.show(name, amount)}"
+        for name, amount in sorted(reservation.resources.items())
+        if (name, amount) != ("pods", 1)
+    ]
+    home = reservation.ref.namespace
+    named = [
+        f"pod/{pod.name}" if pod.namespace == home else f"{pod.namespace}/pod/{pod.name}"
+        for pod in sorted(reservation.owners)
+    ]
+    times = f"{reservation.slots} × " if reservation.slots > 1 else ""
+    return Summary(
+        nodes=_shortly([part.node for part in reservation.parts]),
+        resources=times + _shortly(resources),
+        owners=_shortly([*named, *(_rule(rule, home) for rule in reservation.rules)]),
+        claimed=f"{claimed}/{reservation.slots}",
+    )
+
+
+def _rule(rule: OwnerRule, home: str) -> str:
+    parts = [f"pod/{rule.pod}"] if rule.pod else []
+    if rule.controller != NO_CONTROLLER:
+        parts.append(f"{rule.controller.kind.lower()}/{rule.controller.name}")
+    for term in rule.selector.requirements:
+        values = ",".join(sorted(term.values))
+        is_equal = term.operator == "In" and len(term.values) == 1
+        parts.append(
+            f"{term.key}={values}" if is_equal else f"{term.key} {term.operator} {values}".rstrip()
+        )
+    where = "" if rule.namespace == home else f"{rule.namespace}/"
+    return where + " and ".join(parts)
+
+
+def _shortly(words: Sequence[str]) -> str:
+    """Return the first of some words, and how many more there are."""
+    told = ", ".join(words[:_MOST_TOLD])
+    if len(told) > _MOST_CHARACTERS:
+        told = f"{told[: _MOST_CHARACTERS - 1]}…"
+    more = len(words) - _MOST_TOLD
+    return f"{told} +{more}" if more > 0 else told
 
 
 def _merged(claim: Claim, told: Claim | None) -> Claim:

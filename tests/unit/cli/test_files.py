@@ -141,6 +141,7 @@ def test_what_is_printed_is_what_files_hold(tmp_path: Path) -> None:
         is_backed=True,
         message="",
         claims=(Claim("shop/web-0", "u"),),
+        author="alice",
     )
     (tmp_path / "f.json").write_text(json.dumps({"reservations": [manifest.show(reservation)]}))
     (found,), problems = wanted(documents.read_files([str(tmp_path)]))

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from msgspec import inspect
 
-from reserver.wire.limits import HOME
+from reserver.wire.limits import HOME, MOST_AUTHOR, MOST_DESCRIPTION
 from reserver.wire.spec import object as reservation
 from reserver.wire.spec import ownerform, placementform, specform
 
@@ -51,6 +51,7 @@ def part(*path: str) -> dict[str, Any]:
         (("status",), reservation.ReservationStatus),
         (("status", "placements"), placementform.PartObject),
         (("status", "claims"), reservation.Claim),
+        (("status", "summary"), reservation.Summary),
         (("status", "conditions"), reservation.Condition),
     ],
     ids=lambda value: ".".join(value) if isinstance(value, tuple) else "",
@@ -114,6 +115,8 @@ BOUNDS = {
     "resources": ("maxProperties", HOME.resources),
     "slots": ("maximum", HOME.slots),
     "priority": ("maximum", specform.MOST_PRIORITY),
+    "description": ("maxLength", MOST_DESCRIPTION),
+    "author": ("maxLength", MOST_AUTHOR),
     "placement.nodeSelector": ("maxProperties", HOME.labels),
     "placement.tolerations": ("maxItems", HOME.tolerations),
     "placement.topologySpreadConstraints[].maxSkew": ("maximum", 2**31 - 1),
