@@ -14,6 +14,9 @@ import numpy as np
 from reserver.rebalance.board import NOWHERE, Board
 from reserver.rebalance.disruptions import Disruptions
 
+MOST_PLACES = 8
+"""Places that a pod tries to step aside to. What is missing in spite of that is rarely the place."""
+
 
 class Step(NamedTuple):
     """A pod, by its number, goes from the node of one row, or from none, to that of another."""
@@ -92,7 +95,8 @@ def _step_aside(
         home = int(board.rows[number])
         others = [n for n, row in waiting.items() if row == home and n != number]
         places = np.flatnonzero(board.targets(number)) if others and home != NOWHERE else ()
-        for row in sorted(map(int, places), key=lambda row: (row in goals, row)):
+        in_order = sorted(map(int, places), key=lambda row: (row in goals, row))
+        for row in in_order[: _places_to_try(board, others)]:
             before = len(steps)
             if not _go(board, number, row, disruptions, steps):
                 break
@@ -104,6 +108,11 @@ def _step_aside(
             if row in goals:
                 break  # Nor do the further ones help: what was missing is room at home.
     return False
+
+
+def _places_to_try(board: Board, others: list[int]) -> int:
+    """Return how many places one tries to step aside to: one if it does not matter who is where."""
+    return MOST_PLACES if any(map(board.has_company, others)) else 1
 
 
 def _why(board: Board, number: int, row: int, disruptions: Disruptions) -> str:

@@ -22,6 +22,10 @@ from reserver.rebalance.scene import Scene, Why
 
 Floats = NDArray[np.float64]
 
+MOST_SWAPS = 1_000
+"""Pairs of pods that wait for each other's places: so many are tried for a plan."""
+
+_TOO_MANY_SWAPS = f"only {MOST_SWAPS} pairs of pods that might change places were tried"
 NO_ROOM = "no node that would be better has room for it"
 
 
@@ -54,6 +58,7 @@ class Stage:
         self._from: Counter[str] = Counter()
         self._moved: set[int] = set()
         self._waiting: dict[int, tuple[Bools, Why]] = {}
+        self._tried = 0
 
     def number_of(self, each: ListedPod) -> int | None:
         """Return the number of a pod; None for one that takes nothing from a node."""
@@ -152,16 +157,36 @@ class Stage:
         self.kept.setdefault(each.name, kept)
 
     def swap_what_waits(self) -> None:
-        """Let pods change places that wait for each other's, through a free place."""
-        board = self.scene.board
-        for number, (accept, why) in list(self._waiting.items()):
-            home = int(board.rows[number])
-            for other, (others, _) in list(self._waiting.items()):
-                away = int(board.rows[other])
-                if number not in self._waiting or other not in self._waiting or other == number:
+        """Let pods change places that wait for each other's, through a free place.
+
+        Of a plan's pairs at most `MOST_SWAPS` are tried; a note says so if there were more.
+        """
+        for number in list(self._waiting):
+            for other in self._partners(number):
+                if number not in self._waiting:
+                    break
+                if other not in self._waiting or self._refuses_two(number, other):
                     continue
-                if accept[away] and others[home] and not self._refuses_two(number, other):
-                    self._swap(number, other, why)
+                if self._tried == MOST_SWAPS:
+                    self.notes.append(_TOO_MANY_SWAPS)
+                self._tried += 1
+                if self._tried > MOST_SWAPS:
+                    return
+                self._swap(number, other, self._waiting[number][1])
+
+    def _partners(self, number: int) -> list[int]:
+        """Return those behind a pod in the queue that want its place, and have one for it."""
+        if number not in self._waiting:
+            return []
+        board, (accept, _) = self.scene.board, self._waiting[number]
+        queue = list(self._waiting)
+        others = np.array(queue[queue.index(number) + 1 :], dtype=np.intp)
+        home, homes = int(board.rows[number]), board.rows[others]
+        own, theirs = board.requests[number], board.requests[others]
+        has_place = np.all((board.free[homes] + theirs >= own) | (own == 0), axis=1)
+        gives_place = np.all((board.free[home] + own >= theirs) | (theirs == 0), axis=1)
+        found = others[accept[homes] & (homes != home) & has_place & gives_place]
+        return [other for other in found.tolist() if self._waiting[other][0][home]]
 
     def refusal(self, each: ListedPod) -> str:
         """Return why a pod may not be moved any more; empty if it may."""
