@@ -9,7 +9,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
+from typing import BinaryIO
 
 from reserver.cli import failure
 from reserver.cli.documents import STDIN
@@ -32,10 +34,14 @@ from reserver.rebalance.scene import NOTHING_HELD, Held, identified, scene_of
 from reserver.rebalance.solver import is_installed
 from reserver.rebalance.sources import Source
 from reserver.rebalance_config import Compat
-from reserver.wire.rebalance.dump import Dump, read_dump
+from reserver.wire.rebalance.dump import Dump, is_one_a_line, read_dump, read_lines
 from reserver.wire.rebalance.policyform import read
 
 MOST_BYTES = 4 * 2**30
+_TOO_LARGE = "is larger than 4 GiB; leave objects out"
+_HEAD = 8
+"""Lines that show whether there is an object in each."""
+
 _MOST_TOLD = 20
 
 
@@ -135,17 +141,31 @@ async def _read_dump(request: Request) -> _Cluster:
 
 
 def _dump(name: str) -> Dump:
+    """Return what a dump says; one that is an object a line is never in memory as a whole."""
     try:
         with sys.stdin.buffer if name == STDIN else Path(name).open("rb") as file:
-            found = file.read(MOST_BYTES + 1)
+            lines = _bounded(name, file)
+            head = list(islice(lines, _HEAD))
+            if is_one_a_line(head):
+                return read_lines(chain(head, lines))
+            whole = b"".join((*head, file.read(MOST_BYTES)))
+            if len(whole) >= MOST_BYTES:
+                raise Failed(Status.REFUSED, f"{name}: {_TOO_LARGE}")
+            return read_dump(whole)
     except OSError as exc:
         raise Failed(Status.USAGE, f"--filename: {name} cannot be read: {exc.strerror}") from exc
-    if len(found) > MOST_BYTES:
-        raise Failed(Status.REFUSED, f"{name}: is larger than 4 GiB; leave objects out")
-    try:
-        return read_dump(found)
     except InvalidInput as exc:
         raise Failed(Status.REFUSED, f"{name}: {exc}") from exc
+
+
+def _bounded(name: str, file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file, so that memory holds one of them; it may not be too large."""
+    length = 0
+    while line := file.readline(MOST_BYTES + 1):
+        length += len(line)
+        if length > MOST_BYTES:
+            raise Failed(Status.REFUSED, f"{name}: {_TOO_LARGE}")
+        yield line
 
 
 async def _read_live(request: Request, target: Target) -> _Cluster:

@@ -48,7 +48,10 @@ class Board:
         names = [pod.node for pod in self.pods]
         self.rows: Rows = snapshot.rows(names)
         self.closed: Bools = ~snapshot.exists | snapshot.in_doubt
-        self.free: Int64s = snapshot.allocatable - snapshot.requested - snapshot.held
+        # Column by column, as it is read: one pod against all nodes.
+        self.free: Int64s = np.asfortranarray(
+            snapshot.allocatable - snapshot.requested - snapshot.held
+        )
         self.requests: Int64s = np.zeros((len(self.pods), self.free.shape[1]), dtype=np.int64)
         self._lacks_column = np.zeros(len(self.pods), dtype=np.bool_)
         for number, pod in enumerate(self.pods):
@@ -72,9 +75,9 @@ class Board:
             number: of the pod.
             among: only these rows matter, the others need not be judged; None for all.
         """
-        rows = np.arange(len(self.free)) if among is None else np.flatnonzero(among)
-        room = np.zeros(len(self.free), dtype=np.bool_)
-        room[rows] = self._has_room(number, rows)
+        room = self._with_room(number)
+        if among is not None:
+            room &= among
         return room & self.may_go(number) if room.any() else room
 
     def may_go(self, number: int) -> Bools:
@@ -175,13 +178,12 @@ class Board:
             self._by_constraints[pod.constraints] = allowed(unbound, self.snapshot)
         return self._by_constraints[pod.constraints]
 
-    def _has_room(self, number: int, rows: Rows) -> Bools:
-        """Return, for each of some rows, whether all that a pod requests is free there."""
-        if self._lacks_column[number]:
-            return np.zeros(len(rows), dtype=np.bool_)
+    def _with_room(self, number: int) -> Bools:
+        """Return, for each row, whether all that a pod requests is free there."""
+        room: Bools = np.full(len(self.free), not self._lacks_column[number])
         wanted = self.requests[number]
-        asked = np.flatnonzero(wanted)
-        room: Bools = np.all(self.free[rows][:, asked] >= wanted[asked], axis=1)
+        for column in np.flatnonzero(wanted):
+            room &= self.free[:, column] >= wanted[column]
         return room
 
     def _place(self, number: int, row: int) -> None:

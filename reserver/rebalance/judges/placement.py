@@ -12,7 +12,7 @@ from reserver.rebalance.arguments import (
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
 )
-from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.inventory import ListedPod, Preference
 from reserver.rebalance.judges.cycle import Cycle
 from reserver.rebalance.stage import Floats
 from reserver.scheduling.node_rules import allowed_by_affinity
@@ -39,6 +39,7 @@ def node_affinity(cycle: Cycle, args: RemovePodsViolatingNodeAffinity) -> None:
     snapshot = board.snapshot
     everywhere = np.ones(len(board.closed), dtype=np.bool_)
     allowed: dict[Constraints, Bools] = {}
+    weights_of: dict[tuple[Preference, ...], Floats] = {}
     may_prefer = NodeAffinityType.PREFERRED in args.types
 
     def is_out_of_place(each: ListedPod) -> bool:
@@ -60,7 +61,9 @@ def node_affinity(cycle: Cycle, args: RemovePodsViolatingNodeAffinity) -> None:
                 number, everywhere, cycle.why(reason, "its node affinity is met"), waits=True
             )
         else:
-            weights = _weights(each, cycle)
+            if each.preferences not in weights_of:
+                weights_of[each.preferences] = _weights(each, cycle)
+            weights = weights_of[each.preferences]
             better = weights > weights[row]
             if better.any():
                 why = cycle.why(

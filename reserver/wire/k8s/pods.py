@@ -7,6 +7,9 @@ takes. What few pods have (host ports, volume claims, constraints) stays JSON un
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import msgspec
 
 from reserver.cluster.labels import UNREAD, Labels
@@ -39,7 +42,9 @@ class Owned(Metadata, frozen=True):
     deletion_timestamp: str | None = None
 
 
-class _PodSpec(Requesting, frozen=True):
+class PodSpec(Requesting, frozen=True):
+    """``spec`` of a pod; what few pods have stays JSON."""
+
     node_name: str = ""
     priority: Int32 | None = None
     node_selector: msgspec.Raw = _ABSENT
@@ -49,7 +54,9 @@ class _PodSpec(Requesting, frozen=True):
     volumes: msgspec.Raw = _ABSENT
 
 
-class _PodStatus(Actuated, frozen=True):
+class PodStatus(Actuated, frozen=True):
+    """``status`` of a pod."""
+
     phase: str = ""
     nominated_node_name: str = ""
 
@@ -88,12 +95,21 @@ class _Volume(WireStruct, frozen=True):
     ephemeral: _EphemeralSource | None = None
 
 
+class Shared(NamedTuple):
+    """What a pod has in common with those of its template."""
+
+    requests: Mapping[str, int]
+    labels: Labels
+    controller: Controller
+    demands: Demands
+
+
 class PodObject(WireStruct, frozen=True):
     """A Pod on the wire."""
 
     metadata: Owned = Owned()
-    spec: _PodSpec = _PodSpec()
-    status: _PodStatus = _PodStatus()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
 
     def value(self) -> Pod:
         """Return the pod as a value for decisions.
@@ -101,28 +117,51 @@ class PodObject(WireStruct, frozen=True):
         Raises:
             InvalidInput: a part is malformed; the error carries its path.
         """
+        return self.sharing(self.shared())
+
+    def shared(self) -> Shared:
+        """Return what a pod has in common with those of its template.
+
+        Raises:
+            InvalidInput: a part is malformed; the error carries its path.
+        """
+        metadata = self.metadata
+        return Shared(
+            requests=request(self.spec, self.status),
+            labels=_labels(bytes(metadata.labels)),
+            controller=_controller(bytes(metadata.owner_references)),
+            demands=_demands(metadata.namespace, self.spec),
+        )
+
+    def sharing(self, shared: Shared) -> Pod:
+        """Return the pod as a value for decisions, given what it has in common with others.
+
+        Raises:
+            InvalidInput: a part is malformed; the error carries its path.
+        """
         metadata, spec, status = self.metadata, self.spec, self.status
-        demanded = _demands(metadata.namespace, spec)
+        demanded = shared.demands
         claims = _claim_uses(metadata.name, bytes(spec.volumes))
         if len(claims) > POD.things:
             demanded, claims = BEYOND, ()
+        annotations = metadata.annotations or {}
         return Pod(
             name=PodName(metadata.namespace, metadata.name),
             uid=metadata.uid,
             revision=metadata.revision,
-            requests=request(spec, status),
+            requests=shared.requests,
             node=spec.node_name,
             priority=spec.priority or 0,
             finished=status.phase in {"Succeeded", "Failed"},
             nominated_node=status.nominated_node_name,
-            claims=_claims(metadata.annotations),
+            claims=_claims(annotations),
             has_preferences=demanded.has_preferences,
-            labels=_labels(bytes(metadata.labels)),
-            controller=_controller(bytes(metadata.owner_references)),
+            labels=shared.labels,
+            controller=shared.controller,
             constraints=demanded.constraints,
             volume_claims=claims,
             terminating=metadata.deletion_timestamp is not None,
-            is_mirror=MIRROR_ANNOTATION in (metadata.annotations or {}),
+            is_mirror=MIRROR_ANNOTATION in annotations,
         )
 
 
@@ -163,7 +202,7 @@ def _controller(written: bytes) -> Controller:
     return known
 
 
-def _demands(namespace: str, spec: _PodSpec) -> Demands:
+def _demands(namespace: str, spec: PodSpec) -> Demands:
     written = WrittenDemands(
         selector=bytes(spec.node_selector),
         affinity=bytes(spec.affinity),
@@ -174,7 +213,7 @@ def _demands(namespace: str, spec: _PodSpec) -> Demands:
     return pod_demands(written._replace(namespace=namespace) if written.affinity else written)
 
 
-def _host_ports(spec: _PodSpec) -> tuple[bytes, ...]:
+def _host_ports(spec: PodSpec) -> tuple[bytes, ...]:
     """Return the ports of the containers with host ports, as JSON."""
     found: tuple[bytes, ...] = ()
     for container in spec.containers or ():
@@ -203,8 +242,8 @@ def _claim_use(pod: str, volume: _Volume) -> ClaimUse | None:
     return None
 
 
-def _claims(annotations: dict[str, str] | None) -> frozenset[str]:
-    text = (annotations or {}).get(CLAIMS_ANNOTATION)
+def _claims(annotations: Mapping[str, str]) -> frozenset[str]:
+    text = annotations.get(CLAIMS_ANNOTATION)
     if text is None:
         return frozenset()
     try:

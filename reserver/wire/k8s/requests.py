@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -104,11 +104,11 @@ _REQUESTS: Remembered[bytes, Mapping[str, int]] = Remembered(16 * 2**20)
 
 def request(spec: Requesting, status: Actuated) -> Mapping[str, int]:
     """Return a pod's effective request; a look-up takes a fifth of computing it."""
-    infeasible = _is_resize_infeasible(status.conditions or [])
-    containers = [_requesting(spec.containers), _requesting(spec.init_containers)]
-    statuses = (status.container_statuses, status.init_container_statuses)
-    whole = (spec.resources, spec.overhead, status.allocated_resources, status.resources)
-    key = encode((*containers, *statuses, *whole, infeasible))
+    return request_of(requesting(spec, status), spec, status)
+
+
+def request_of(key: bytes, spec: Requesting, status: Actuated) -> Mapping[str, int]:
+    """Return a pod's effective request, whose inputs are as `requesting` returns them."""
     known = _REQUESTS.get(key)
     if known is None:
         known = effective_request(_pod_resources(spec, status))
@@ -116,9 +116,21 @@ def request(spec: Requesting, status: Actuated) -> Mapping[str, int]:
     return known
 
 
-def _requesting(containers: list[ContainerSpec] | None) -> list[object]:
-    """Return what of containers requests follow from."""
+def requesting(spec: Requesting, status: Actuated) -> bytes:
+    """Return all that a pod's request follows from."""
+    containers = [_resources(spec.containers), _resources(spec.init_containers)]
+    statuses = [_actuated(status.container_statuses), _actuated(status.init_container_statuses)]
+    whole = (spec.resources, spec.overhead, status.allocated_resources, status.resources)
+    infeasible = _is_resize_infeasible(status.conditions or ())
+    return encode((*containers, *statuses, *whole, infeasible))
+
+
+def _resources(containers: Sequence[ContainerSpec] | None) -> list[object]:
     return [(each.name, each.resources, each.restart_policy) for each in containers or ()]
+
+
+def _actuated(statuses: Sequence[ContainerStatus] | None) -> list[object]:
+    return [(each.name, each.allocated_resources, each.resources) for each in statuses or ()]
 
 
 def _pod_resources(spec: Requesting, status: Actuated) -> PodResources:
@@ -133,7 +145,7 @@ def _pod_resources(spec: Requesting, status: Actuated) -> PodResources:
         pod_allocated=_nano_or_none(status.allocated_resources, "status.allocatedResources"),
         pod_actuated=_nano_or_none(actuated, "status.resources.requests"),
         has_pod_status=status.resources is not None,
-        resize_infeasible=_is_resize_infeasible(status.conditions or []),
+        resize_infeasible=_is_resize_infeasible(status.conditions or ()),
     )
 
 
@@ -161,6 +173,6 @@ def _container(container: ContainerSpec, status: ContainerStatus | None, path: s
     )
 
 
-def _is_resize_infeasible(conditions: list[Condition]) -> bool:
+def _is_resize_infeasible(conditions: Iterable[Condition]) -> bool:
     reason = next((c.reason for c in conditions if c.type == "PodResizePending"), "")
     return reason == "Infeasible"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -51,6 +51,11 @@ MOST_NAMED = 1_000
 """Broken objects that are named; the others are counted."""
 
 _REMEDY = "write what `kubectl get nodes,pods,namespaces,pdb,pvc -A -o json` writes"
+_KIND = re.compile(
+    rb'\s*\{\s*(?:"apiVersion"\s*:\s*"[^"\\]*"\s*,\s*)?"kind"\s*:\s*"([A-Za-z]+)"'
+)
+"""How all objects begin that the API server or kubectl has written."""
+
 _DOCUMENT = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)
 
 K = TypeVar("K")
@@ -111,6 +116,26 @@ def read_dump(raw: bytes) -> Dump:
     return reading.result()
 
 
+def read_lines(lines: Iterable[bytes]) -> Dump:
+    """Return what a dump says that is one object a line, without having all of it in memory.
+
+    Raises:
+        InvalidInput: there are too many objects.
+    """
+    reading = Reading()
+    for place, line in _numbered(lines):
+        reading.take(place, line)
+    return reading.result()
+
+
+def is_one_a_line(lines: Iterable[bytes]) -> bool:
+    """Return whether one of the first two lines is an object, and there are several lines."""
+    heads = [line for _, line in islice(_numbered(lines), 2)]
+    if len(heads) == 1 or not all(line[:1] == b"{" for line in heads[:1]):
+        return False
+    return any(line[:1] == b"{" and _is_json(line) for line in heads)
+
+
 def _documents(raw: bytes) -> Iterator[tuple[str, bytes | msgspec.Raw]]:
     """Yield the JSON of each object or List, with where it is."""
     first = raw.lstrip()[:1]
@@ -119,31 +144,27 @@ def _documents(raw: bytes) -> Iterator[tuple[str, bytes | msgspec.Raw]]:
     if first == b"[":
         items = decode(list[msgspec.Raw], raw)
         yield from ((f"object {number}", item) for number, item in enumerate(items, start=1))
-    elif first == b"{" and _is_one_a_line(raw):
-        yield from _lines(raw)
+    elif is_one_a_line(_lines(raw)):
+        yield from _numbered(_lines(raw))
     elif first == b"{":
         yield "the dump", raw
     else:
         yield from _yaml(raw)
 
 
-def _is_one_a_line(raw: bytes) -> bool:
-    """Return whether one of the first two lines is an object, and there are several lines."""
-    lines = _lines(raw)
-    heads = [line for _, line in (*islice(lines, 2),)]
-    return len(heads) > 1 and any(line[:1] == b"{" and _is_json(line) for line in heads)
-
-
-def _lines(raw: bytes) -> Iterator[tuple[str, bytes]]:
-    start, number = 0, 0
+def _lines(raw: bytes) -> Iterator[bytes]:
+    start = 0
     while start < len(raw):
-        end = raw.find(b"\n", start)
-        end = len(raw) if end < 0 else end
-        number += 1
-        line = raw[start:end].strip()
+        end = raw.find(b"\n", start) + 1 or len(raw)
+        yield raw[start:end]
+        start = end
+
+
+def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the lines that are not blank, with where they are."""
+    for number, line in enumerate(map(bytes.strip, lines), start=1):
         if line:
             yield f"line {number}", line
-        start = end + 1
 
 
 def _is_json(line: bytes) -> bool:
@@ -205,6 +226,10 @@ class Reading:
         Raises:
             InvalidInput: it is the whole dump, and cannot be read; or there are too many objects.
         """
+        kind = _kind_of(raw)
+        if kind in self._takers:
+            self._take_object(place, kind, raw)
+            return
         try:
             found = decode(_Object, raw)
         except InvalidInput as exc:
@@ -213,7 +238,7 @@ class Reading:
             self._name(place, exc)
             return
         if found.items is None:
-            self._take_object(found, raw)
+            self._take_object(place, found.kind, raw)
             return
         kind = found.kind.removesuffix("List")
         for number, item in enumerate(found.items, start=1):
@@ -240,15 +265,16 @@ class Reading:
         )
 
     def _take_item(self, place: str, kind: str, raw: msgspec.Raw) -> None:
-        try:
-            found = decode(_Object, raw)
-        except InvalidInput as exc:
-            self._name(place, exc)
-            return
-        self._take_object(found, raw, kind)
+        found = _kind_of(raw)
+        if not found:
+            try:
+                found = decode(_Object, raw).kind or kind  # Those of a PodList do not repeat it.
+            except InvalidInput as exc:
+                self._name(place, exc)
+                return
+        self._take_object(place, found, raw)
 
-    def _take_object(self, found: _Object, raw: bytes | msgspec.Raw, kind: str = "") -> None:
-        kind = found.kind or kind  # The items of a PodList do not repeat their kind.
+    def _take_object(self, place: str, kind: str, raw: bytes | msgspec.Raw) -> None:
         self._count += 1
         if self._count > MOST_OBJECTS:
             problem = f"the dump has more than {MOST_OBJECTS} objects"
@@ -257,15 +283,12 @@ class Reading:
         if taker is None:
             self._passed_over[kind] += 1
             return
-        metadata = found.metadata
-        with sparing(lambda exc: self._name(_what(kind, metadata), exc)):
+        with sparing(lambda exc: self._name(_what(place, kind, raw), exc)):
             size = memoryview(raw).nbytes
             if size > MOST_BYTES:
                 raise InvalidInput(
                     "", f"{size} bytes are too many", f"no object exceeds {MOST_BYTES}"
                 )
-            if not metadata.name:
-                raise InvalidInput("metadata.name", "is empty", "every object has a name")
             taker(raw)
 
     def _name(self, what: str, exc: Exception) -> None:
@@ -313,7 +336,17 @@ class Reading:
         _put(self._pod_usage, *read_pod_metrics(raw))
 
 
-def _what(kind: str, metadata: _Named) -> str:
+def _kind_of(raw: bytes | msgspec.Raw) -> str:
+    """Return the kind of an object that begins with it, as most do; empty for the others."""
+    found = _KIND.match(memoryview(raw))
+    return str(found[1], "ascii") if found else ""
+
+
+def _what(place: str, kind: str, raw: bytes | msgspec.Raw) -> str:
+    try:
+        metadata = decode(_Object, raw).metadata
+    except InvalidInput:
+        return place
     name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
     return f"{kind} {shorten(name, 200)}"
 
@@ -321,4 +354,6 @@ def _what(kind: str, metadata: _Named) -> str:
 def _put(known: dict[K, V], key: K, value: V) -> None:
     if key in known:
         raise InvalidInput("", "it is in the dump twice", "dump the cluster at one moment")
+    if not (key.name if isinstance(key, PodName) else key):
+        raise InvalidInput("metadata.name", "is empty", "every object has a name")
     known[key] = value

@@ -31,26 +31,32 @@ from reserver.wire.k8s.constraints import (
     node_terms,
     spread,
 )
-from reserver.wire.k8s.objects import WireStruct, decode, decode_part, encode
-from reserver.wire.k8s.pods import OwnerReference, PodObject
-from reserver.wire.k8s.requests import Actuated, ContainerSpec, Requesting, Resources, nano, request
+from reserver.wire.k8s.objects import WireStruct, decode, decode_part
+from reserver.wire.k8s.pods import Owned, OwnerReference, PodObject, PodSpec, PodStatus, Shared
+from reserver.wire.k8s.requests import (
+    Actuated,
+    ContainerSpec,
+    ContainerStatus,
+    Resources,
+    nano,
+    request,
+    requesting,
+)
 from reserver.wire.k8s.requests import Amounts as WrittenAmounts
+from reserver.wire.k8s.requests import Condition as WrittenCondition
 from reserver.wire.limits import POD, Int32
 
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})
-_READ_ANNOTATIONS = (EVICT, PREFER_NO_EVICTION, SOURCE)
-_EVICTION, _SOURCE = b"descheduler.alpha.kubernetes.io/", SOURCE.encode()
-"""What the names of those have in common."""
+_READ_ANNOTATIONS = frozenset({EVICT, PREFER_NO_EVICTION, SOURCE})
+_NO_ANNOTATIONS: dict[str, str] = {}
 
 _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 _COMPUTE = ("cpu", "memory")
 
 
-class _Metadata(WireStruct, frozen=True):
+class _Metadata(Owned, frozen=True):
     creation_timestamp: _Moment | None = None
-    annotations: msgspec.Raw = _ABSENT
-    owner_references: msgspec.Raw = _ABSENT
 
 
 class _Limited(Resources, frozen=True):
@@ -62,14 +68,9 @@ class _Container(ContainerSpec, frozen=True):
     resources: _Limited | None = None
 
 
-class _Spec(Requesting, frozen=True):
+class _Spec(PodSpec, frozen=True):
     containers: list[_Container] | None = None  # type: ignore[assignment]  # frozen
     init_containers: list[_Container] | None = None  # type: ignore[assignment]  # frozen
-    priority: Int32 | None = None
-    node_selector: msgspec.Raw = _ABSENT
-    affinity: msgspec.Raw = _ABSENT
-    topology_spread_constraints: msgspec.Raw = _ABSENT
-    volumes: msgspec.Raw = _ABSENT
     resource_claims: msgspec.Raw = _ABSENT
 
 
@@ -83,30 +84,29 @@ class _State(WireStruct, frozen=True):
     terminated: _Reason | None = None
 
 
-class _ContainerStatus(WireStruct, frozen=True):
+class _ContainerStatus(ContainerStatus, frozen=True):
     restart_count: Int32 = 0
     state: _State = _State()
 
 
-class _Condition(WireStruct, frozen=True):
-    type: str = ""
+class _Condition(WrittenCondition, frozen=True):
     status: str = ""
-    reason: str = ""
     last_transition_time: _Moment | None = None
 
 
-class _Status(WireStruct, frozen=True):
-    phase: str = ""
+class _Status(PodStatus, frozen=True):
     reason: str = ""
     qos_class: str = ""
     start_time: _Moment | None = None
-    conditions: list[_Condition] | None = None
-    container_statuses: list[_ContainerStatus] | None = None
-    init_container_statuses: list[_ContainerStatus] | None = None
+    conditions: list[_Condition] | None = None  # type: ignore[assignment]  # frozen
+    container_statuses: list[_ContainerStatus] | None = None  # type: ignore[assignment]  # frozen
+    init_container_statuses: list[_ContainerStatus] | None = None  # type: ignore[assignment]  # frozen
     ephemeral_container_statuses: list[_ContainerStatus] | None = None
 
 
-class _Listed(WireStruct, frozen=True):
+class ListedPodObject(PodObject, frozen=True):
+    """A Pod on the wire, with what only a descheduler asks of it."""
+
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
     status: _Status = _Status()
@@ -152,64 +152,118 @@ class _Preferred(NamedTuple):
     has_node_affinity: bool = False
 
 
+class _Template(NamedTuple):
+    """What pods of one template have in common."""
+
+    shared: Shared
+    asked: _Asked
+    owners: tuple[Owner, ...]
+    images: tuple[str, ...]
+    preferred: _Preferred
+    spreads: tuple[SpreadRule, ...]
+
+
+_TEMPLATES: Remembered[tuple[object, ...], _Template] = Remembered(64 * 2**20)
+_QUIET = ContainerState()
+_NO_STATUS = Actuated()
+
+
 def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
     """Return a Pod as a descheduler looks at it.
 
     Raises:
         InvalidInput: a part is malformed; the error carries its path.
     """
-    pod, listed = decode(PodObject, raw).value(), decode(_Listed, raw)
-    metadata, spec, status = listed.metadata, listed.spec, listed.status
-    asked, preferred = _asked(spec), _preferred(bytes(spec.affinity))
+    written = decode(ListedPodObject, raw)
+    metadata, spec, status = written.metadata, written.spec, written.status
+    template = _template(written)
+    asked, preferred = template.asked, template.preferred
     volumes = _volumes(bytes(spec.volumes))
     return ListedPod(
-        pod=pod,
+        pod=written.sharing(template.shared),
         created=metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else 0.0,
         started=status.start_time.timestamp() if status.start_time else None,
         phase=intern(status.phase),
         reason=intern(status.reason),
         priority=spec.priority,
         qos=intern(status.qos_class) or asked.qos,
-        owners=_owners(bytes(metadata.owner_references)),
-        annotations=_annotations(bytes(metadata.annotations)),
-        images=_images(spec.containers or ()),
+        owners=template.owners,
+        annotations=_annotations(metadata.annotations),
+        images=template.images,
         requests=asked.requests,
         named=asked.named,
         preferences=preferred.preferences,
         has_preferences=preferred.is_written,
         has_node_rules=bytes(spec.node_selector) not in _NONE or preferred.has_node_affinity,
-        spreads=_spreads(bytes(spec.topology_spread_constraints)),
+        spreads=template.spreads,
         claims=tuple(
             volume.persistent_volume_claim.claim_name
             for volume in volumes
             if volume.persistent_volume_claim
-        ),
+        )
+        if volumes
+        else (),
         has_local_storage=any(volume.host_path or volume.empty_dir for volume in volumes),
         has_resource_claims=bytes(spec.resource_claims) not in _NONE,
         containers=_states(status.container_statuses),
         init_containers=_states(status.init_container_statuses),
         ephemeral_containers=_states(status.ephemeral_container_statuses),
-        conditions=tuple(map(_condition, status.conditions or ())),
+        conditions=tuple(
+            [
+                Condition(
+                    intern(each.type),
+                    intern(each.status),
+                    intern(each.reason),
+                    each.last_transition_time and each.last_transition_time.timestamp(),
+                )
+                for each in status.conditions or ()
+            ]
+        ),
     )
 
 
+def _template(written: ListedPodObject) -> _Template:
+    """Return what a pod has in common with others: looked up at once, by all that it follows from.
+
+    Most pods of a cluster come from few templates, and parsing takes most of the time.
+    """
+    metadata, spec = written.metadata, written.spec
+    requested = requesting(spec, written.status)
+    images = [container.image for container in spec.containers or ()]
+    ports = [bytes(each.ports) for each in (*(spec.containers or ()), *(spec.init_containers or ()))]
+    key = (
+        metadata.namespace,
+        bytes(metadata.labels),
+        bytes(metadata.owner_references),
+        bytes(spec.node_selector),
+        bytes(spec.affinity),
+        bytes(spec.tolerations),
+        bytes(spec.topology_spread_constraints),
+        requested,
+        *images,
+        *ports,
+    )
+    known = _TEMPLATES.get(key)
+    if known is None:
+        known = _Template(
+            shared=written.shared(),
+            asked=_asked(requested, spec),
+            owners=_owners(bytes(metadata.owner_references)),
+            images=tuple(sorted(images)),
+            preferred=_preferred(bytes(spec.affinity)),
+            spreads=_spreads(bytes(spec.topology_spread_constraints)),
+        )
+        _TEMPLATES.put(key, known, reckoned(sum(map(len, key))))
+    return known
+
+
 _ASKED: Remembered[bytes, _Asked] = Remembered(16 * 2**20)
-_IMAGES: Remembered[tuple[str, ...], tuple[str, ...]] = Remembered(8 * 2**20)
-_OWNERS: Remembered[bytes, tuple[Owner, ...]] = Remembered(8 * 2**20)
-_PREFERRED: Remembered[bytes, _Preferred] = Remembered(8 * 2**20)
-_SPREADS: Remembered[bytes, tuple[SpreadRule, ...]] = Remembered(8 * 2**20)
-
-_NO_PREFERENCES = _Preferred()
-_QUIET = ContainerState()
-_NO_STATUS = Actuated()
 
 
-def _asked(spec: _Spec) -> _Asked:
-    containers = (*(spec.containers or ()), *(spec.init_containers or ()))
-    roles = [(each.name, each.resources, each.restart_policy) for each in containers]
-    key = encode((len(spec.containers or ()), roles, spec.resources, spec.overhead))
+def _asked(key: bytes, spec: _Spec) -> _Asked:
     known = _ASKED.get(key)
     if known is None:
+        containers = (*(spec.containers or ()), *(spec.init_containers or ()))
         asked = [each.resources.requests or {} for each in containers if each.resources]
         named = frozenset().union(*asked)
         whole = {**((spec.resources and spec.resources.requests) or {}), **(spec.overhead or {})}
@@ -240,66 +294,44 @@ def _add(totals: dict[str, int], amounts: Amounts) -> None:
             totals[name] = totals.get(name, 0) + amounts[name]
 
 
-def _images(containers: list[_Container] | tuple[()]) -> tuple[str, ...]:
-    images = tuple(sorted(container.image for container in containers))
-    known = _IMAGES.get(images)
-    if known is None:
-        known = images
-        _IMAGES.put(images, known, reckoned(sum(map(len, images))))
-    return known
-
-
 def _owners(written: bytes) -> tuple[Owner, ...]:
-    if not written or len(written) > POD.part_bytes:
+    if len(written) > POD.part_bytes:
         return ()
-    known = _OWNERS.get(written)
-    if known is None:
-        owners = decode_part(list[OwnerReference], written, "metadata.ownerReferences") or ()
-        known = tuple(
-            Owner(intern(owner.kind), owner.name, owner.uid, owner.controller is True)
-            for owner in owners
-        )
-        _OWNERS.put(written, known, reckoned(len(written)))
-    return known
+    owners = decode_part(list[OwnerReference], written, "metadata.ownerReferences") or ()
+    return tuple(
+        Owner(intern(owner.kind), owner.name, owner.uid, owner.controller is True)
+        for owner in owners
+    )
 
 
-def _annotations(written: bytes) -> dict[str, str]:
-    if _EVICTION not in written and _SOURCE not in written:
-        return {}
-    all_of_them = decode_part(dict[str, str], written, "metadata.annotations") or {}
-    return {key: all_of_them[key] for key in _READ_ANNOTATIONS if key in all_of_them}
+def _annotations(written: dict[str, str] | None) -> dict[str, str]:
+    if not written or _READ_ANNOTATIONS.isdisjoint(written):
+        return _NO_ANNOTATIONS
+    return {key: value for key, value in written.items() if key in _READ_ANNOTATIONS}
 
 
 def _preferred(written: bytes) -> _Preferred:
     if b'"nodeAffinity"' not in written or len(written) > POD.part_bytes:
-        return _NO_PREFERENCES
-    known = _PREFERRED.get(written)
-    if known is None:
-        affinity = decode_part(_Affinity, written, "spec.affinity") or _Affinity()
-        nodes = affinity.node_affinity or _NodeAffinity()
-        terms = nodes.preferred_during_scheduling_ignored_during_execution or []
-        known = _Preferred(
-            tuple(
-                Preference(each.weight, term)
-                for each in terms
-                for term in node_terms(NodeSelector([each.preference]))
-            ),
-            is_written=bool(terms),
-            has_node_affinity=affinity.node_affinity is not None,
-        )
-        _PREFERRED.put(written, known, reckoned(len(written)))
-    return known
+        return _Preferred()
+    affinity = decode_part(_Affinity, written, "spec.affinity") or _Affinity()
+    nodes = affinity.node_affinity or _NodeAffinity()
+    terms = nodes.preferred_during_scheduling_ignored_during_execution or []
+    return _Preferred(
+        tuple(
+            Preference(each.weight, term)
+            for each in terms
+            for term in node_terms(NodeSelector([each.preference]))
+        ),
+        is_written=bool(terms),
+        has_node_affinity=affinity.node_affinity is not None,
+    )
 
 
 def _spreads(written: bytes) -> tuple[SpreadRule, ...]:
-    if not written or len(written) > POD.part_bytes:
+    if len(written) > POD.part_bytes:
         return ()
-    known = _SPREADS.get(written)
-    if known is None:
-        rules = decode_part(list[SpreadObject], written, "spec.topologySpreadConstraints") or ()
-        known = tuple(SpreadRule(spread(rule), rule.when_unsatisfiable) for rule in rules)
-        _SPREADS.put(written, known, reckoned(len(written)))
-    return known
+    rules = decode_part(list[SpreadObject], written, "spec.topologySpreadConstraints") or ()
+    return tuple(SpreadRule(spread(rule), rule.when_unsatisfiable) for rule in rules)
 
 
 def _volumes(written: bytes) -> list[_Volume]:
@@ -310,7 +342,7 @@ def _volumes(written: bytes) -> list[_Volume]:
 
 
 def _states(statuses: list[_ContainerStatus] | None) -> tuple[ContainerState, ...]:
-    return tuple(map(_state, statuses or ()))
+    return tuple([_state(status) for status in statuses]) if statuses else ()
 
 
 def _state(status: _ContainerStatus) -> ContainerState:
@@ -322,14 +354,4 @@ def _state(status: _ContainerStatus) -> ContainerState:
         None if waiting is None else intern(waiting.reason),
         None if ended is None else intern(ended.reason),
         None if ended is None else ended.exit_code,
-    )
-
-
-def _condition(condition: _Condition) -> Condition:
-    moment = condition.last_transition_time
-    return Condition(
-        intern(condition.type),
-        intern(condition.status),
-        intern(condition.reason),
-        None if moment is None else moment.timestamp(),
     )
