@@ -15,7 +15,7 @@ from reserver.rebalance.board import NOWHERE, Board
 from reserver.rebalance.disruptions import Disruptions
 
 MOST_PLACES = 8
-"""Places that a pod tries to step aside to. What is missing in spite of that is rarely the place."""
+"""Places that a pod tries to step aside to: after so many it is hardly for want of a place."""
 
 
 class Step(NamedTuple):

@@ -87,18 +87,16 @@ def spread_constraints(cycle: Cycle, args: RemovePodsViolatingTopologySpreadCons
 def _balance(cycle: Cycle, rule: _Rule, rules: list[_Rule]) -> None:
     """Move pods until a constraint is met, or nothing more can be done for it."""
     board = cycle.stage.scene.board
-    stuck: set[int] = set()
+    stuck: list[int] = []
     while True:
         counts, is_domain = rule.counts(board.rows), rule.is_domain(board.rows)
         least = counts[is_domain].min(initial=0) if is_domain.any() else 0
-        open_domains = [d for d in np.flatnonzero(is_domain) if d not in stuck]
-        if not open_domains:
+        is_domain[stuck] = False
+        fullest = int(np.where(is_domain, counts, -1).argmax())
+        if not is_domain.any() or counts[fullest] - least <= rule.spread.max_skew:
             return
-        fullest = max(open_domains, key=lambda domain: (counts[domain], -domain))
-        if counts[fullest] - least <= rule.spread.max_skew:
-            return
-        if not _lighten(cycle, rule, rules, int(fullest), counts):
-            stuck.add(int(fullest))
+        if not _lighten(cycle, rule, rules, fullest, counts):
+            stuck.append(fullest)
 
 
 def _lighten(cycle: Cycle, rule: _Rule, rules: list[_Rule], domain: int, counts: Int64s) -> bool:

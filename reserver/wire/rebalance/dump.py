@@ -51,9 +51,7 @@ MOST_NAMED = 1_000
 """Broken objects that are named; the others are counted."""
 
 _REMEDY = "write what `kubectl get nodes,pods,namespaces,pdb,pvc -A -o json` writes"
-_KIND = re.compile(
-    rb'\s*\{\s*(?:"apiVersion"\s*:\s*"[^"\\]*"\s*,\s*)?"kind"\s*:\s*"([A-Za-z]+)"'
-)
+_KIND = re.compile(rb'\s*\{\s*(?:"apiVersion"\s*:\s*"[^"\\]*"\s*,\s*)?"kind"\s*:\s*"([A-Za-z]+)"')
 """How all objects begin that the API server or kubectl has written."""
 
 _DOCUMENT = re.compile(r"^---(?:[ \t].*)?$", re.MULTILINE)

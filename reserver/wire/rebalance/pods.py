@@ -214,7 +214,7 @@ def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
                     intern(each.type),
                     intern(each.status),
                     intern(each.reason),
-                    each.last_transition_time and each.last_transition_time.timestamp(),
+                    since.timestamp() if (since := each.last_transition_time) else None,
                 )
                 for each in status.conditions or ()
             ]
@@ -230,7 +230,9 @@ def _template(written: ListedPodObject) -> _Template:
     metadata, spec = written.metadata, written.spec
     requested = requesting(spec, written.status)
     images = [container.image for container in spec.containers or ()]
-    ports = [bytes(each.ports) for each in (*(spec.containers or ()), *(spec.init_containers or ()))]
+    ports = [
+        bytes(each.ports) for each in (*(spec.containers or ()), *(spec.init_containers or ()))
+    ]
     key = (
         metadata.namespace,
         bytes(metadata.labels),
