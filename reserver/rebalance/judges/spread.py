@@ -20,7 +20,7 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows
 from reserver.rebalance.arguments import RemovePodsViolatingTopologySpreadConstraint
 from reserver.rebalance.judges.cycle import Cycle
-from reserver.rebalance.stage import Floats
+from reserver.rebalance.stage import NO_ROOM, Floats
 from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 
@@ -113,7 +113,12 @@ def _lighten(cycle: Cycle, rule: _Rule, rules: list[_Rule], domain: int, counts:
         f"its domain of {key} has {counts[domain]} of the {len(rule.numbers)} pods like it",
         f"the skew of {key} comes nearer to {rule.spread.max_skew}",
     )
+    hopeless: set[object] = set()
     for number in waiting:
+        alike = _alike(cycle, rule, rules, number)
+        if alike in hopeless:
+            stage.keep(stage.pods[number], why, cycle.protection(number) or NO_ROOM)
+            continue
         accept = emptier & rule.eligible
         for other in rules:
             if other is not rule and number in other.members:
@@ -121,7 +126,21 @@ def _lighten(cycle: Cycle, rule: _Rule, rules: list[_Rule], domain: int, counts:
         score = np.append(counts, 0)[rule.domains] * 1e6 + crowds
         if cycle.send(number, accept, why, score):
             return True
+        if not cycle.protection(number) and not stage.refusal(stage.pods[number]):
+            hopeless.add(alike)
     return False
+
+
+def _alike(cycle: Cycle, rule: _Rule, rules: list[_Rule], number: int) -> object:
+    """Return what pods of one domain have in common of which either each finds a place or none."""
+    board = cycle.stage.scene.board
+    pod = board.pods[number]
+    demands = pod.constraints
+    if pod.volume_claims:
+        return number
+    near = demands.affinity or demands.anti_affinity or demands.host_ports
+    is_domain_all = len(rules) == 1 and not near and set(demands.spread) <= {rule.spread}
+    return board.kind(number), None if is_domain_all else int(board.rows[number])
 
 
 def _bearable(rule: _Rule, rows: Rows, home: int) -> Bools:

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread,
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance import compat
+from reserver.rebalance import compat, stage
 from reserver.rebalance.arguments import (
     Arguments,
     HighNodeUtilization,
@@ -23,7 +24,9 @@ from reserver.rebalance.arguments import (
     RemovePodsViolatingTopologySpreadConstraint,
     UsageSource,
 )
+from reserver.rebalance.board import Board
 from reserver.rebalance.deciding import Look
+from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.inventory import (
     Budget,
     Inventory,
@@ -34,6 +37,7 @@ from reserver.rebalance.inventory import (
     SpreadRule,
 )
 from reserver.rebalance.load import Average, Load
+from reserver.rebalance.ordering import Order, order
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import EvictionLimits, Policy, Profile
 from reserver.rebalance.scene import NOTHING_HELD, Held
@@ -158,6 +162,39 @@ def test_descheduler_1519_two_pods_that_want_each_others_place_swap() -> None:
     without = planned(cluster(*nodes[:2], *pods), PREFERRED)
     assert not without.moves
     assert {kept.pod.name for kept in without.kept} == {"p", "q"}
+
+
+def test_only_pods_that_leave_each_other_room_are_tried_for_a_swap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = []
+
+    def counting(board: Board, goals: Mapping[int, int], disruptions: Disruptions) -> Order:
+        tried.append(goals)
+        return order(board, goals, disruptions)
+
+    monkeypatch.setattr(stage, "order", counting)
+    nodes = [host(f"{role}{n:02}", role=role, cpu="2") for role in "xy" for n in range(20)]
+    small = [preferring(f"p{n:02}", f"x{n:02}", "y", "1") for n in range(20)]
+    large = [preferring(f"q{n:02}", f"y{n:02}", "x", "2") for n in range(20)]
+    filling = [pod(f"f{n:02}", node=f"x{n:02}", cpu="1") for n in range(20)]
+    assert not planned(cluster(*nodes, *small, *large, *filling), PREFERRED).moves
+    assert not tried  # Of 780 pairs.
+    planned(cluster(*nodes, *small, *large), PREFERRED)
+    assert 0 < len(tried) <= stage.MOST_SWAPS
+
+
+def test_a_plan_with_too_many_pairs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "MOST_SWAPS", 3)
+    nodes = [host(f"{role}{n}", role=role, cpu="2") for role in "xy" for n in range(4)]
+    pods = [
+        preferring(f"p{role}{n}", f"{role}{n}", other, "2")
+        for role, other in ("xy", "yx")
+        for n in range(4)
+    ]
+    plan = planned(cluster(*nodes, *pods), PREFERRED)
+    assert not plan.moves  # There is no free place to go through.
+    assert any("might change places" in note for note in plan.notes)
 
 
 def test_descheduler_1584_one_slot_is_promised_once() -> None:

@@ -18,8 +18,9 @@ from reserver.rebalance.inventory import (
     Owner,
     Preference,
 )
-from reserver.wire.rebalance import dump
-from reserver.wire.rebalance.dump import read_dump
+from reserver.wire.k8s import objects
+from reserver.wire.rebalance import dump, pods
+from reserver.wire.rebalance.dump import is_one_a_line, read_dump, read_lines
 
 NODE = {
     "kind": "Node",
@@ -96,6 +97,28 @@ items:
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_of_a_dump_is_read(form: str) -> None:
     assert _names(FORMS[form]) == (["a"], ["p"])
+
+
+def test_a_dump_of_one_object_a_line_is_read_line_by_line() -> None:
+    lines = [json.dumps(each).encode() + b"\n" for each in BOTH]
+    assert is_one_a_line([b"\n", *lines])
+    assert not is_one_a_line(json.dumps(NODE, indent=4).encode().splitlines(keepends=True))
+    assert read_lines(iter(lines)).inventory.pods == read_dump(b"".join(lines)).inventory.pods
+    assert read_lines([b"\n", b"{]\n", *lines]).broken[0].what == "line 2"
+
+
+def test_a_pod_of_a_dump_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [json.dumps({"apiVersion": "v1", **_pod(f"p{n}")}).encode() for n in range(100)]
+    read_lines(lines[:1])  # What pods have in common is read with the first one.
+    decoded = []
+
+    def counting(kind: Any, raw: Any) -> Any:
+        decoded.append(kind)
+        return objects.decode(kind, raw)
+
+    for module in (dump, pods):
+        monkeypatch.setattr(module, "decode", counting)
+    assert len(read_lines(lines).inventory.pods) == len(decoded) == 100
 
 
 def test_a_single_object_is_a_dump() -> None:
