@@ -92,7 +92,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             async with asyncio.TaskGroup() as tasks:
                 background = (
                     tasks.create_task(access.renew()),
-                    tasks.create_task(lead(assembly)),
+                    tasks.create_task(lead(assembly, *([service.feed.run] if service else []))),
                     tasks.create_task(assembly.readiness.beat()),
                 )
                 try:

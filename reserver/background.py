@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from itertools import chain
 
@@ -12,8 +13,6 @@ import structlog
 from reserver.assembly import Assembly
 from reserver.errors import LeadershipLost
 from reserver.kube.loops.lease import Lease
-from reserver.kube.stores.stores import Stores
-from reserver.kube.watch.history import History
 from reserver.pacer import Pacer
 
 log = structlog.get_logger(__name__)
@@ -22,22 +21,26 @@ _HISTORY_PATIENCE_S = 5.0
 """How long calls wait for the history to be read, in seconds: without it more is held."""
 
 
-async def lead(assembly: Assembly) -> None:
+async def lead(assembly: Assembly, *follow: Callable[[], Coroutine[None, None, None]]) -> None:
     """Watch the cluster and decide; with a lease, only once it is held.
 
     Watching begins only then, so that what is listed includes every binding of the previous leader.
+
+    Args:
+        assembly: what runs.
+        follow: what follows the changes of reservations until cancelled, once it is ready.
     """
     if assembly.readiness.lease is not None:
         await assembly.readiness.lease.acquire()
     async with asyncio.TaskGroup() as tasks:
         if assembly.readiness.lease is not None:
             tasks.create_task(_keep(assembly.readiness.lease))
-        tasks.create_task(assembly.recorder.run())
-        tasks.create_task(assembly.waker.run(assembly.state))
-        tasks.create_task(assembly.requeue.run())
-        tasks.create_task(_complete(assembly))
         for reflector in assembly.reflectors:
             tasks.create_task(reflector.run())
+        await _become_ready(assembly, tasks)
+        _act(assembly, tasks)
+        for each in follow:
+            tasks.create_task(each())
 
 
 async def _keep(lease: Lease) -> None:
@@ -48,38 +51,40 @@ async def _keep(lease: Lease) -> None:
         os._exit(1)  # No write that is under way may be made any more.
 
 
-async def _complete(assembly: Assembly) -> None:
-    """Clean and acknowledge once all is listed; decide once the history is read, too."""
+async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
+    """Wait until all is listed and the history is read; write nothing until then.
+
+    What writes would take turns with what is waited for, and a tenant may give it much to write.
+    """
     for reflector in assembly.reflectors:
         await reflector.synced.wait()
-    stores = assembly.stores
-    quotas, quota_writer = assembly.quotas, assembly.quota_writer
+    stores, ledger = assembly.stores, assembly.state.ledger
     with suppress(TimeoutError):
         async with asyncio.timeout(_HISTORY_PATIENCE_S):
             for store in stores:
-                await store.statuses.recall(assembly.state.ledger)
-    await Pacer().run(assembly.state.ledger.open())
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(quota_writer.admit(assembly.state.ledger))
-        tasks.create_task(quota_writer.run(quotas))
-        tasks.create_task(assembly.cleaner.run(stores))
-        for store in stores:
-            tasks.create_task(store.statuses.run(assembly.state))
-        reading = tasks.create_task(_read(assembly.history, stores))
-        await asyncio.wait((reading,), timeout=_HISTORY_PATIENCE_S)
-        for set_id in chain.from_iterable(store.cache.abandon_unfinished() for store in stores):
-            log.warning("a set was not finished by who wrote it, and is taken back", set=set_id)
-        assembly.state.is_complete = True
-        log.info(
-            "ready",
-            nodes=assembly.state.snapshot.node_count,
-            pods=len(assembly.state.pods),
-            reservations=len(assembly.state.ledger),
-        )
-        tasks.create_task(assembly.placer.run(assembly.state))
+                await store.statuses.recall(ledger)
+    await Pacer().run(ledger.open())
+    tasks.create_task(assembly.quota_writer.admit(ledger))
+    reading = tasks.create_task(assembly.history.read())
+    await asyncio.wait((reading,), timeout=_HISTORY_PATIENCE_S)
+    for set_id in chain.from_iterable(store.cache.abandon_unfinished() for store in stores):
+        log.warning("a set was not finished by who wrote it, and is taken back", set=set_id)
+    assembly.state.is_complete = True
+    log.info(
+        "ready",
+        nodes=assembly.state.snapshot.node_count,
+        pods=len(assembly.state.pods),
+        reservations=len(ledger),
+    )
 
 
-async def _read(history: History, stores: Stores) -> None:
-    for store in stores:  # It may take the history to tell what was said before the start.
-        await store.statuses.recalled()
-    await history.read()
+def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
+    """Begin to clean, acknowledge, place, wake and report."""
+    tasks.create_task(assembly.recorder.run())
+    tasks.create_task(assembly.waker.run(assembly.state))
+    tasks.create_task(assembly.requeue.run())
+    tasks.create_task(assembly.quota_writer.run(assembly.quotas))
+    tasks.create_task(assembly.cleaner.run(assembly.stores))
+    for store in assembly.stores:
+        tasks.create_task(store.statuses.run(assembly.state))
+    tasks.create_task(assembly.placer.run(assembly.state))

@@ -32,6 +32,9 @@ allows 25)."""
 
 _BURST_WINDOW_S = 600.0
 
+_MOST_LOGGED = 100
+"""Log lines about the entries of one ConfigMap in ten minutes; it may have thousands of keys."""
+
 _POD_EVENTS = 100
 """Events on pods in ten seconds, all pods together: a full cluster refuses thousands at once."""
 
@@ -129,15 +132,17 @@ class Recorder:
             return
         self._seen[seen] = True
         self.reported += 1
-        name = f"{store.namespace}/{store.name}"
-        log.warning(
-            "reservation not enforced",
-            store=name,
-            key=problem.ref.key,
-            field=problem.error.path,
-            problem=problem.error.problem,
-            remedy=problem.error.remedy,
-        )
+        count = self._count(store, "")
+        if count <= _MOST_LOGGED:
+            log.warning(
+                "reservation not enforced",
+                store=f"{store.namespace}/{store.name}",
+                key=problem.ref.key,
+                field=problem.error.path,
+                problem=problem.error.problem,
+                remedy=problem.error.remedy,
+                **({"more": "in its status only"} if count == _MOST_LOGGED else {}),
+            )
         self.warn(store, "InvalidReservation", message, kind)
 
     def warn_once(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
@@ -149,20 +154,24 @@ class Recorder:
 
     def warn(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
         """Queue an event on a store, unless there are too many; returns at once."""
-        count = self._counts.get((store.uid, reason), 0) + 1
-        self._counts[store.uid, reason] = count
+        count = self._count(store, reason)
         if count <= _BURST and not self._is_full:
-            more = " (more are in reserver's log)" if count == _BURST else ""
+            more = " (the rest is in the status)" if count == _BURST else ""
             own = (store.namespace, store.name, store.uid, store.resource_version)
             self._put(_Subject(kind, *own), reason, message, more)
 
     def note(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
         """Queue a Normal event on a store, unless there are too many; returns at once."""
-        count = self._counts.get((store.uid, reason), 0) + 1
-        self._counts[store.uid, reason] = count
+        count = self._count(store, reason)
         if count <= _BURST and not self._is_full:
             about = _Subject(kind, store.namespace, store.name, store.uid, store.resource_version)
             self._put(about, reason, message, is_warning=False)
+
+    def _count(self, store: Metadata, reason: str) -> int:
+        """Count one more with a reason for a store in ten minutes; return how many there are."""
+        count = self._counts.get((store.uid, reason), 0) + 1
+        self._counts[store.uid, reason] = count
+        return count
 
     def over(self, deletion: Deletion) -> None:
         """Queue an event on a Reservation that was deleted because it is over."""

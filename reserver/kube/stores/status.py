@@ -104,6 +104,3 @@ class Statuses(ABC, Generic[C]):
 
     async def recall(self, ledger: Ledger) -> None:
         """Let the ledger know what was said before the start, unless the watch shows that."""
-
-    async def recalled(self) -> None:
-        """Wait until all has been read that was said before the start."""

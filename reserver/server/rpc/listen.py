@@ -89,7 +89,6 @@ async def serving(
     await port.open()
     background = (
         asyncio.create_task(healths.follow()),
-        asyncio.create_task(service.feed.run()),
         asyncio.create_task(port.follow_certificates()),
     )
     try:

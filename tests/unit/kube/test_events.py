@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import structlog
 
 from reserver.errors import InvalidInput
 from reserver.kube.loops.events import Recorder
@@ -15,7 +16,7 @@ from tests.unit.kube.fakes import PatientClient, ScriptedClient, refused
 
 NOW = 1_900_000_000.0
 STORE = Metadata(name="store", namespace="shop", uid="uid-1", resource_version="7")
-MORE = " (more are in reserver's log)"
+MORE = " (the rest is in the status)"
 
 
 def problem(text: str, key: str = "web") -> Problem:
@@ -191,3 +192,16 @@ async def test_telling_never_waits_even_when_no_event_can_be_written() -> None:
         for number in range(5000):
             clock.now += 1
             recorder.tell(telling(name=f"web-{number}"))
+
+
+async def test_one_configmap_leaves_a_hundred_lines_in_the_log() -> None:
+    client = ScriptedClient(*[{}] * 60)
+    with structlog.testing.capture_logs() as lines:
+        async with recording(client) as recorder:
+            for number in range(5_000):
+                recorder.report(STORE, problem("a", key=f"web-{number}"))
+            other = Metadata(name="store", namespace="shop", uid="uid-2")
+            recorder.report(other, problem("a"))
+    told = [line for line in lines if line["event"] == "reservation not enforced"]
+    assert len(told) == 101
+    assert [line["key"] for line in told if "more" in line] == ["web-99"]

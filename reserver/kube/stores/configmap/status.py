@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,11 +34,6 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
     name = "status"
 
     _companions: dict[Name, Companion] = field(default_factory=dict, init=False)
-    _has_recalled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-
-    async def recalled(self) -> None:
-        """Wait until all companions that existed have been read."""
-        await self._has_recalled.wait()
 
     async def recall(self, ledger: Ledger) -> None:
         """Let the ledger know what companions say of before; who cannot be read is read later."""
@@ -72,7 +66,6 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             # One write for all keys that were written together.
             if companion.is_due(seen, self.now) and not self.cache.is_taking(companion.store):
                 await self._try(companion, state)
-        self._has_recalled.set()
 
     async def _try(self, companion: Companion, state: State) -> None:
         def failed(fault: Fault) -> None:

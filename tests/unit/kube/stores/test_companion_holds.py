@@ -103,7 +103,7 @@ async def test_a_flood_of_one_reason_does_not_drown_events_of_another() -> None:
     task.cancel()
     events = [(request.body["reason"], request.body["message"]) for request in client.requests]
     assert events[0] == ("NotBacked", "web-0: no room")
-    assert events[24] == ("NotBacked", "web-24: no room (more are in reserver's log)")
+    assert events[24] == ("NotBacked", "web-24: no room (the rest is in the status)")
     assert events[25] == ("InvalidReservation", "api: broken")
 
 
