@@ -7,7 +7,7 @@ from dataclasses import fields
 from datetime import UTC
 from typing import Any
 
-from reserver.client.values import Controller, OwnerRule, PodOwner, Requirement, Spec
+from reserver.client.values import Controller, OwnerRule, PodOwner, Replaced, Requirement, Spec
 from reserver.reservations.terms import Policy
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.spec.contract import to_document, to_message
@@ -65,15 +65,19 @@ def _write_owner(owner: PodOwner | OwnerRule) -> pb.Owner:
             namespace=owner.namespace,
         )
         written.selector.CopyFrom(selector)
+    if owner.replaces is not None:
+        uid, existing = owner.replaces
+        written.replaces.CopyFrom(pb.ReplacedPod(uid=uid, existing=existing))
     return written
 
 
 def read_owner(found: pb.Owner, home: str) -> PodOwner | OwnerRule:
     """Return who may claim a reservation; `home` is their namespace if they do not say it."""
-    if not (found.HasField("controller") or found.HasField("selector")):
+    if not any(map(found.HasField, ("controller", "selector", "replaces"))):
         return PodOwner(found.pod.namespace or home, found.pod.name)
     namespaces = (found.pod.namespace, found.controller.namespace, found.selector.namespace)
     controller = Controller(found.controller.kind, found.controller.name)
+    replaced = Replaced(found.replaces.uid, tuple(found.replaces.existing))
     return OwnerRule(
         namespace=next(filter(None, namespaces), home),
         pod=found.pod.name,
@@ -83,6 +87,7 @@ def read_owner(found: pb.Owner, home: str) -> PodOwner | OwnerRule:
             Requirement(each.key, each.operator, tuple(each.values))
             for each in found.selector.match_expressions
         ),
+        replaces=replaced if found.HasField("replaces") else None,
     )
 
 

@@ -34,6 +34,13 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
 
+class Replaced(NamedTuple):
+    """A pod that is to go: UIDs of it and of pods that were there before it went."""
+
+    uid: str
+    existing: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerRule:
     """Pods that may claim a reservation: those to which all that is said applies.
@@ -44,6 +51,7 @@ class OwnerRule:
         controller: what made them.
         match_labels: labels that they have.
         match_expressions: conditions on their labels.
+        replaces: the pod that they come after.
     """
 
     namespace: str
@@ -51,6 +59,7 @@ class OwnerRule:
     controller: Controller | None = None
     match_labels: Mapping[str, str] = field(default_factory=dict)
     match_expressions: Sequence[Requirement] = ()
+    replaces: Replaced | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

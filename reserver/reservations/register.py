@@ -12,6 +12,7 @@ from reserver.reservations import owner
 from reserver.reservations.account import Account, Entry
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.succession import Standing, Succession
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -33,18 +34,28 @@ class _Claimable(NamedTuple):
     account: Account
     rules: tuple[OwnerRule, ...]
 
-    def by(self, pod: Pod) -> bool:
-        """Return whether a pod may claim it; a rule is not asked again once one has raised."""
+    def by(self, pod: Pod, succession: Succession, standing: Standing) -> bool:
+        """Return whether a pod stands like this; a rule is not asked again once one has raised."""
         if pod.name in self.account.reservation.owners:
-            return True
-        return not self.account.is_faulty and any(rule.matches(pod) for rule in self.rules)
+            return standing is Standing.MAY_CLAIM
+        return not self.account.is_faulty and any(
+            rule.matches(pod) and succession.standing(rule, pod) is standing for rule in self.rules
+        )
 
 
 class Register:
     """Which reservations are written: the account of each, under all its refs."""
 
-    def __init__(self, failed: Callable[[Ref, Exception], None] = raising) -> None:
-        """Begin with none; `failed` is called with each ref whose owner rules raise."""
+    def __init__(
+        self, succession: Succession, failed: Callable[[Ref, Exception], None] = raising
+    ) -> None:
+        """Begin with none.
+
+        Args:
+            succession: which pods come after which.
+            failed: called with each ref whose owner rules raise.
+        """
+        self._succession = succession
         self._failed = failed
         self._by_ref: dict[Ref, Account] = {}
         self._by_identity: dict[str, Account] = {}
@@ -114,8 +125,8 @@ class Register:
         found = self._by_owner.get(owner.named(pod), {}).values()
         return tuple(each.account for each in found if pod in each.account.reservation.owners)
 
-    def matching(self, pod: Pod) -> Iterable[Account]:
-        """Return the accounts that a pod may claim, oldest first.
+    def matching(self, pod: Pod, standing: Standing = Standing.MAY_CLAIM) -> Iterable[Account]:
+        """Return the accounts that a pod may claim, or stands to otherwise, oldest first.
 
         No rule is asked but those that may match it, however many there are.
         """
@@ -124,11 +135,16 @@ class Register:
         found: list[Account] = []
         faults: list[Exception] = []
         with sparing(faults.append):
-            found = _matching(asked, pod)
+            found = self._matching(asked, pod, standing)
         for each in asked if faults else ():
             with sparing(partial(self._spoil, each.account)):
-                each.by(pod)
-        return _matching(asked, pod) if faults else found
+                each.by(pod, self._succession, standing)
+        return self._matching(asked, pod, standing) if faults else found
+
+    def _matching(self, asked: Iterable[_Claimable], pod: Pod, standing: Standing) -> list[Account]:
+        stands = (each.account for each in asked if each.by(pod, self._succession, standing))
+        found = {account.order: account for account in stands}
+        return [found[order] for order in sorted(found)]
 
     def owns(self, pod: Pod, account: Account) -> bool:
         """Return whether a pod may claim a reservation; mirror pods may not."""
@@ -143,11 +159,6 @@ class Register:
         account.is_faulty = True
         for ref in account.entries or (account.reservation.ref,):
             self._failed(ref, exc)
-
-
-def _matching(asked: Iterable[_Claimable], pod: Pod) -> list[Account]:
-    found = {each.account.order: each.account for each in asked if each.by(pod)}
-    return [found[order] for order in sorted(found)]
 
 
 def _discard(index: dict[K, dict[str, V]], key: K, identity: str) -> None:

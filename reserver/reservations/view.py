@@ -13,6 +13,7 @@ from reserver.reservations.placement import Parts
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.register import Register, raising
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.succession import Standing, Succession
 from reserver.reservations.terms import Phase, Policy
 
 OVER = (Phase.CLAIMED, Phase.EXPIRED)
@@ -32,7 +33,8 @@ class LedgerView:
         self.quotas = quotas or Quotas()
         self._snapshot = snapshot
         self._holdings = Holdings(snapshot, freed)
-        self._register = Register(failed)
+        self.succession = Succession(snapshot)
+        self._register = Register(self.succession, failed)
         self._claims = Claims(self._register)
         self._now = 0.0
 
@@ -135,12 +137,16 @@ class LedgerView:
         return tuple(on_node.values())
 
     def awaited_by(self, pod: Pod) -> Reservation | None:
-        """Return the reservation that a pod has to wait for, because it has no place yet.
+        """Return the reservation that a pod has to wait for, and may land nowhere else.
 
-        It may claim that one, has no seat of it, and may land nowhere else.
+        It may claim that one, but has no seat of it because it has no place yet; or it may be the
+        pod that it is for, as a watch will show in a moment.
         """
         for account in (*self._register.naming(pod.name), *self._register.matching(pod)):
             if account.reservation.policy is Policy.REQUIRE and self._is_unplaced(account):
+                return account.reservation
+        for account in self._register.matching(pod, Standing.UNKNOWN):
+            if account.reservation.policy is Policy.REQUIRE and self._is_active(account):
                 return account.reservation
         return None
 

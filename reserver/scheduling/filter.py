@@ -35,6 +35,9 @@ from reserver.scheduling.waiting import LEAST_SAMPLE
 ANSWER_LIMIT = LEAST_SAMPLE
 """How many nodes are enough: more cost throughput and place no better."""
 
+SHOWN_S = 0.2
+"""When the watch will have shown a pod that kube-scheduler knows already, in seconds."""
+
 _FIRST_CHUNK = 128
 _MOST_NAMED = 3
 HELD = "capacity held by reservations"
@@ -89,7 +92,9 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
         awaited = state.ledger.awaited_by(pod)
         if awaited is not None:
             refused = dict.fromkeys(names, f"waiting for a place of reservation {awaited.ref}")
-            return FilterVerdict(refused=refused, waits_for=WaitsFor.SEAT)
+            is_shown = state.ledger.succession.knows(pod)
+            effects = () if is_shown else (Retry(pod, attempts=1, after_s=SHOWN_S),)
+            return FilterVerdict(refused=refused, effects=effects, waits_for=WaitsFor.SEAT)
         return _for_anybody(pod, names, state, seats)
     verdict, lost = _for_owner(pod, names, state, seats, now)
     return replace(verdict or _for_anybody(pod, names, state, seats), lost_seat=lost)

@@ -150,6 +150,7 @@ class State:
             self.pod_gone(before.name)
             before = None
         self._pods[pod.name] = pod
+        self.ledger.succession.seen(pod, before, listed=listed)
         self.nominations.seen(pod, before)
         if before is not None and before.nominated_node != pod.nominated_node:
             self._node_changed(before.nominated_node)
@@ -181,6 +182,7 @@ class State:
             return
         self.waiting.pop(pod.uid, None)
         self.nominations.drop(pod.uid)
+        self.ledger.succession.gone(pod)
         assumption = self._assumed.get(pod.uid)
         if assumption is not None and not assumption.is_written:
             return  # Its binding is still under way, and decides what becomes of the claims.

@@ -92,14 +92,24 @@ class ReservationSpec(_message.Message):
     def __init__(self, owners: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., node: _Optional[str] = ..., placement: _Optional[_Union[Placement, _Mapping]] = ..., starts_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., policy: _Optional[_Union[Policy, str]] = ..., reusable: _Optional[bool] = ..., preemptible: _Optional[bool] = ..., priority: _Optional[int] = ..., retain: _Optional[bool] = ..., description: _Optional[str] = ...) -> None: ...
 
 class Owner(_message.Message):
-    __slots__ = ("pod", "controller", "selector")
+    __slots__ = ("pod", "controller", "selector", "replaces")
     POD_FIELD_NUMBER: _ClassVar[int]
     CONTROLLER_FIELD_NUMBER: _ClassVar[int]
     SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    REPLACES_FIELD_NUMBER: _ClassVar[int]
     pod: PodOwner
     controller: ControllerOwner
     selector: LabelSelector
-    def __init__(self, pod: _Optional[_Union[PodOwner, _Mapping]] = ..., controller: _Optional[_Union[ControllerOwner, _Mapping]] = ..., selector: _Optional[_Union[LabelSelector, _Mapping]] = ...) -> None: ...
+    replaces: ReplacedPod
+    def __init__(self, pod: _Optional[_Union[PodOwner, _Mapping]] = ..., controller: _Optional[_Union[ControllerOwner, _Mapping]] = ..., selector: _Optional[_Union[LabelSelector, _Mapping]] = ..., replaces: _Optional[_Union[ReplacedPod, _Mapping]] = ...) -> None: ...
+
+class ReplacedPod(_message.Message):
+    __slots__ = ("uid", "existing")
+    UID_FIELD_NUMBER: _ClassVar[int]
+    EXISTING_FIELD_NUMBER: _ClassVar[int]
+    uid: str
+    existing: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, uid: _Optional[str] = ..., existing: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PodOwner(_message.Message):
     __slots__ = ("name", "namespace")

@@ -16,7 +16,7 @@ from reserver.cluster import quantity
 from reserver.cluster.labels import Requirement, Selector, equals
 from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
-from reserver.reservations.owner import OwnerRule
+from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Status
@@ -193,6 +193,7 @@ def owner_rule(owner: pb.Owner, home: str) -> OwnerRule:
         pod=owner.pod.name,
         controller=Controller(controller.kind, controller.name),
         selector=Selector((*equals(selector.match_labels).requirements, *expressions)),
+        replaces=Replaced(owner.replaces.uid, frozenset(owner.replaces.existing)),
     )
 
 

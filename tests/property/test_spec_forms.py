@@ -14,6 +14,7 @@ from reserver.client import (
     OwnerRule,
     PodOwner,
     Policy,
+    Replaced,
     Requirement,
     Spec,
 )
@@ -49,6 +50,9 @@ rules = st.one_of(
         pod=st.one_of(st.just(""), names),
         match_labels=st.dictionaries(labels, labels, min_size=1, max_size=2),
         match_expressions=st.lists(requirements, max_size=2).map(tuple),
+        replaces=st.one_of(
+            st.none(), st.builds(Replaced, names, st.lists(names, max_size=2).map(tuple))
+        ),
     ),
 )
 

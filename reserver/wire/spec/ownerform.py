@@ -12,10 +12,11 @@ from reserver.cluster.labels import EVERYTHING, Requirement, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.reservations.owner import OwnerRule
+from reserver.reservations.owner import MOST_EXISTING, NOBODY, OwnerRule, Replaced
 from reserver.wire.k8s import names
 from reserver.wire.limits import HOME, Limits, check_count, check_number
 
+_UID = re.compile(r"[-_.:A-Za-z0-9]{1,128}")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _WITH_VALUES = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 
@@ -47,12 +48,18 @@ class _Selector(_Strict):
     namespace: str = ""
 
 
+class _Replaced(_Strict):
+    uid: str
+    existing: list[str] = []
+
+
 class OwnerEntry(_Strict):
     """One entry of ``owners``; a pod must meet all of its fields."""
 
     pod: _Pod | None = None
     controller: _Controller | None = None
     selector: _Selector | None = None
+    replaces: _Replaced | None = None
 
 
 class Owners(NamedTuple):
@@ -115,6 +122,7 @@ def _rule(entry: OwnerEntry, namespace: str, limits: Limits) -> OwnerRule:
         pod=_pod(entry.pod),
         controller=_controller(entry.controller),
         selector=_selector(entry.selector, limits),
+        replaces=_replaced(entry.replaces),
     )
 
 
@@ -147,6 +155,17 @@ def _controller(controller: _Controller | None) -> Controller:
         raise InvalidInput("controller.kind", problem, "write for example ReplicaSet")
     names.check_subdomain(controller.name, "controller.name", "a controller's name")
     return Controller(controller.kind, controller.name)
+
+
+def _replaced(replaced: _Replaced | None) -> Replaced:
+    if replaced is None:
+        return NOBODY
+    check_count(replaced.existing, "replaces.existing", MOST_EXISTING)
+    paths = {f"replaces.existing[{n}]": uid for n, uid in enumerate(replaced.existing)}
+    for path, uid in {"replaces.uid": replaced.uid, **paths}.items():
+        if not _UID.fullmatch(uid):
+            raise InvalidInput(path, f"{shorten(uid)!r} is not a UID", "write a pod's metadata.uid")
+    return Replaced(replaced.uid, frozenset(replaced.existing))
 
 
 def _selector(selector: _Selector | None, limits: Limits) -> Selector:

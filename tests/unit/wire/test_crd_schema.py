@@ -9,6 +9,7 @@ import pytest
 import yaml
 from msgspec import inspect
 
+from reserver.reservations.owner import MOST_EXISTING
 from reserver.wire.limits import HOME, MOST_AUTHOR, MOST_DESCRIPTION
 from reserver.wire.spec import object as reservation
 from reserver.wire.spec import ownerform, placementform, specform
@@ -47,6 +48,7 @@ def part(*path: str) -> dict[str, Any]:
         (("spec", "owners", "pod"), ownerform._Pod),
         (("spec", "owners", "controller"), ownerform._Controller),
         (("spec", "owners", "selector"), ownerform._Selector),
+        (("spec", "owners", "replaces"), ownerform._Replaced),
         (("spec", "owners", "selector", "matchExpressions"), ownerform._Expression),
         (("status",), reservation.ReservationStatus),
         (("status", "placements"), placementform.PartObject),
@@ -109,6 +111,7 @@ EXPRESSIONS = [
 ]
 BOUNDS = {
     "owners": ("maxItems", HOME.owners),
+    "owners[].replaces.existing": ("maxItems", MOST_EXISTING),
     "owners[].selector.matchLabels": ("maxProperties", HOME.owner_labels),
     "owners[].selector.matchExpressions": ("maxItems", HOME.owner_labels),
     "owners[].selector.matchExpressions[].values": ("maxItems", HOME.values),

@@ -61,6 +61,16 @@ def test_expressions_mean_what_they_mean_in_kubernetes(
             },
             "owners[0].selector.namespace",
         ),
+        ({"replaces": {"uid": "u"}}, "owners[0]"),
+        ({"pod": {"name": "a"}, "replaces": {"uid": ""}}, "owners[0].replaces.uid"),
+        (
+            {"pod": {"name": "a"}, "replaces": {"uid": "u", "existing": ["a b"]}},
+            "owners[0].replaces.existing[0]",
+        ),
+        (
+            {"pod": {"name": "a"}, "replaces": {"uid": "u", "existing": ["u"] * 101}},
+            "owners[0].replaces.existing",
+        ),
         ({"controller": {"kind": "rs", "name": "web"}}, "owners[0].controller.kind"),
         ({"controller": {"kind": "Job", "name": ""}}, "owners[0].controller.name"),
         *(
