@@ -207,6 +207,7 @@ class Ledger(Settling):
             for hold in account.holds.values():
                 hold.slots = 0
                 self._holdings.hold(hold, {})
+            self._expect_none(account)
         entry = self._register.remove(ref)
         self.quotas.leave(entry.reservation)
         if account.entries:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import math
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import islice
+
+from sortedcontainers import SortedSet
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
@@ -15,15 +17,8 @@ from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref, Written
 from reserver.reservations.view import LedgerView
 
-_SPARE_TURNS = 1_000
-_TURNS_PER_ENTRY = 4
-"""How many future moments are kept at most: twice as many as there can be."""
-
 AT_ONCE = 500
 """How many reservations start or end in one go, unless a decision needs all of them."""
-
-_ANEW = -math.inf
-"""The moment of what is judged again, because time has gone back."""
 
 _Turn = tuple[float, int, str]
 """A moment in unix seconds, the order of accounts, and whose it is."""
@@ -45,7 +40,8 @@ class Settling(LedgerView):
         self._settled = settled
         self._failed = failed
         self._latest = 0.0
-        self._turns: list[_Turn] = []
+        self._turns: SortedSet[_Turn] = SortedSet()
+        self._anew: deque[Account] = deque()
 
     def advance(self, now: float, most: int | None = AT_ONCE) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
@@ -62,7 +58,10 @@ class Settling(LedgerView):
 
     def is_due(self, now: float) -> bool:
         """Return whether `advance` has something to do."""
-        return now < self._now or (bool(self._turns) and self._turns[0][0] <= now)
+        return now < self._now or bool(self._anew) or self._has_turn(now)
+
+    def _has_turn(self, now: float) -> bool:
+        return bool(self._turns) and self._turns[0][0] <= now
 
     def advancing(self, now: float) -> Generator[None]:
         """Let time pass until `now` (unix seconds), one reservation after the other.
@@ -71,18 +70,19 @@ class Settling(LedgerView):
         now (`reserver.clock`): all is judged again.
         """
         if now < self._now:
-            self._turns = [
-                (at, account.order, account.identity)
-                for account in self._register.accounts()
-                for at in (_ANEW, *_moments(account, now))
-            ]
-            heapq.heapify(self._turns)
+            self._anew.extend(self._register.accounts())
         self._now = now
-        while self._turns and self._turns[0][0] <= now:
-            turn = heapq.heappop(self._turns)
-            account = self._whose(turn)
-            if account is not None:
-                if turn[0] != _ANEW and not account.is_holding:  # Starts now.
+        while self._anew:
+            again = self._anew.popleft()
+            if self._register.of(again.identity) is again:
+                self._expect_turns(again)
+                self._settle(again)
+                yield
+        while self._has_turn(now):
+            _, order, identity = self._turns.pop(0)
+            account = self._register.of(identity)
+            if account is not None and account.order == order:
+                if not account.is_holding:  # Starts now.
                     self._stand_last(account)
                 self._settle(account)
                 yield
@@ -135,17 +135,10 @@ class Settling(LedgerView):
             hold.since = Written(self._latest, self._latest)
 
     def _expect_turns(self, account: Account) -> None:
-        for at in _moments(account, self._now):
-            heapq.heappush(self._turns, (at, account.order, account.identity))
-        # Those of what was edited or removed stay until their moment, or there are too many.
-        if len(self._turns) > _SPARE_TURNS + _TURNS_PER_ENTRY * len(self._register):
-            self._turns = list(filter(self._whose, self._turns))
-            heapq.heapify(self._turns)
+        self._turns.update(_turns(account, self._now))
 
-    def _whose(self, turn: _Turn) -> Account | None:
-        """Return the account of a moment; None if it was edited or removed since."""
-        account = self._register.of(turn[2])
-        return account if account is not None and account.order == turn[1] else None
+    def _expect_none(self, account: Account) -> None:
+        self._turns.difference_update(_turns(account, -math.inf))
 
     def _settle(self, account: Account) -> None:
         """Make a reservation hold what its phase, its claims and the quotas leave of it."""
@@ -182,8 +175,8 @@ class Settling(LedgerView):
         return max(0, reservation.slots - self._claims.count_written(account.claimants))
 
 
-def _moments(account: Account, now: float) -> Iterator[float]:
-    """Yield the future moments at which a reservation starts and ends."""
+def _turns(account: Account, now: float) -> Iterator[_Turn]:
+    """Yield the moments after `now` at which a reservation starts and ends."""
     for at in (account.reservation.starts_at, account.reservation.expires_at):
         if at is not None and at > now:
-            yield at
+            yield (at, account.order, account.identity)

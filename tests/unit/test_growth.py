@@ -16,7 +16,7 @@ from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.queue import WorkQueue
 from reserver.pacer import Pacer, outcome
-from reserver.reservations import admission, settling
+from reserver.reservations import admission
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
 from reserver.wire.extender import ExtenderBindingArgs
@@ -308,7 +308,6 @@ async def quotas_come_and_go(whole: Whole, number: int) -> None:
 async def test_every_container_is_back_at_its_size(
     churn: Callable[[Whole, int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settling, "_SPARE_TURNS", SPARE_TURNS)
     monkeypatch.setattr(admission, "_SPARE_ROW", SPARE_ROW)
     async with asyncio.TaskGroup() as tasks:
         whole = Whole(tasks)
