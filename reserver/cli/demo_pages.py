@@ -90,5 +90,6 @@ def _with_kubectl() -> Iterator[Page]:
             "  kubectl apply -f $DEMO/seat.json",
             "  kubectl wait rsv/seat --for condition=Backed",
             "  kubectl get rsv",
+            "  kubectl explain rsv.spec",
         ),
     )

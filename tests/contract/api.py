@@ -16,6 +16,7 @@ Json = dict[str, Any]
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
@@ -145,6 +146,11 @@ class Api:
 
     async def patch(self, path: str, body: object, media: str = MERGE_PATCH) -> Answer:
         return await self.send("PATCH", path, body, media=media)
+
+    async def apply(self, path: str, body: object, manager: str, **query: str) -> Answer:
+        """Apply an object as a field manager does, server-side."""
+        asked = {"fieldManager": manager, **query}
+        return await self.send("PATCH", path, body, media=APPLY_PATCH, query=asked)
 
     async def delete(self, path: str, body: object = None, **query: str) -> Answer:
         return await self.send("DELETE", path, body, query=query)

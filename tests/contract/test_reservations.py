@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.contract.api import JSON_PATCH, STRATEGIC_PATCH, Answer, Api, Json, Watching
+from tests.contract.api import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH, Answer, Api, Json, Watching
 
 CRD = Path(__file__).parents[2] / "scheduler-config/core/crd.yaml"
 GROUP = "/apis/reserver.io/v1alpha1"
@@ -36,7 +36,7 @@ async def path(api: Api) -> str:
 
 async def create(api: Api, path: str, name: str = "one", **more: object) -> Answer:
     body = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
-    return await api.post(path, {**body, "metadata": {"name": name}, "spec": SPEC, **more})
+    return await api.post(path, {**body, "metadata": {"name": name}, "spec": SPEC} | more)
 
 
 async def test_a_new_one_has_defaults_a_generation_and_no_status(api: Api, path: str) -> None:
@@ -143,3 +143,81 @@ async def test_kubectl_gets_the_columns(api: Api, path: str) -> None:
     assert shown == ["Name", "Phase", "Reason", "Node", "Slots", "Claimed", "Expires", "Age"]
     row = table["rows"][0]["cells"][:7]
     assert row == ["one", "Active", "RoomHeld", "worker-1", 1, 1, "2030-01-01T00:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"owners": []}, {("FieldValueInvalid", "spec.owners")}),
+        ({"owners": None}, {("FieldValueRequired", "spec.owners")}),
+        ({"slots": 0, "node": ""}, {("FieldValueInvalid", f) for f in ("spec.slots", "spec.node")}),
+        ({"slots": "two"}, {("FieldValueTypeInvalid", "spec.slots")}),
+        ({"slots": True}, {("FieldValueTypeInvalid", "spec.slots")}),
+        ({"policy": "require"}, {("FieldValueNotSupported", "spec.policy")}),
+        ({"resources": {}}, {("FieldValueInvalid", "spec.resources")}),
+        ({"resources": {"cpu": "x"}}, {("FieldValueInvalid", "spec.resources.cpu")}),
+        ({"resources": {"cpu": -1}}, {("FieldValueInvalid", "spec.resources.cpu")}),
+        ({"resources": {"cpu": 1.5}}, {("FieldValueTypeInvalid", "spec.resources.cpu")}),
+        ({"expiresAt": "tomorrow"}, {("FieldValueTypeInvalid", "spec.expiresAt")}),
+        ({"node": "n" * 254}, {("FieldValueTooLong", "spec.node")}),
+        (
+            {"owners": [{"selector": {"matchExpressions": [{"key": "a"}]}}]},
+            {("FieldValueRequired", "spec.owners[0].selector.matchExpressions[0].operator")},
+        ),
+    ],
+)
+async def test_the_schema_refuses(
+    api: Api, path: str, change: Json, expected: set[tuple[str, str]]
+) -> None:
+    """Rules in CEL are in tests/e2e/test_crd.py: the embedded server has none."""
+    spec = {key: value for key, value in (SPEC | change).items() if value is not None}
+    refused = await create(api, path, spec=spec)
+    assert refused.outline == (422, "Invalid")
+    causes = {(c["reason"], c["field"]) for c in refused.body["details"]["causes"]}
+    assert expected <= causes
+
+
+async def test_unknown_fields_are_dropped_or_refused(api: Api, path: str) -> None:
+    body: Json = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+    spec = SPEC | {"surplus": 1, "owners": [{"pod": {"name": "a", "more": 1}}]}
+    body |= {"metadata": {"name": "one"}, "spec": spec}
+    strict = await api.post(path, body, fieldValidation="Strict")
+    assert strict.outline == (400, "BadRequest")
+    assert 'unknown field "spec.owners[0].pod.more"' in strict.body["message"]
+    assert 'unknown field "spec.surplus"' in strict.body["message"]
+    made = await api.post(path, body)
+    assert made.body["spec"] == SPEC | {"slots": 1, "policy": "Prefer"}
+
+
+async def test_a_reservation_is_applied_and_its_default_stays(api: Api, path: str) -> None:
+    config: Json = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+    config |= {"metadata": {"name": "one"}, "spec": SPEC}
+    made = await api.apply(f"{path}/one", config, "git")
+    assert made.status == 201
+    assert made.body["spec"]["slots"] == 1
+    assert made.body["metadata"]["generation"] == 1
+    await api.patch(f"{path}/one/status", {"status": {"phase": "Active"}})
+    again = await api.apply(f"{path}/one", config, "git")
+    assert (again.status, again.body["status"]["phase"]) == (200, "Active")
+    assert again.body["metadata"]["generation"] == 1
+    grown = await api.apply(f"{path}/one", config | {"spec": SPEC | {"slots": 2}}, "git")
+    assert (grown.body["spec"]["slots"], grown.body["metadata"]["generation"]) == (2, 2)
+
+
+async def test_the_fields_are_explained(api: Api, path: str) -> None:
+    assert path
+    index = (await api.get("/openapi/v3")).body["paths"]
+    document = (await api.get(index[GROUP[1:]]["serverRelativeURL"])).body
+    (schema,) = (
+        schema
+        for schema in document["components"]["schemas"].values()
+        if {"group": "reserver.io", "kind": "Reservation", "version": "v1alpha1"}
+        in schema.get("x-kubernetes-group-version-kind", ())
+    )
+    spec = schema["properties"]["spec"]
+    assert spec["description"] == "What is held, where, for whom and for how long."
+    assert spec["properties"]["slots"]["type"] == "integer"
+    (item,) = (path for path in document["paths"] if path.endswith("/reservations/{name}"))
+    media = document["paths"][item]["patch"]["requestBody"]["content"]
+    assert APPLY_PATCH in media
+    assert STRATEGIC_PATCH not in media

@@ -7,11 +7,16 @@ from reserver.sim.apiserver.schema import DOCUMENT
 from reserver.sim.apiserver.status import Json
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-PATCH_TYPES = (
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-)
+MERGES = ("application/json-patch+json", "application/merge-patch+json")
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+def patch_types(resource: Resource) -> tuple[str, ...]:
+    """Return the media types of the patches that a resource takes."""
+    return (*MERGES, *((STRATEGIC,) if resource.schema else ()), APPLY)
+
+
 VERSION: Json = {
     "major": "1",
     "minor": "37",
@@ -126,8 +131,14 @@ def openapi_document(group: str, version: str) -> Json:
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "unversioned"},
         "paths": {_item_path(resource): {"patch": _patch(resource)} for resource in served},
-        "components": {"schemas": DOCUMENT},
+        "components": {
+            "schemas": DOCUMENT | {_type_name(r): r.structure for r in served if not r.schema}
+        },
     }
+
+
+def _type_name(resource: Resource) -> str:
+    return ".".join((*reversed(resource.group.split(".")), resource.version, resource.kind))
 
 
 def _item_path(resource: Resource) -> str:
@@ -141,7 +152,7 @@ def _patch(resource: Resource) -> Json:
             {"in": "query", "name": name, "schema": {"type": "string", "uniqueItems": True}}
             for name in ("dryRun", "fieldManager", "fieldValidation")
         ],
-        "requestBody": {"content": {media: {"schema": {}} for media in PATCH_TYPES}},
+        "requestBody": {"content": {media: {"schema": {}} for media in patch_types(resource)}},
         "responses": {"200": {"description": "OK"}},
         "x-kubernetes-action": "patch",
         "x-kubernetes-group-version-kind": {

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 
+from reserver.sim.apiserver.fieldmanagers import applied, updated_managers
 from reserver.sim.apiserver.resources import NAMESPACE_RESOURCE, Resource
 from reserver.sim.apiserver.status import (
     Json,
@@ -66,10 +67,45 @@ class Registry:
         """Return the contents of all objects of a resource."""
         return (stored.content for stored in self.store.collection(plural).items())
 
+    def apply(
+        self,
+        resource: Resource,
+        key: Key,
+        config: Json,
+        *,
+        manager: str,
+        force: bool,
+        dry_run: bool = False,
+    ) -> tuple[Stored, bool]:
+        """Apply what a field manager wants of an object; return it, and whether it is new.
+
+        Raises:
+            StatusError: 400, 403, 404 (no such namespace), 409 or 422.
+        """
+        now = rfc3339(self.clock.now())
+
+        def change(live: Json | None) -> Json:
+            return applied(live, config, resource.typed, manager, force=force, now=now)
+
+        if self.store.collection(resource.plural).get(key) is None:
+            body = change(None)
+            body["metadata"] = {"name": key.name, **body["metadata"]}
+            managed = body["metadata"]["managedFields"]
+            decoded = resource.decode(body).value
+            stored = self.create(resource, key.namespace, decoded, managed=managed, dry_run=dry_run)
+            return stored, True
+        return self.update(resource, key, change, manager=None, dry_run=dry_run), False
+
     def create(
-        self, resource: Resource, namespace: str, body: Json, *, dry_run: bool = False
+        self,
+        resource: Resource,
+        namespace: str,
+        body: Json,
+        *,
+        managed: list[Json] | None = None,
+        dry_run: bool = False,
     ) -> Stored:
-        """Create an object.
+        """Create an object; `managed` says who manages its fields, if it is applied.
 
         Raises:
             StatusError: 400, 403, 404 (no such namespace), 409 or 422.
@@ -83,6 +119,8 @@ class Registry:
             raise StatusError(HTTPStatus.INTERNAL_SERVER_ERROR, "", problem)
         for field in _SET_BY_SERVER:
             metadata.pop(field, None)
+        if managed:
+            metadata["managedFields"] = managed
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = rfc3339(self.clock.now())
         strategy = resource.strategy
@@ -118,9 +156,12 @@ class Registry:
         change: Callable[[Json], Json],
         *,
         subresource: str = "",
+        manager: str | None = "",
         dry_run: bool = False,
     ) -> Stored:
         """Update an object; `change` gets a copy with kind and apiVersion and returns the new one.
+
+        `manager` changes the fields; None if the change says itself who manages which.
 
         A change that changes nothing is no write, as in etcd3/store.go.
 
@@ -128,14 +169,24 @@ class Registry:
             StatusError: 400, 404, 409 or 422.
         """
         old = self.get(resource, key)
-        new = change({"kind": resource.kind, "apiVersion": resource.api_version, **old.copy()})
+        before = {"kind": resource.kind, "apiVersion": resource.api_version, **old.copy()}
+        new = change(before)
         metadata = new.setdefault("metadata", {})
+        managed = metadata.get("managedFields")
+        if manager is None:
+            new = resource.decode(new).value
+            metadata = new["metadata"]
         _check_identity(resource, key, metadata, old)
         _keep_system_fields(metadata, old.content["metadata"])
         if subresource == "status" and resource.strategy.prepare_status is not None:
             resource.strategy.prepare_status(new, old.content)
         else:
             resource.strategy.prepare_update(new, old.content)
+        if manager is not None:
+            now = rfc3339(self.clock.now())
+            managed = updated_managers(before, new, resource.typed, manager, now)
+        if managed:
+            new["metadata"]["managedFields"] = managed
         _check_update(resource, new, old.content)
         if version(new, old.revision).content == old.content:
             return old

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import msgspec
 from aiohttp import web
 
+from reserver.errors import InvalidInput
+from reserver.sim.apiserver import protobuf
 from reserver.sim.apiserver.deletion import DeleteOptions
-from reserver.sim.apiserver.discovery import PATCH_TYPES
+from reserver.sim.apiserver.discovery import APPLY, patch_types
 from reserver.sim.apiserver.patch import json_patch, merge_patch
 from reserver.sim.apiserver.resources import Resource
-from reserver.sim.apiserver.schema import Conformed, MismatchError, conform
+from reserver.sim.apiserver.schema import Conformed, MismatchError
 from reserver.sim.apiserver.status import (
     Cause,
     Json,
+    StatusError,
     bad_request,
     invalid,
     invalid_value,
     not_acceptable,
+    required,
     too_large,
     unsupported_media,
 )
 from reserver.sim.apiserver.strategic import strategic_merge
+from reserver.wire.spec.document import parse
 
 MAX_BODY = 3 * 1024 * 1024
 """Bytes in one request (`MaxRequestBodyBytes`)."""
 
 _JSON = "application/json"
+_MANAGER = "is required for apply patch"
 _BODY_TYPES = (_JSON,)
+_YAML_TYPES = ("application/yaml", APPLY)
+_OBJECT_TYPES = (_JSON, "application/yaml", protobuf.MEDIA)
 
 
 async def read_json(request: web.Request, accepted: Sequence[str] = _BODY_TYPES) -> object:
@@ -44,22 +53,26 @@ async def read_json(request: web.Request, accepted: Sequence[str] = _BODY_TYPES)
         body = await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise too_large(f"limit is {MAX_BODY}") from None
+    if request.content_type == protobuf.MEDIA and body:
+        return protobuf.decode(body)
     try:
+        if request.content_type in _YAML_TYPES:
+            return parse(body.decode(), MAX_BODY)
         value: object = msgspec.json.decode(body) if body else None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, InvalidInput) as error:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
     return value
 
 
 async def read_object(
-    request: web.Request, kind: str, api_version: str, schema: str | None
+    request: web.Request, kind: str, api_version: str, decode: Callable[[Json], Conformed]
 ) -> Conformed:
-    """Read an object of a kind, decoded into its type.
+    """Read an object of a kind; `decode` brings it into its type.
 
     Raises:
         StatusError: 400, 413 or 415.
     """
-    body = await read_json(request)
+    body = await read_json(request, _OBJECT_TYPES)
     if not isinstance(body, dict):
         raise bad_request("couldn't get version/kind; json parse error: not an object")
     if (given := body.get("kind", kind)) != kind:
@@ -73,7 +86,7 @@ async def read_object(
             f"({api_version})"
         )
     try:
-        conformed = conform(schema, body)
+        conformed = decode(body)
     except MismatchError as error:
         raise _cannot_handle(kind, api_version, str(error)) from error
     check_strictness(request, kind, api_version, conformed.unknown)
@@ -125,7 +138,7 @@ class Patch:
         try:
             if any(patched.get(field) != current[field] for field in ("kind", "apiVersion")):
                 raise MismatchError("unknown conversion")
-            conformed = conform(resource.schema, patched)
+            conformed = resource.decode(patched)
         except MismatchError as error:
             shown = msgspec.json.encode(patched).decode().replace('"', '\\"')
             raise invalid("", "", [invalid_value("patch", shown, str(error))]) from error
@@ -140,8 +153,7 @@ async def read_patch(request: web.Request, resource: Resource) -> Patch:
     Raises:
         StatusError: 400, 413 or 415.
     """
-    accepted = PATCH_TYPES if resource.schema else PATCH_TYPES[:2]
-    body = await read_json(request, accepted)
+    body = await read_json(request, patch_types(resource))
     if request.content_type == "application/json-patch+json":
         return Patch(resource, lambda current: json_patch(current, body), request)
     if not isinstance(body, dict):
@@ -151,6 +163,39 @@ async def read_patch(request: web.Request, resource: Resource) -> Patch:
         return Patch(resource, lambda current: merge_patch(current, patch), request)
     schema = resource.schema or ""
     return Patch(resource, lambda current: strategic_merge(current, patch, schema), request)
+
+
+async def read_configuration(request: web.Request, resource: Resource) -> Conformed:
+    """Read what a field manager wants of an object, for a server-side apply.
+
+    Raises:
+        StatusError: 400, 413, 422, or 500 for a field that the type lacks.
+    """
+    if not request.query.get("fieldManager"):
+        raise invalid("PatchOptions.meta.k8s.io", "", [required("fieldManager", _MANAGER)])
+    body = await read_json(request, [APPLY])
+    if not isinstance(body, dict):
+        raise bad_request("error decoding YAML: not an object")
+    if (body.get("apiVersion"), body.get("kind")) != (resource.api_version, resource.kind):
+        raise bad_request(
+            f"the API version and kind in the data do not match {resource.api_version} "
+            f"{resource.kind}"
+        )
+    try:
+        conformed = resource.typed_only(body)
+    except MismatchError as error:
+        raise bad_request(str(error)) from error
+    if conformed.unknown:
+        problem = f".{conformed.unknown[0]}: field not declared in schema"
+        message = f"failed to create typed patch object: {problem}"
+        raise StatusError(HTTPStatus.INTERNAL_SERVER_ERROR, "", message)
+    return conformed
+
+
+def field_manager(request: web.Request) -> str:
+    """Return the name under which a client changes fields."""
+    agent = request.headers.get("User-Agent", "").partition("/")[0]
+    return request.query.get("fieldManager") or agent or "unknown"
 
 
 def dry_run(request: web.Request) -> bool:

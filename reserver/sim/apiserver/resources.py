@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from reserver.sim.apiserver.crds import crds
+from reserver.sim.apiserver.custom import strategy_of, structure_of
 from reserver.sim.apiserver.pod_strategy import POD
-from reserver.sim.apiserver.reservation_strategy import CUSTOM, RESERVATION
+from reserver.sim.apiserver.schema import DOCUMENT, Conformed, Schema, conform
 from reserver.sim.apiserver.selectors import Fields
 from reserver.sim.apiserver.status import Json
 from reserver.sim.apiserver.storage_strategies import CLAIM, STORAGE_CLASS, VOLUME
@@ -18,6 +20,7 @@ from reserver.sim.apiserver.strategies import (
     PRIORITY_CLASS,
 )
 from reserver.sim.apiserver.strategy import Strategy
+from reserver.sim.apiserver.structural import fill_in, pruned
 from reserver.sim.apiserver.validation import Rule, dns_label, dns_subdomain
 
 _CORE = "io.k8s.api.core.v1."
@@ -52,7 +55,9 @@ class Resource:
         namespaced: whether its objects live in namespaces.
         short_names: what kubectl also calls it.
         categories: what kubectl groups it under.
-        schema: its type in the OpenAPI document; None for free fields.
+        schema: its type in the OpenAPI document; None for one that a CRD defines.
+        structure: the schema of that CRD.
+        printer_columns: the columns of that CRD.
         name_rule: what its objects may be called.
         fields: what its objects can be selected on.
         strategy: how its objects are written.
@@ -67,6 +72,8 @@ class Resource:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     schema: str | None = None
+    structure: Schema = field(default_factory=dict)
+    printer_columns: tuple[Json, ...] = ()
     name_rule: Rule = dns_subdomain
     fields: Fields = field(default_factory=lambda: _readers("metadata.namespace"))
     strategy: Strategy = field(default_factory=Strategy)
@@ -86,6 +93,35 @@ class Resource:
     def qualified_kind(self) -> str:
         """The kind with its group, as messages name it."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def typed(self) -> Schema:
+        """The schema of its objects."""
+        schema: Schema = self.structure if self.schema is None else DOCUMENT[self.schema]
+        return schema
+
+    def decode(self, value: Json) -> Conformed:
+        """Decode an object of it.
+
+        Raises:
+            MismatchError: a value has the wrong type.
+        """
+        conformed = self.typed_only(value)
+        fill_in(conformed.value, self.structure)
+        return conformed
+
+    def typed_only(self, value: Json) -> Conformed:
+        """Decode an object of it, without adding defaults.
+
+        Raises:
+            MismatchError: a value has the wrong type.
+        """
+        conformed = conform(self.schema, value)
+        if self.schema is not None:
+            return conformed
+        unknown = list(conformed.unknown)
+        kept = pruned(conformed.value, self.structure, "", unknown)
+        return Conformed(kept, tuple(unknown))
 
     @property
     def has_status(self) -> bool:
@@ -199,22 +235,25 @@ STORAGE_CLASS_RESOURCE = Resource(
     fields=_readers(),
     strategy=STORAGE_CLASS,
 )
-RESERVATION_RESOURCE = Resource(
-    kind="Reservation",
-    plural="reservations",
-    group="reserver.io",
-    version="v1alpha1",
-    short_names=("rsv",),
-    strategy=RESERVATION,
-)
-QUOTA_RESOURCE = Resource(
-    kind="ReservationQuota",
-    plural="reservationquotas",
-    group="reserver.io",
-    version="v1alpha1",
-    short_names=("rsvquota",),
-    strategy=CUSTOM,
-)
+
+
+def _custom(crd: Json) -> Resource:
+    """Return the resource that a CRD defines."""
+    spec, structure = crd["spec"], structure_of(crd)
+    (version,) = spec["versions"]
+    return Resource(
+        kind=spec["names"]["kind"],
+        plural=spec["names"]["plural"],
+        group=spec["group"],
+        version=version["name"],
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(spec["names"].get("shortNames", ())),
+        categories=tuple(spec["names"].get("categories", ())),
+        structure=structure,
+        printer_columns=tuple(version.get("additionalPrinterColumns", ())),
+        strategy=strategy_of(structure, has_status="status" in version.get("subresources", {})),
+    )
+
 
 RESOURCES = (
     CLAIM_RESOURCE,
@@ -224,9 +263,8 @@ RESOURCES = (
     NODE_RESOURCE,
     POD_RESOURCE,
     PRIORITY_CLASS_RESOURCE,
-    QUOTA_RESOURCE,
-    RESERVATION_RESOURCE,
     STORAGE_CLASS_RESOURCE,
     VOLUME_RESOURCE,
+    *map(_custom, crds()),
 )
-"""All resources, by plural within their group."""
+"""All resources."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from http import HTTPStatus
 
 from aiohttp import hdrs, web
 
 from reserver.sim.apiserver.deletion import delete, delete_all, status_of
-from reserver.sim.apiserver.discovery import group_path
+from reserver.sim.apiserver.discovery import APPLY, group_path
 from reserver.sim.apiserver.listing import ListOptions, Page, list_page, parse_options
 from reserver.sim.apiserver.pod_actions import bind, evict
 from reserver.sim.apiserver.registry import Registry, check_preconditions
 from reserver.sim.apiserver.requests import (
     delete_options,
     dry_run,
+    field_manager,
+    read_configuration,
     read_json,
     read_object,
     read_patch,
@@ -23,6 +26,7 @@ from reserver.sim.apiserver.requests import (
     warnings,
 )
 from reserver.sim.apiserver.resources import Resource
+from reserver.sim.apiserver.schema import conform
 from reserver.sim.apiserver.status import Json, success
 from reserver.sim.apiserver.store import Key, Stored
 from reserver.sim.apiserver.tables import table
@@ -126,7 +130,7 @@ class ResourceRoutes:
     async def create(self, request: web.Request) -> web.Response:
         """Create one object."""
         resource = self._resource
-        read = await read_object(request, resource.kind, resource.api_version, resource.schema)
+        read = await read_object(request, resource.kind, resource.api_version, resource.decode)
         namespace = request.match_info.get("namespace", "")
         stored = self._registry.create(resource, namespace, read.value, dry_run=dry_run(request))
         return self._answer(request, stored, HTTPStatus.CREATED, read.unknown)
@@ -134,7 +138,7 @@ class ResourceRoutes:
     async def update(self, request: web.Request) -> web.Response:
         """Replace one object, or its status."""
         resource = self._resource
-        read = await read_object(request, resource.kind, resource.api_version, resource.schema)
+        read = await read_object(request, resource.kind, resource.api_version, resource.decode)
         key = self._key(request)
         uid = read.value.get("metadata", {}).get("uid")
         # Only a replacement presumes a uid; a patch of it is invalid.
@@ -144,21 +148,38 @@ class ResourceRoutes:
             key,
             lambda _: read.value,
             subresource=_subresource(request),
+            manager=field_manager(request),
             dry_run=dry_run(request),
         )
         return self._answer(request, stored, HTTPStatus.OK, read.unknown)
 
     async def patch(self, request: web.Request) -> web.Response:
-        """Patch one object, or its status."""
+        """Patch one object, or its status; or apply what a field manager wants of it."""
+        if request.content_type == APPLY and not _subresource(request):
+            return await self._apply(request)
         patch = await read_patch(request, self._resource)
         stored = self._registry.update(
             self._resource,
             self._key(request),
             patch,
             subresource=_subresource(request),
+            manager=field_manager(request),
             dry_run=dry_run(request),
         )
         return self._answer(request, stored, HTTPStatus.OK, patch.unknown)
+
+    async def _apply(self, request: web.Request) -> web.Response:
+        read = await read_configuration(request, self._resource)
+        stored, is_new = self._registry.apply(
+            self._resource,
+            self._key(request),
+            read.value,
+            manager=field_manager(request),
+            force=request.query.get("force") == "true",
+            dry_run=dry_run(request),
+        )
+        status = HTTPStatus.CREATED if is_new else HTTPStatus.OK
+        return self._answer(request, stored, status, read.unknown)
 
     async def delete(self, request: web.Request) -> web.Response:
         """Delete one object."""
@@ -180,13 +201,13 @@ class ResourceRoutes:
 
     async def bind(self, request: web.Request) -> web.Response:
         """Assign a pod to a node."""
-        read = await read_object(request, "Binding", "v1", _BINDING)
+        read = await read_object(request, "Binding", "v1", partial(conform, _BINDING))
         bind(self._registry, self._key(request), read.value, dry_run=dry_run(request))
         return json_response(encode(success(code=HTTPStatus.CREATED)), HTTPStatus.CREATED)
 
     async def evict(self, request: web.Request) -> web.Response:
         """Evict a pod."""
-        read = await read_object(request, "Eviction", "policy/v1", _EVICTION)
+        read = await read_object(request, "Eviction", "policy/v1", partial(conform, _EVICTION))
         options = delete_options(request, read.value.get("deleteOptions"))
         evict(self._registry, self._key(request), read.value, options)
         return json_response(encode(success(code=HTTPStatus.CREATED)), HTTPStatus.CREATED)

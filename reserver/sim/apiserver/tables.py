@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from reserver.sim.apiserver.jsonpath import first
 from reserver.sim.apiserver.resources import Resource
 from reserver.sim.apiserver.status import Json
 from reserver.sim.apiserver.store import Stored
 from reserver.sim.clock import parse_rfc3339
 
-Cell = str | int
+Cell = str | int | None
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
@@ -32,7 +33,7 @@ def table(
     resource: Resource, rows: Iterable[Stored], metadata: Json, now: datetime, include: str
 ) -> Json:
     """Return objects as a table; `include` says what of each comes along: Metadata or Object."""
-    columns = COLUMNS.get(resource.plural, _PLAIN)
+    columns = _columns(resource)
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -55,6 +56,12 @@ def table(
             for stored in rows
         ],
     }
+
+
+def _columns(resource: Resource) -> tuple[Column, ...]:
+    if resource.printer_columns:
+        return (_NAME, *map(_printed, resource.printer_columns))
+    return COLUMNS.get(resource.plural, _PLAIN)
 
 
 def _included(resource: Resource, stored: Stored, include: str) -> Json | None:
@@ -85,8 +92,11 @@ def human_duration(seconds: float) -> str:
 
 
 def _age(content: Json, now: datetime) -> str:
-    created = parse_rfc3339(content["metadata"]["creationTimestamp"])
-    return human_duration((now - created).total_seconds())
+    return _since(content["metadata"]["creationTimestamp"], now)
+
+
+def _since(moment: str, now: datetime) -> str:
+    return human_duration((now - parse_rfc3339(moment)).total_seconds())
 
 
 def _name(content: Json, _: datetime) -> str:
@@ -140,7 +150,7 @@ def _data_count(content: Json, _: datetime) -> int:
 
 def _last_seen(content: Json, now: datetime) -> str:
     moment = content.get("lastTimestamp") or content.get("eventTime")
-    return human_duration((now - parse_rfc3339(moment)).total_seconds()) if moment else "<unknown>"
+    return _since(moment, now) if moment else "<unknown>"
 
 
 def _involved(content: Json, _: datetime) -> str:
@@ -148,14 +158,17 @@ def _involved(content: Json, _: datetime) -> str:
     return f"{involved.get('kind', '').lower()}/{involved.get('name', '')}"
 
 
-def _backed_reason(content: Json, _: datetime) -> str:
-    conditions: list[Json] = content.get("status", {}).get("conditions") or []
-    return next((str(each["reason"]) for each in conditions if each["type"] == "Backed"), "")
+def _printed(column: Json) -> Column:
+    """Return the column that a CRD defines (customresource/tableconvertor)."""
+    path, kind = column["jsonPath"], column["type"]
 
+    def read(content: Json, now: datetime) -> Cell:
+        value = first(content, path)
+        if kind == "date":
+            return _since(str(value), now) if value else None
+        return value if isinstance(value, str | int) else None
 
-def _placed(content: Json, _: datetime) -> str:
-    placements: list[Json] = content.get("status", {}).get("placements") or [{}]
-    return str(placements[0].get("node", ""))
+    return Column(column["name"], read, kind, wide=bool(column.get("priority")))
 
 
 _NAME, _AGE = Column("Name", _name), Column("Age", _age)
@@ -187,16 +200,6 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Object", _involved),
         Column("Message", _field("message", default="")),
         Column("Name", _name, wide=True),
-    ),
-    "reservations": (
-        _NAME,
-        Column("Phase", _field("status", "phase", default="")),
-        Column("Reason", _backed_reason),
-        Column("Node", _placed),
-        Column("Slots", _field("spec", "slots"), "integer"),
-        Column("Claimed", _field("status", "claimed", default=""), "integer"),
-        Column("Expires", _field("status", "expiresAt", default="")),
-        _AGE,
     ),
     "priorityclasses": (
         _NAME,
