@@ -178,6 +178,7 @@ def _service(
         access=access,
         obstacles=assembly.readiness.obstacles,
         counted=metrics,
+        past=assembly.archivist,
     )
 
 

@@ -14,6 +14,7 @@ from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput
 from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops import announce
+from reserver.kube.loops.archivist import Archivist
 from reserver.kube.loops.cleaner import Cleaner
 from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.lease import Lease
@@ -49,6 +50,7 @@ from reserver.scheduling.state import State
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.object import KIND
+from reserver.wire.status.archive import Archive
 
 _MOST_TOLD = 300
 """How many characters of an error of the API server are reported."""
@@ -105,6 +107,8 @@ class Assembly:
         self.cleaner = Cleaner(self.apply, clock, self._cleaned, self._unwritten, self._spoiled)
         self.quota_writer = QuotaWriter(client, clock)
         self.state = self._decided_on(settings)
+        kept = Archive(settings.history_ttl)
+        self.archivist = Archivist(client, settings.namespace, kept, clock)
         self.quotas = QuotaCache(self.state.ledger, partial(announce.unread_quota, self.recorder))
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
@@ -130,9 +134,12 @@ class Assembly:
 
     def _caches(self, home: str) -> tuple[ConfigMapCache, ObjectCache]:
         ledger, report = self.state.ledger, self.recorder.report
+        ended = self.archivist.ended
         return (
-            ConfigMapCache(ledger, self.clock, report, self._touched),
-            ObjectCache(ledger, self.clock, partial(report, kind=KIND), self._touched, home=home),
+            ConfigMapCache(ledger, self.clock, report, self._touched, ended),
+            ObjectCache(
+                ledger, self.clock, partial(report, kind=KIND), self._touched, ended, home=home
+            ),
         )
 
     def _stores(

@@ -21,6 +21,7 @@ from reserver.flags import (
 )
 from reserver.reservations.terms import StoreKind
 from reserver.server.tls_files import TlsFiles
+from reserver.wire.times import parse_duration
 
 DEFAULT_QUOTA = (
     "reservations=100,held.cpu=8,held.memory=32Gi,held.pods=100,held.ephemeral-storage=100Gi,"
@@ -43,6 +44,13 @@ def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
     if not (namespace and slash and name) or "/" in name:
         raise ConfigurationError(f"{flag}: {text!r} is not of the form NAMESPACE/NAME")
     return namespace, name
+
+
+def _parse_duration(flag: str, text: str) -> float:
+    try:
+        return parse_duration(text)
+    except InvalidInput as exc:
+        raise ConfigurationError(f"{flag}: {exc}") from exc
 
 
 def _check_names(flag: str, parts: tuple[str, str]) -> None:
@@ -188,6 +196,15 @@ class Settings:
             metavar="NAME=LIMIT,…",
         ),
     ] = DEFAULT_QUOTA
+    history_ttl: Annotated[
+        float,
+        _setting(
+            "How long it is kept what became of reservations that are over, such as 72h; 0: not "
+            "at all.",
+            metavar="DURATION",
+            read=_parse_duration,
+        ),
+    ] = 7 * 86_400.0
     log_level: Annotated[LogLevel, _setting("From this level on; debug shows each refusal.")] = (
         LogLevel.INFO
     )

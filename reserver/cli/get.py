@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,6 +36,9 @@ def get(
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Keep the table up to date until Ctrl-C.")
     ] = False,
+    past: Annotated[
+        bool, typer.Option("--all", help="Also what became of those that are over.")
+    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List reservations: all, those that options mean, or those of some names.
@@ -45,7 +49,21 @@ def get(
     chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
     if names and (chosen.is_narrow or watch):
         failure.end(Failed(Status.USAGE, "NAME: give names or filters, not both"))
+    if past and (names or watch or replace(chosen, namespace="").is_narrow):
+        remedy = "reserver history shows those of a name"
+        failure.end(
+            Failed(Status.USAGE, f"--all: goes with --namespace and --output only; {remedy}")
+        )
+    if past:
+        run(target, lambda session: _get_all(session, namespace, output))
+        return
     run(target, lambda session: _get(session, names or [], chosen, output, watch=watch))
+
+
+async def _get_all(session: Session, namespace: str, output: Output) -> None:
+    from reserver.cli import history_view
+
+    await history_view.show_all(session.client, namespace, output)
 
 
 async def _get(

@@ -149,7 +149,11 @@ def _row(reservation: Reservation, form: Output, now: datetime) -> Row:
     )
     if form is Output.WIDE:
         row = (*row, words.holds(reservation), words.owners(reservation), reservation.id)
-        row = (*row, reservation.author or words.NOTHING, words.description(reservation))
+        row = (
+            *row,
+            reservation.author or words.NOTHING,
+            words.shortened(reservation.spec.description),
+        )
     return row
 
 

@@ -14,6 +14,7 @@ from reserver.cli import change, completion_script, create, explain, failure, ge
 from reserver.cli.demo import demo
 from reserver.cli.failure import Status
 from reserver.cli.help import App
+from reserver.cli.history import history
 from reserver.cli.migrate import migrate
 from reserver.cli.serve import serve
 from reserver.cli.validate import validate
@@ -31,6 +32,7 @@ for command, panel in (
     (get.get, _LOOK),
     (get.describe, _LOOK),
     (get.watch, _LOOK),
+    (history, _LOOK),
     (serve, _RUN),
     (migrate, _RUN),
     (demo, _RUN),

@@ -85,9 +85,9 @@ def holds(reservation: Reservation) -> str:
     return ", ".join(f"{name} {text}" for name, text in sorted(reservation.spec.resources.items()))
 
 
-def description(reservation: Reservation) -> str:
-    """Return what it is for, cut to fit a column."""
-    text = reservation.spec.description.partition("\n")[0]
+def shortened(description: str) -> str:
+    """Return what a reservation is for, cut to fit a column."""
+    text = description.partition("\n")[0]
     return (text if len(text) <= _COLUMN else f"{text[: _COLUMN - 1]}…") or NOTHING
 
 

@@ -31,6 +31,8 @@ from reserver.client.values import (
     Claim,
     Controller,
     OwnerRule,
+    PastClaim,
+    PastReservation,
     PlacedSlots,
     PodOwner,
     Replaced,
@@ -39,7 +41,7 @@ from reserver.client.values import (
     Selection,
     Spec,
 )
-from reserver.reservations.terms import Phase, Policy
+from reserver.reservations.terms import Outcome, Phase, Policy
 
 __all__ = [
     "DEADLINE_S",
@@ -54,7 +56,10 @@ __all__ = [
     "Controller",
     "NamespaceQuota",
     "NodeCapacity",
+    "Outcome",
     "OwnerRule",
+    "PastClaim",
+    "PastReservation",
     "Phase",
     "PlacedSlots",
     "PodOwner",

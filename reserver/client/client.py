@@ -23,6 +23,7 @@ from reserver.client.values import (
     CallFailed,
     Change,
     ChangeKind,
+    PastReservation,
     Reservation,
     Selection,
     Spec,
@@ -201,6 +202,28 @@ class Client:
                     lost_at = lost_at or loop.time()
                     self._connection.tell(messages.failure(exc), loop.time() - lost_at, inf)
             await backoff.sleep()
+
+    async def history(
+        self, name: str = "", *, owner_namespace: str = "", since: datetime | None = None
+    ) -> AsyncIterator[PastReservation]:
+        """Yield what became of reservations that are over, the oldest first.
+
+        Args:
+            name: of those of this name or id; empty for any.
+            owner_namespace: of those for pods of a namespace; empty for any.
+            since: of those that ended since then; None for all that are kept.
+
+        Raises:
+            CallFailed: it cannot be read.
+        """
+        request = pb.HistoryRequest(name=name, owner_namespace=owner_namespace, since=since)
+        while True:
+            answer = await self._call(self._stub.History, request)
+            for each in answer.reservations:
+                yield messages.read_past(each)
+            if not answer.next_page_token:
+                return
+            request.page_token = answer.next_page_token
 
     async def update(self, name: str, spec: Spec, *, etag: str = "") -> Reservation:
         """Replace the spec of a reservation.

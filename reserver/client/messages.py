@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC
 
 import grpc
 from google.rpc import error_details_pb2, status_pb2
@@ -13,11 +14,13 @@ from reserver.client.values import (
     Change,
     ChangeKind,
     Claim,
+    PastClaim,
+    PastReservation,
     PlacedSlots,
     Reservation,
     Selection,
 )
-from reserver.reservations.terms import Phase
+from reserver.reservations.terms import Outcome, Phase
 from reserver.v1 import reservation_pb2 as pb
 
 _DETAILS_KEY = "grpc-status-details-bin"
@@ -48,6 +51,33 @@ def read(found: pb.Reservation) -> Reservation:
         reason=found.status.reason,
         placements=tuple(PlacedSlots(p.node, p.slots) for p in found.status.placements),
         claims=tuple(Claim(claim.pod, claim.uid) for claim in found.status.claims),
+        author=found.author,
+    )
+
+
+def read_past(found: pb.PastReservation) -> PastReservation:
+    """Return a reservation that is over, as it was received."""
+    outcome = None
+    with suppress(ValueError, KeyError):
+        outcome = Outcome[pb.PastReservation.Outcome.Name(found.outcome).removeprefix("OUTCOME_")]
+    return PastReservation(
+        name=found.name,
+        id=found.id,
+        owner_namespace=found.owner_namespace,
+        owners=found.owners,
+        outcome=outcome,
+        since=found.since.ToDatetime(UTC),
+        ended=found.ended.ToDatetime(UTC),
+        expires_at=found.expires_at.ToDatetime(UTC) if found.HasField("expires_at") else None,
+        nodes=tuple(found.nodes),
+        resources=dict(found.resources),
+        slots=found.slots,
+        claimed=found.claimed,
+        claims=tuple(
+            PastClaim(c.pod, c.uid, c.node, c.at.ToDatetime(UTC) if c.HasField("at") else None)
+            for c in found.claims
+        ),
+        description=found.description,
         author=found.author,
     )
 

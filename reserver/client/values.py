@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from reserver.errors import ReserverError
-from reserver.reservations.terms import Phase, Policy
+from reserver.reservations.terms import Outcome, Phase, Policy
 
 
 class PodOwner(NamedTuple):
@@ -141,6 +141,54 @@ class Reservation:
     claims: tuple[Claim, ...]
     placements: tuple[PlacedSlots, ...] = ()
     reason: str = ""
+    author: str = ""
+
+
+class PastClaim(NamedTuple):
+    """A slot that was claimed: by which pod, where and, if somebody noted it, when."""
+
+    pod: str
+    uid: str
+    node: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastReservation:
+    """A reservation that is over.
+
+    Attributes:
+        name: its name.
+        id: where it was written.
+        owner_namespace: the namespace of the pods that it was for.
+        owners: who could claim it, in words.
+        outcome: what became of it; None if this client does not know that yet.
+        since: when Reserver first saw it.
+        ended: when Reserver saw that it was over.
+        expires_at: until when it would have held; None for ever.
+        nodes: where it held.
+        resources: what one slot held, as Kubernetes quantities.
+        slots: how many there were.
+        claimed: how many of them were claimed.
+        claims: the first of these claims.
+        description: what it was for.
+        author: the user who created it, as far as that is known.
+    """
+
+    name: str
+    id: str
+    owner_namespace: str
+    owners: str
+    outcome: Outcome | None
+    since: datetime
+    ended: datetime
+    expires_at: datetime | None
+    nodes: tuple[str, ...]
+    resources: Mapping[str, str]
+    slots: int
+    claimed: int
+    claims: tuple[PastClaim, ...]
+    description: str = ""
     author: str = ""
 
 

@@ -28,6 +28,17 @@ class Phase(StrEnum):
     """The node that it names does not exist; it holds as soon as there is such a node."""
 
 
+class Outcome(StrEnum):
+    """What became of a reservation that is over."""
+
+    CLAIMED = "Claimed"
+    """Every slot was claimed."""
+
+    EXPIRED = "Expired"
+    REMOVED = "Removed"
+    """Somebody removed it before."""
+
+
 class Strategy(StrEnum):
     """Which of several nodes to take."""
 

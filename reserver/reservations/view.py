@@ -229,6 +229,19 @@ class LedgerView:
         known = self._claims.of(account.identity)
         return {uid: known[uid].name for uid in account.claimants.keys() & known.keys()}
 
+    def claiming(self, ref: Ref) -> Mapping[str, Pod | None]:
+        """Return the pods that have a slot of a reservation, by UID; None for one that is gone."""
+        account = self._register.get(ref)
+        if account is None:
+            return {}
+        pods = self._claims.of(account.identity)
+        return {uid: pods.get(uid) for uid in account.claimants}
+
+    def is_written_twice(self, ref: Ref) -> bool:
+        """Return whether what is written at a ref is written at another one as well."""
+        account = self._register.get(ref)
+        return account is not None and len(account.entries) > 1
+
     def claimants(self, ref: Ref) -> Mapping[str, Pod | None]:
         """Return the pods that were seen to have a slot, by UID; None for one that is gone."""
         account = self._register.get(ref)

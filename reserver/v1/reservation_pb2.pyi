@@ -373,6 +373,91 @@ class ExtendResponse(_message.Message):
     reservation: Reservation
     def __init__(self, reservation: _Optional[_Union[Reservation, _Mapping]] = ...) -> None: ...
 
+class HistoryRequest(_message.Message):
+    __slots__ = ("name", "owner_namespace", "since", "page_size", "page_token")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OWNER_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    owner_namespace: str
+    since: _timestamp_pb2.Timestamp
+    page_size: int
+    page_token: str
+    def __init__(self, name: _Optional[str] = ..., owner_namespace: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class HistoryResponse(_message.Message):
+    __slots__ = ("reservations", "next_page_token")
+    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    reservations: _containers.RepeatedCompositeFieldContainer[PastReservation]
+    next_page_token: str
+    def __init__(self, reservations: _Optional[_Iterable[_Union[PastReservation, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class PastReservation(_message.Message):
+    __slots__ = ("name", "id", "owner_namespace", "owners", "outcome", "since", "ended", "expires_at", "nodes", "resources", "slots", "claimed", "claims", "description", "author")
+    class Outcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        OUTCOME_UNSPECIFIED: _ClassVar[PastReservation.Outcome]
+        OUTCOME_CLAIMED: _ClassVar[PastReservation.Outcome]
+        OUTCOME_EXPIRED: _ClassVar[PastReservation.Outcome]
+        OUTCOME_REMOVED: _ClassVar[PastReservation.Outcome]
+    OUTCOME_UNSPECIFIED: PastReservation.Outcome
+    OUTCOME_CLAIMED: PastReservation.Outcome
+    OUTCOME_EXPIRED: PastReservation.Outcome
+    OUTCOME_REMOVED: PastReservation.Outcome
+    class ResourcesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    OWNER_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    OWNERS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    CLAIMED_FIELD_NUMBER: _ClassVar[int]
+    CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    id: str
+    owner_namespace: str
+    owners: str
+    outcome: PastReservation.Outcome
+    since: _timestamp_pb2.Timestamp
+    ended: _timestamp_pb2.Timestamp
+    expires_at: _timestamp_pb2.Timestamp
+    nodes: _containers.RepeatedScalarFieldContainer[str]
+    resources: _containers.ScalarMap[str, str]
+    slots: int
+    claimed: int
+    claims: _containers.RepeatedCompositeFieldContainer[PastClaim]
+    description: str
+    author: str
+    def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., owner_namespace: _Optional[str] = ..., owners: _Optional[str] = ..., outcome: _Optional[_Union[PastReservation.Outcome, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[str]] = ..., resources: _Optional[_Mapping[str, str]] = ..., slots: _Optional[int] = ..., claimed: _Optional[int] = ..., claims: _Optional[_Iterable[_Union[PastClaim, _Mapping]]] = ..., description: _Optional[str] = ..., author: _Optional[str] = ...) -> None: ...
+
+class PastClaim(_message.Message):
+    __slots__ = ("pod", "uid", "node", "at")
+    POD_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    pod: str
+    uid: str
+    node: str
+    at: _timestamp_pb2.Timestamp
+    def __init__(self, pod: _Optional[str] = ..., uid: _Optional[str] = ..., node: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
 class ReleaseRequest(_message.Message):
     __slots__ = ("name", "etag")
     NAME_FIELD_NUMBER: _ClassVar[int]

@@ -80,6 +80,11 @@ class ReservationServiceStub:
                 request_serializer=reserver_dot_v1_dot_reservation__pb2.ReleaseRequest.SerializeToString,
                 response_deserializer=reserver_dot_v1_dot_reservation__pb2.ReleaseResponse.FromString,
                 _registered_method=True)
+        self.History = channel.unary_unary(
+                '/reserver.v1.ReservationService/History',
+                request_serializer=reserver_dot_v1_dot_reservation__pb2.HistoryRequest.SerializeToString,
+                response_deserializer=reserver_dot_v1_dot_reservation__pb2.HistoryResponse.FromString,
+                _registered_method=True)
 
 
 class ReservationServiceServicer:
@@ -163,6 +168,14 @@ class ReservationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def History(self, request, context):
+        """Returns what became of reservations that are over, the oldest first, page by page. It is kept for a
+        while, and not without bounds.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ReservationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -205,6 +218,11 @@ def add_ReservationServiceServicer_to_server(servicer, server):
                     servicer.Release,
                     request_deserializer=reserver_dot_v1_dot_reservation__pb2.ReleaseRequest.FromString,
                     response_serializer=reserver_dot_v1_dot_reservation__pb2.ReleaseResponse.SerializeToString,
+            ),
+            'History': grpc.unary_unary_rpc_method_handler(
+                    servicer.History,
+                    request_deserializer=reserver_dot_v1_dot_reservation__pb2.HistoryRequest.FromString,
+                    response_serializer=reserver_dot_v1_dot_reservation__pb2.HistoryResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -429,6 +447,33 @@ class ReservationService:
             '/reserver.v1.ReservationService/Release',
             reserver_dot_v1_dot_reservation__pb2.ReleaseRequest.SerializeToString,
             reserver_dot_v1_dot_reservation__pb2.ReleaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def History(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/reserver.v1.ReservationService/History',
+            reserver_dot_v1_dot_reservation__pb2.HistoryRequest.SerializeToString,
+            reserver_dot_v1_dot_reservation__pb2.HistoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -76,6 +76,10 @@ class ReservationServiceStub:
     """Removes a reservation; returns once nothing is held by it any more. ABORTED if it was changed
     meanwhile.
     """
+    History: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.HistoryRequest, _reservation_pb2.HistoryResponse]
+    """Returns what became of reservations that are over, the oldest first, page by page. It is kept for a
+    while, and not without bounds.
+    """
 
 @_typing.type_check_only
 class ReservationServiceAsyncStub(ReservationServiceStub):
@@ -124,6 +128,10 @@ class ReservationServiceAsyncStub(ReservationServiceStub):
     Release: _aio.UnaryUnaryMultiCallable[_reservation_pb2.ReleaseRequest, _reservation_pb2.ReleaseResponse]  # type: ignore[assignment]
     """Removes a reservation; returns once nothing is held by it any more. ABORTED if it was changed
     meanwhile.
+    """
+    History: _aio.UnaryUnaryMultiCallable[_reservation_pb2.HistoryRequest, _reservation_pb2.HistoryResponse]  # type: ignore[assignment]
+    """Returns what became of reservations that are over, the oldest first, page by page. It is kept for a
+    while, and not without bounds.
     """
 
 class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -218,6 +226,16 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_reservation_pb2.ReleaseResponse, _abc.Awaitable[_reservation_pb2.ReleaseResponse]]:
         """Removes a reservation; returns once nothing is held by it any more. ABORTED if it was changed
         meanwhile.
+        """
+
+    @_abc_1.abstractmethod
+    def History(
+        self,
+        request: _reservation_pb2.HistoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reservation_pb2.HistoryResponse, _abc.Awaitable[_reservation_pb2.HistoryResponse]]:
+        """Returns what became of reservations that are over, the oldest first, page by page. It is kept for a
+        while, and not without bounds.
         """
 
 def add_ReservationServiceServicer_to_server(servicer: ReservationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from reserver.client import Client, PodOwner, Spec
+from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.errors import ApiError
-from reserver.reservations.terms import StoreKind
+from reserver.reservations.terms import Outcome, StoreKind
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.world import SYSTEM, World, again, serving
 
@@ -86,6 +86,17 @@ async def test_what_is_retained_stays_claimed_after_a_restart_though_its_pod_is_
     assert not await world.written()
 
 
+async def why_missing(client: Client, name: str) -> str:
+    """Wait until a reservation is gone; return what is said of it then."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await client.get(name)
+            except CallFailed as exc:
+                return exc.message
+            await asyncio.sleep(0.01)
+
+
 async def recorded(world: World) -> None:
     """Wait until the claim is written down."""
     async with asyncio.timeout(20):
@@ -100,3 +111,35 @@ async def said(world: World) -> str:
     with suppress(ApiError):
         return (await world.data("reservations-status")).get("move", "")
     return ""
+
+
+async def test_it_is_known_what_became_of_it_even_after_a_restart(
+    world: World, client: Client, tmp_path: Path
+) -> None:
+    await client.create("move", replace(SPEC, description="for the move"))
+    await client.create("other", replace(SPEC, owners=(PodOwner("shop", "web-1"),)))
+    await client.release("other")
+    await bind(world, "web-0")
+    assert "'move' any more: it was claimed by shop/web-0" in await why_missing(client, "move")
+    past = [each async for each in client.history()]
+    assert [(each.name, each.outcome, each.claimed) for each in past] == [
+        ("other", Outcome.REMOVED, 0),
+        ("move", Outcome.CLAIMED, 1),
+    ]
+    (claim,) = past[1].claims
+    assert (claim.pod, claim.node, past[1].nodes) == ("shop/web-0", "worker-1", ("worker-1",))
+    assert (past[1].resources["cpu"], past[1].description) == ("2", "for the move")
+    store = StoreKind.OBJECT if world.writes_objects else StoreKind.CONFIGMAP
+    async with asyncio.timeout(20):
+        while world.running.assembly.archivist.writes < 1:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.05)
+    async with again(tmp_path, store) as api:
+        answer = await api.History(pb.HistoryRequest(name="move"))
+        (found,) = answer.reservations
+        assert found.claims[0].pod == "shop/web-0"
+        late = pb.HistoryRequest(owner_namespace="shop", since=found.ended)
+        late.since.FromDatetime(datetime.now(UTC) + timedelta(hours=1))
+        assert not (await api.History(late)).reservations
+        pages = [await api.History(pb.HistoryRequest(page_size=1))]
+        pages.append(await api.History(pb.HistoryRequest(page_token=pages[0].next_page_token)))
+        assert [each.name for page in pages for each in page.reservations] == ["other", "move"]

@@ -22,6 +22,7 @@ from reserver.server.extender import Extender
 from reserver.wire.extender import ExtenderBindingArgs
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject
+from reserver.wire.status.archive import SHARD_BYTES, SHARDS, Archive
 from tests.builders import NOW
 from tests.unit.kube.clocks import ManualTime, worked_off
 from tests.unit.kube.fakes import refused
@@ -41,7 +42,7 @@ BOUNDED = {"_turns": SPARE_TURNS + 4 * 10, "_row": SPARE_ROW + 2 * 10 + 1}
 def sizes(thing: object) -> dict[str, int]:
     """Return how many elements each container has that can be reached from a thing, by its path.
 
-    Caches, which are bounded, are passed over.
+    Caches and the archive, which are bounded, are passed over.
     """
     found: dict[str, int] = {}
     seen: set[int] = set()
@@ -56,6 +57,9 @@ def sizes(thing: object) -> dict[str, int]:
             continue
         if isinstance(one, asyncio.Queue):
             found[path] = found.get(path, 0) + one.qsize()
+            continue
+        if isinstance(one, Archive):
+            assert max(map(one.size, range(SHARDS))) <= SHARD_BYTES, path
             continue
         if isinstance(one, Cache):
             assert one.maxsize < float("inf"), path
@@ -116,6 +120,7 @@ class Whole:
             assembly.cleaner.queue,
             assembly.placer.queue,
             assembly.quota_writer.unwritten,
+            assembly.archivist.queue,
             *(store.statuses.queue for store in assembly.stores),
         )
         for queue in queues:

@@ -37,7 +37,8 @@ def over(recorder: Recorder, stores: Stores, edit: Edit | Deletion) -> None:
         recorder.over(edit)
         return
     for ending in edit.endings:
-        _announce(stores, ending.ref, ending.phase.value, f"removed: {ending}", recorder.note)
+        ref, reason = ending.reservation.ref, ending.outcome.value
+        _announce(stores, ref, reason, f"removed: {ending}", recorder.note)
 
 
 def unread_quota(recorder: Recorder, metadata: Metadata, error: InvalidInput) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -71,6 +71,7 @@ class Cache(ABC, Generic[K, E]):
         clock: unix seconds.
         report: called with what is not enforced, and the object that it is in.
         touched: called with each ref that is written again or removed.
+        ended: called with what became of each reservation that is not written any more.
     """
 
     event_kind: ClassVar[str]
@@ -81,6 +82,8 @@ class Cache(ABC, Generic[K, E]):
     clock: Callable[[], float]
     report: Callable[[Metadata, Problem], None]
     touched: Callable[[Ref], None] = lambda _: None
+    ended: Callable[[Ending], None] = lambda _: None
+    _since: dict[Ref, float] = field(default_factory=dict, init=False)
     _expected: dict[Ref, Expected] = field(default_factory=dict, init=False)
     _awaited: Awaited = field(default_factory=Awaited, init=False)
 
@@ -203,6 +206,7 @@ class Cache(ABC, Generic[K, E]):
     def _enforce(self, metadata: Metadata, reservation: Reservation, when: Written) -> None:
         """Let the ledger hold what is written; an exception costs only this reservation."""
         ref = reservation.ref
+        self._since.setdefault(ref, reservation.created_at or self.clock())
         with quarantined("ledger", ref, partial(self.spoiled, ref)):
             self.ledger.put(reservation, when)
             if self.ledger.phase(ref) is Phase.EXPIRED and not reservation.is_retained:
@@ -214,7 +218,22 @@ class Cache(ABC, Generic[K, E]):
     def _endings(self, entries: Entries) -> tuple[Ending, ...]:
         """Return what became of the reservations that are over and have to go."""
         over = filter(self._is_over, entries.reservations)
-        return tuple(Ending.of(each, self.ledger) for each in over if not each.is_retained)
+        return tuple(
+            Ending.of(each, self.ledger, self.clock()) for each in over if not each.is_retained
+        )
+
+    def _tell_ended(self, reservation: Reservation) -> None:
+        """Tell what became of a reservation that is not written any more, before it is dropped."""
+        ref = reservation.ref
+        since = self._since.pop(ref, 0.0)
+        if not self.ledger.is_written_twice(ref):  # Else it is being moved.
+            with quarantined("history", ref):
+                times = self._claimed_at(ref)
+                self.ended(Ending.of(reservation, self.ledger, self.clock(), since, times))
+
+    def _claimed_at(self, ref: Ref) -> Mapping[str, float]:  # noqa: ARG002 - most do not know
+        """Return when slots were claimed, by UID, as far as that is noted."""
+        return {}
 
     def _is_over(self, reservation: Reservation) -> bool:
         """Return whether the ledger has this reservation at the ref, and it is over."""

@@ -58,6 +58,7 @@ _RIGHTS = {
     "ReservationService/Update": ("update", _RESERVATIONS),
     "ReservationService/Extend": ("update", _RESERVATIONS),
     "ReservationService/Release": ("delete", _RESERVATIONS),
+    "ReservationService/History": ("list", _RESERVATIONS),
     "CapacityService/ListNodes": ("list", _CAPACITY),
     "CapacityService/ListQuotas": ("list", _CAPACITY),
     "CapacityService/WhatIf": ("get", _CAPACITY),

@@ -15,6 +15,7 @@ from reserver.wire import grpcform
 from reserver.wire.limits import limits_at
 from reserver.wire.spec import specform
 from reserver.wire.spec.entries import Entries
+from reserver.wire.status.archive import Archive
 
 
 class Store(Protocol):
@@ -34,6 +35,7 @@ class Catalogue:
         clock: Callable[[], float],
         named: Callable[[str], Ref | None],
         home: str,
+        archive: Archive,
     ) -> None:
         """Show what there is.
 
@@ -43,7 +45,9 @@ class Catalogue:
             clock: unix seconds.
             named: returns where the reservation of a name is written.
             home: Reserver's own namespace (`limits_at`).
+            archive: what became of those that are over.
         """
+        self._archive = archive
         self._store = store
         self._state = state
         self._clock = clock
@@ -61,7 +65,8 @@ class Catalogue:
             raise InvalidInput("name", "is empty", "name a reservation")
         ref = grpcform.parse_id(name) or self._named(name)
         if ref is None or self.reservation(ref) is None:
-            raise missing(name)
+            past = self._archive.last(name, self._clock())
+            raise missing(name, past.told if past else "")
         return ref
 
     def text(self, ref: Ref) -> str:

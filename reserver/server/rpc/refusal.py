@@ -101,9 +101,11 @@ def of(error: ReserverError) -> Refusal:
     return Refusal(grpc.StatusCode.INTERNAL, "INTERNAL", str(error))
 
 
-def missing(name: str) -> Refusal:
-    """Refuse a call about a reservation that does not exist."""
+def missing(name: str, became: str = "") -> Refusal:
+    """Refuse a call about a reservation that does not exist; `became` is what is known of it."""
     message = f"there is no reservation {shorten(name)!r}"
+    if became:
+        message += f" any more: it was {became}"
     return Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_RESERVATION", message)
 
 

@@ -13,6 +13,7 @@ from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.changes import Changes
 from reserver.server.rpc.creation import Creation
 from reserver.server.rpc.feed import Change, Feed
+from reserver.server.rpc.history import History
 from reserver.server.rpc.paging import Pages
 from reserver.server.rpc.selection import Selection
 from reserver.v1 import reservation_pb2 as pb
@@ -30,6 +31,7 @@ class Reservations(ReservationServiceServicer):
         feed: Feed,
         creation: Creation,
         changes: Changes,
+        history: History,
         pods: Mapping[PodName, Pod],
     ) -> None:
         self._pods = pods
@@ -37,6 +39,7 @@ class Reservations(ReservationServiceServicer):
         self._feed = feed
         self._creation = creation
         self._changes = changes
+        self._history = history
 
     async def Create(self, request: pb.CreateRequest, context: Aio) -> pb.CreateResponse:  # noqa: ARG002, N802
         """Write a reservation; its hold is in force when this returns."""
@@ -107,6 +110,10 @@ class Reservations(ReservationServiceServicer):
         """Remove a reservation; it holds nothing when this returns."""
         await self._changes.release(request)
         return pb.ReleaseResponse()
+
+    async def History(self, request: pb.HistoryRequest, context: Aio) -> pb.HistoryResponse:  # noqa: ARG002, N802
+        """Return what became of reservations that are over, page by page."""
+        return await self._history.page(request)
 
     def _message(self, change: Change, selection: Selection) -> pb.WatchResponse | None:
         """Return a change as a watcher of some reservations sees it."""

@@ -18,6 +18,7 @@ from reserver.server.rpc.catalogue import Catalogue, Store
 from reserver.server.rpc.changes import Changes, Editing
 from reserver.server.rpc.creation import Creation, Inserting
 from reserver.server.rpc.feed import Feed
+from reserver.server.rpc.history import Bygone, History
 from reserver.server.rpc.reservations import Reservations
 from reserver.server.rpc.scheduler import Scheduler
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
@@ -53,6 +54,7 @@ class Service:
         access: Access | None,
         obstacles: Callable[[], tuple[str, ...]],
         counted: Counted,
+        past: Bygone,
     ) -> None:
         """Put the services together.
 
@@ -65,12 +67,16 @@ class Service:
             access: who may call; None if anybody who reaches the port may.
             obstacles: what keeps calls from being answered; empty if nothing.
             counted: where calls are counted.
+            past: what became of reservations that are over.
         """
-        catalogue = Catalogue(stores, state, clock, stores.find, namespace)
+        catalogue = Catalogue(stores, state, clock, stores.find, namespace, past.archive)
         creation = Creation(state, clock, catalogue, stores)
         changes = Changes(state, clock, catalogue, stores)
         self.feed = Feed(catalogue)
-        self._reservations = Reservations(catalogue, self.feed, creation, changes, state.pods)
+        history = History(past, clock)
+        self._reservations = Reservations(
+            catalogue, self.feed, creation, changes, history, state.pods
+        )
         self._capacity = Capacity(state, extender, clock, namespace)
         self._scheduler = Scheduler(extender)
         self.calls = Calls(access, obstacles, counted)

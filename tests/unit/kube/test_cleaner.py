@@ -56,7 +56,7 @@ class Tidying:
         return Cleaner(
             apply,
             lambda: NOW,
-            lambda edit: self.endings.extend(f"{each.ref}: {each}" for each in edit.endings),
+            lambda edit: self.endings.extend(f"{e.reservation.ref}: {e}" for e in edit.endings),
             refused=lambda ref, error: self.refused.append((ref, error)),
             queue=WorkQueue(
                 "cleaner",

@@ -147,6 +147,8 @@ class ConfigMapCache(Cache[Key, Edit]):
                 self._enforce(document.metadata, reservation, when)
                 yield
         for ref in (old.keys() | stale.keys()) - new.keys():
+            if ref in old:
+                self._tell_ended(old[ref])
             self.ledger.drop(ref)
             yield
         for problem in key.entries.problems if key else ():

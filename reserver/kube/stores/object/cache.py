@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from reserver.kube.stores.cache import Cache, Name, when_written
@@ -13,6 +13,7 @@ from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion
 from reserver.wire.spec.object import KIND, ReservationObject, with_placements
 from reserver.wire.status.object import was_admitted
+from reserver.wire.times import parse_moment
 
 
 @dataclass(eq=False, repr=False)
@@ -58,8 +59,11 @@ class ObjectCache(Cache[KnownObject, Deletion]):
 
     def drop(self, name: Name, revision: int = 0) -> None:
         """Forget an object that is gone at a resourceVersion; 0 if unknown."""
-        known = self._known.pop(name, None)
         ref = Ref.of_object(*name)
+        known = self.known(ref)
+        if known is not None and known.reservation is not None:
+            self._tell_ended(known.reservation)
+        self._known.pop(name, None)
         expected = self._expected.get(ref)
         if known is not None:
             self._reading.forget(name[0], known)
@@ -201,7 +205,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         elif metadata.is_unfinished or not endings:
             return None
         else:
-            reason = endings[0].phase.value
+            reason = endings[0].outcome.value
         version = metadata.resource_version
         return Deletion(ref, known.path, metadata.uid, version, reason, endings)
 
@@ -229,6 +233,11 @@ class ObjectCache(Cache[KnownObject, Deletion]):
             self._enforce(known.metadata, reservation, when)
         for problem in known.entries.problems:
             self.report(known.metadata, problem)
+
+    def _claimed_at(self, ref: Ref) -> Mapping[str, float]:
+        known = self.known(ref)
+        claims = known.said.claims if known and known.said else ()
+        return {claim.uid: parse_moment(claim.at) for claim in claims}
 
     def _recall(self, ref: Ref, known: KnownObject) -> None:
         """Take the claims of the status, if it is about the present spec."""

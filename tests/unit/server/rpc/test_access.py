@@ -22,6 +22,7 @@ from reserver.server.tls_files import TlsFiles
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 from reserver.wire.k8s.reviews import User
+from reserver.wire.status.archive import Archive
 from tests.builders import NOW, node, state_of
 
 NAME = "reserver.test"
@@ -47,6 +48,8 @@ class Reviewer:
 
 class Nothing:
     """No store, and nobody who writes or counts."""
+
+    archive = Archive(0.0)
 
     def latest(self, _: Any) -> None:
         return None
@@ -106,6 +109,7 @@ async def served(files: Files, reviewer: Reviewer, *, mutual: bool = False) -> A
         access=Access(reviewer),
         obstacles=tuple,
         counted=nothing,
+        past=nothing,
     )
     tls = files.files if mutual else files.files._replace(client_ca=None)
     async with serving(("127.0.0.1", 0), service, tuple, 1.0, tls) as address:
@@ -225,6 +229,7 @@ async def test_files_that_are_missing_and_ports_that_are_taken_are_named(files: 
             access=None,
             obstacles=tuple,
             counted=nothing,
+            past=nothing,
         )
         with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}"):
             async with serving(("127.0.0.1", port), service, tuple, 1.0):

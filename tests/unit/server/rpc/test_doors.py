@@ -44,6 +44,7 @@ async def served(
         access=Access(reviewer, again_s) if reviewer else None,
         obstacles=tuple,
         counted=nothing,
+        past=nothing,
     )
     async with serving(("127.0.0.1", 0), service, obstacles, 1.0) as address:
         yield address

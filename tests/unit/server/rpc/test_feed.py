@@ -11,6 +11,7 @@ from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.refusal import Refusal
 from reserver.wire.spec.entries import Entries, read_key
+from reserver.wire.status.archive import Archive
 from tests.builders import NOW, node, ref, state_of
 
 TEXT = "owners: [{pod: {name: owner}}]\nresources: {cpu: 1}\nnode: worker-1\nttl: 0\n"
@@ -31,7 +32,9 @@ class Scene:
     def __init__(self) -> None:
         self.written = Written()
         state = state_of(node("worker-1", cpu="4"))
-        self.feed = Feed(Catalogue(self.written, state, lambda: NOW, lambda _: None, "home"))
+        self.feed = Feed(
+            Catalogue(self.written, state, lambda: NOW, lambda _: None, "home", Archive(0.0))
+        )
 
     async def write(self, *keys: str, text: str | None = TEXT) -> None:
         for key in keys:

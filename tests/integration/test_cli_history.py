@@ -1,0 +1,102 @@
+"""`reserver history` and `get --all`: what became of reservations that are over."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.integration.test_cli import Run, run, untimed, world
+from tests.integration.test_endings import bind
+from tests.integration.world import World
+
+__all__ = ["run", "world"]  # The fixtures of this page as well.
+
+NODE = ("--node", "worker-1", "--cpu", "1", "-n", "shop")
+
+
+@pytest.fixture
+async def over(run: Run, world: World) -> None:
+    """Two reservations are over: one was claimed, one released."""
+    said = ("--description", "for the move\nof all")
+    assert (await run("create", "a", "--owner", "pod/web-0", *NODE, *said)).exit_code == 0
+    assert (await run("create", "b", "--owner", "app=db", *NODE, "--slots", "2")).exit_code == 0
+    await run("create", "c", "--owner", "app=db", *NODE)
+    await bind(world, "web-0")
+    async with asyncio.timeout(20):
+        while (await run("get", "a")).exit_code == 0:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    await run("release", "b")
+
+
+@pytest.mark.usefixtures("over")
+async def test_history_says_who_claimed_what(run: Run) -> None:
+    header, *rows = untimed((await run("history")).stdout).splitlines()
+    columns = ["NAME", "OUTCOME", "ENDED", "HELD", "FOR", "CLAIMED", "BY", "NODE"]
+    assert header.split() == columns
+    assert [row.split() for row in rows] == [
+        ["a", "Claimed", "SPAN", "ago", "SPAN", "1/1", "shop/web-0", "worker-1"],
+        ["b", "Removed", "SPAN", "ago", "SPAN", "0/2", "-", "worker-1"],
+    ]
+    (wide,) = (await run("history", "a", "-o", "wide")).stdout.splitlines()[1:]
+    assert re.split("   +", wide)[7:] == [
+        "cpu 1, pods 1",
+        "shop/pod/web-0",
+        "reserver-system/reservations/a",
+        "-",
+        "for the move",
+    ]
+    assert (await run("history", "a", "-o", "name")).stdout == "reserver-system/reservations/a\n"
+    assert (await run("history", "-n", "elsewhere")).output == "reserver: nothing is over\n"
+    assert (await run("history", "--since", "1h", "b")).stdout.splitlines()[1:]
+
+
+@pytest.mark.usefixtures("over")
+async def test_history_is_told_to_programs(run: Run) -> None:
+    first, _ = json.loads((await run("history", "-o", "json")).stdout)["reservations"]
+    assert datetime.fromisoformat(first["ended"]) <= datetime.now(UTC)
+    assert (first["outcome"], first["claimed"], first["slots"]) == ("Claimed", 1, 1)
+    assert first["description"] == "for the move\nof all"
+    assert [claim["pod"] for claim in first["claims"]] == ["shop/web-0"]
+
+
+@pytest.mark.usefixtures("over")
+async def test_all_are_those_that_there_are_and_those_that_were(run: Run) -> None:
+    told = json.loads((await run("get", "--all", "-o", "json")).stdout)
+    assert [each["name"] for each in told["reservations"]] == ["c"]
+    assert [each["name"] for each in told["past"]] == ["a", "b"]
+    words = (await run("get", "--all")).stdout.split()
+    assert [each for each in words if each in {"a", "b", "c", "Active", "Claimed", "Removed"}] == [
+        *("c", "Active"),
+        *("a", "Claimed"),
+        *("b", "Removed"),
+    ]
+    assert len((await run("get", "--all", "-o", "name")).stdout.splitlines()) == 3
+
+
+@pytest.mark.usefixtures("over")
+async def test_who_asks_for_what_is_over_is_told_what_became_of_it(run: Run) -> None:
+    for command in ("get", "describe", "release"):
+        told = await run(command, "a")
+        assert told.exit_code == 1
+        assert told.output.startswith(
+            "reserver: there is no reservation 'a' any more: it was claimed by shop/web-0, 20"
+        )
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("history nobody", 1, "nothing is known of a reservation 'nobody' that is over"),
+        ("history --since yesterday", 2, "--since: "),
+        ("get a --all", 2, "--all: goes with --namespace and --output only"),
+        ("get --all --node worker-1", 2, "--all: goes with --namespace and --output only"),
+    ],
+)
+async def test_what_cannot_be_shown_is_told(run: Run, line: str, code: int, words: str) -> None:
+    told = await run(*line.split())
+    assert told.exit_code == code
+    assert words in told.output
