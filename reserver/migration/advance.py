@@ -176,8 +176,6 @@ def _withdrawn(seen: Seen, pod: SeenPod) -> tuple[Phase, Reason, str] | None:
         return Phase.ABORTED, Reason.POD_FINISHED, "the pod has finished"
     if seen.rival:
         return Phase.ABORTED, Reason.MOVED_ALREADY, f"{seen.rival} moves the pod already"
-    if seen.dropped:
-        return Phase.ABORTED, Reason.PLAN_DROPPED, seen.dropped
     if seen.failed_member:
         return Phase.FAILED, Reason.GROUP_FAILED, f"{seen.failed_member} of its group has failed"
     return None

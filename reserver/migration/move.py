@@ -87,15 +87,17 @@ class Reason(StrEnum):
     POD_GONE = "PodGone"
     POD_FINISHED = "PodFinished"
     MOVED_ALREADY = "MovedAlready"
-    PLAN_DROPPED = "PlanDropped"
 
 
 class Group(NamedTuple):
     """Moves of which none evicts before all hold a seat; without a name there is none.
 
+    If one fails, so do those that have not evicted yet.
+
     Attributes:
-        name: what its members in one namespace have in common.
-        size: how many they are: before there are so many, none begins.
+        name: what its members have in common, in whichever namespaces they are.
+        size: how many they are: before there are so many, none begins. With 1 none waits for
+            others: like the moves of a plan they only fail together.
     """
 
     name: str = ""
@@ -119,7 +121,6 @@ class Spec:
         grace_period_s: what the pod gets to end, in seconds; None for its own.
         group: the moves that evict only together with it.
         paused: nothing new is begun for it; its deadline stays.
-        priority: moves of a higher one have their turn first.
     """
 
     pod: PodName
@@ -131,7 +132,6 @@ class Spec:
     grace_period_s: int | None = None
     group: Group = ALONE
     paused: bool = False
-    priority: int = 0
 
 
 class Replacement(NamedTuple):

@@ -115,7 +115,6 @@ class Seen:
             the eviction, so that they may not claim.
         turn: what arbitration allows.
         rival: an older move of the same pod that has not ended, for people; empty if there is none.
-        dropped: why the rest of the move's plan is not to be carried out; empty if it is.
         failed_member: which member of its group failed, for people; empty if none has.
         answer: to the effect of the step before; None if nothing is new.
         said: what the answer said.
@@ -129,7 +128,6 @@ class Seen:
     waiting: frozenset[str] = frozenset()
     turn: Turn = GO
     rival: str = ""
-    dropped: str = ""
     failed_member: str = ""
     answer: Answer | None = None
     said: str = ""

@@ -154,11 +154,6 @@ ENDS = {
         seen(rival="shop/first"),
         (Phase.ABORTED, Reason.MOVED_ALREADY),
     ),
-    "its plan is dropped": (
-        Phase.RESERVING,
-        seen(seat=UNPLACED, dropped="worker-2 is cordoned"),
-        (Phase.ABORTED, Reason.PLAN_DROPPED),
-    ),
     "a member of its group has failed": (
         Phase.EVICTING,
         seen(seat=BACKED, failed_member="shop/b"),

@@ -1,0 +1,245 @@
+"""Which moves go on now: how many at once, in which order, and what budgets allow.
+
+Limits bound evictions: a move counts from when it may evict until its replacement has landed. Seats
+are taken ahead of that, in the same order, so that a move whose seat waits for room that another
+one leaves (a chain) keeps no other move from leaving it. The words and defaults of the limits are
+those of Koordinator's MigrationController (pkg/descheduler/controllers/migration).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
+from reserver.migration.move import ALONE, Move, Phase, Reason
+from reserver.migration.seen import GO, Turn
+from reserver.rebalance.disruptions import Disruptions
+from reserver.rebalance.inventory import Budget
+
+_FEW, _SOME = 4, 10
+
+
+class Limits(NamedTuple):
+    """How many moves may be under way at once; None for any number.
+
+    Attributes:
+        per_node: from one node.
+        per_namespace: of pods of one namespace.
+        in_all: of all pods.
+        ahead: how many moves without a group may have begun and not evicted yet, so that seats are
+            not held for long.
+    """
+
+    per_node: int | None = 2
+    per_namespace: int | None = None
+    in_all: int | None = None
+    ahead: int = 50
+
+
+DEFAULT = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A move that asks for its turn, or that others of its group ask about.
+
+    Attributes:
+        move: the move; one that has ended counts in its group.
+        pod: the pod that is to leave; None if it is gone.
+        controller: what will replace it.
+        replicas: how many pods that has; 0 if unknown.
+    """
+
+    move: Move
+    pod: Pod | None = None
+    controller: Controller = NO_CONTROLLER
+    replicas: int = 0
+
+
+class Ruling(NamedTuple):
+    """What arbitration says of a move: these fields of `Seen`."""
+
+    turn: Turn = GO
+    rival: str = ""
+    failed_member: str = ""
+
+
+def most_of_workload(replicas: int) -> int:
+    """Return how many pods of a workload may move at once: 1 under 4, 2 up to 10, then a tenth."""
+    if replicas < _FEW:
+        return 1
+    return 2 if replicas <= _SOME else replicas // 10
+
+
+def arbitrate(
+    contenders: Iterable[Contender], budgets: Iterable[Budget], limits: Limits = DEFAULT
+) -> dict[PodName, Ruling]:
+    """Return which moves may go on, and why the others may not; those that have ended are left out.
+
+    Args:
+        contenders: all moves, but those that have ended and whose group has as well.
+        budgets: what PodDisruptionBudgets allow now.
+        limits: how many may be under way at once.
+    """
+    ordered = sorted(contenders, key=_order)
+    open_ = [each for each in ordered if not each.move.is_over]
+    groups = _Groups(each.move for each in ordered)
+    ahead, under_way = _Ahead(budgets, limits, open_), _UnderWay(limits, open_)
+    first: dict[tuple[PodName, str], Move] = {}
+    for each in sorted(open_, key=lambda each: (each.move.created_at, each.move.name)):
+        first.setdefault(_which(each), each.move)
+    rulings = {}
+    for each in open_:
+        move, older = each.move, first[_which(each)]
+        if older is not move:
+            rulings[move.name] = Ruling(_WAIT, rival=str(older.name))
+            continue
+        turn = _turn(each, groups, ahead, under_way)
+        rulings[move.name] = Ruling(turn, failed_member=groups.failed(move))
+    return rulings
+
+
+_WAIT = Turn(may_begin=False, may_evict=False)
+
+
+def _order(contender: Contender) -> tuple[int, float, PodName]:
+    """Return what puts the move of the most important pod first, and then the oldest.
+
+    The API server tells seconds only: the moves of one plan are named in its order.
+    """
+    move, pod = contender.move, contender.pod
+    return -(pod.priority if pod else 0), move.created_at, move.name
+
+
+def _which(contender: Contender) -> tuple[PodName, str]:
+    """Return which pod is to leave."""
+    move, pod = contender.move, contender.pod
+    return move.spec.pod, move.status.uid or move.spec.uid or (pod.uid if pod else "")
+
+
+def _turn(each: Contender, groups: _Groups, ahead: _Ahead, under_way: _UnderWay) -> Turn:
+    move = each.move
+    if move.spec.paused or move.status.phase is Phase.LANDING:
+        return GO  # What is paused stands still by itself, and takes nobody's turn.
+    missing = groups.incomplete(move)
+    if move.status.phase is Phase.PENDING and (why := missing or ahead.refusal(each)):
+        return _WAIT._replace(why=why, is_blocked=not missing, waits_for_group=bool(missing))
+    unseated = groups.unseated(move)
+    if why := unseated or under_way.refusal(each):
+        return Turn(may_evict=False, why=why, waits_for_group=bool(unseated))
+    return GO
+
+
+class _Groups:
+    """How far the members of each group are, in whichever namespaces they are."""
+
+    def __init__(self, moves: Iterable[Move]) -> None:
+        self._members: dict[str, list[Move]] = {}
+        for move in moves:
+            if move.spec.group != ALONE:
+                self._members.setdefault(move.spec.group.name, []).append(move)
+
+    def incomplete(self, move: Move) -> str:
+        """Return what a group still lacks before its members begin; empty if nothing."""
+        lacks = move.spec.group.size - len(self._of(move))
+        return f"{lacks} of the {move.spec.group.size} moves of its group are not written yet" * (
+            lacks > 0
+        )
+
+    def unseated(self, move: Move) -> str:
+        """Return how many members have no seat yet; empty if all have one, or need none."""
+        members, size = self._of(move), move.spec.group.size
+        waiting = [each for each in members if not _is_seated(each)]
+        lacks = size - (len(members) - len(waiting))
+        if lacks <= 0:
+            return ""
+        first = f", {waiting[0].name} among them" if waiting else ""
+        return f"{lacks} of the {size} moves of its group have no seat yet{first}"
+
+    def failed(self, move: Move) -> str:
+        """Return the member with which the others fail; empty if there is none."""
+        failed = [each for each in self._of(move) if each.status.phase is Phase.FAILED]
+        failed.sort(key=lambda each: each.status.reason is Reason.GROUP_FAILED)
+        return str(failed[0].name) if failed else ""
+
+    def _of(self, move: Move) -> list[Move]:
+        return self._members.get(move.spec.group.name, [])
+
+
+def _is_seated(move: Move) -> bool:
+    """Return whether a move has its seat, or ended because there was nothing to move any more."""
+    return move.status.phase not in {Phase.PENDING, Phase.RESERVING, Phase.FAILED}
+
+
+class _Ahead:
+    """Which moves may take their seats before it is their turn to evict."""
+
+    def __init__(self, budgets: Iterable[Budget], limits: Limits, moves: list[Contender]) -> None:
+        self._disruptions = Disruptions(budgets)
+        self._most = limits.ahead
+        self._ahead = 0
+        for each in moves:
+            if each.move.status.phase in {Phase.RESERVING, Phase.EVICTING}:
+                self._count(each)
+
+    def refusal(self, each: Contender) -> str:
+        """Return why a move may not begin; empty if it may, and counts from now on.
+
+        The members of a group take their seats together; it is their evictions that follow one
+        another as budgets allow.
+        """
+        refusal = self._disruptions.refusal(each.pod) if each.pod else ""
+        is_alone = each.move.spec.group == ALONE
+        if is_alone and self._ahead >= self._most:
+            refusal = refusal or f"{self._ahead} moves have begun and not evicted yet"
+        if not refusal:
+            self._count(each)
+        return refusal
+
+    def _count(self, each: Contender) -> None:
+        if each.move.spec.group == ALONE:
+            self._ahead += 1
+            if each.pod is not None:
+                self._disruptions.spend(each.pod)
+
+
+class _UnderWay:
+    """Which moves may evict."""
+
+    def __init__(self, limits: Limits, moves: list[Contender]) -> None:
+        self._limits = limits
+        self._counts: Counter[tuple[str, ...]] = Counter()
+        for each in moves:
+            if each.move.status.phase is Phase.LANDING:
+                self._count(each)
+
+    def refusal(self, each: Contender) -> str:
+        """Return why a move may not evict; empty if it may.
+
+        One that may counts from now on, unless a budget keeps it: then others go on meanwhile.
+        """
+        for key, most, where in self._bounds(each):
+            if most is not None and self._counts[key] >= most:
+                return f"{self._counts[key]} moves {where} are under way, which is the limit"
+        status = each.move.status
+        if status.phase is Phase.EVICTING and status.reason is not Reason.BUDGET_BLOCKS:
+            self._count(each)
+        return ""
+
+    def _count(self, each: Contender) -> None:
+        self._counts.update(key for key, _, _ in self._bounds(each))
+
+    def _bounds(self, each: Contender) -> Iterator[tuple[tuple[str, ...], int | None, str]]:
+        """Yield what a move counts against, how many may, and how that is called."""
+        limits, namespace = self._limits, each.move.name.namespace
+        source = each.move.status.source or (each.pod.node if each.pod else "")
+        yield ("all",), limits.in_all, "in all"
+        yield ("node", source), limits.per_node, f"from {source}"
+        yield ("namespace", namespace), limits.per_namespace, f"in {namespace}"
+        if each.controller != NO_CONTROLLER:
+            kind, name = each.controller
+            most = most_of_workload(each.replicas)
+            yield ("workload", namespace, kind, name), most, f"of {kind} {name}"

@@ -1,0 +1,221 @@
+"""A move keeps its promises whatever happens around it, and whenever its executor dies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reserver.cluster.pod import Controller, PodName
+from reserver.migration.advance import Step, advance
+from reserver.migration.effects import Evict, Hold, Release
+from reserver.migration.move import ENDED, NOBODY, Mode, Move, Phase, Replacement, Spec, Status
+from reserver.migration.seen import GO, Answer, Seen, SeenPod, SeenSeat, Turn
+
+WEB = Controller("ReplicaSet", "web")
+ALIVE = SeenPod(uid="uid-web", node="worker-1", controller=WEB)
+CAME = Replacement("web-2", "uid-2", "worker-2")
+TIMEOUT_S = 60.0
+
+SEATS = {
+    "unplaced": SeenSeat(obstacle="no node has room"),
+    "backed": SeenSeat(node="worker-2", is_backed=True),
+    "short": SeenSeat(node="worker-2", obstacle="worker-2 is short"),
+    "here": SeenSeat(node="worker-1", is_backed=True),
+    "dead": SeenSeat(node="worker-2", impossible="worker-2 is gone"),
+    "foreign": SeenSeat(is_foreign=True, node="worker-2", is_backed=True),
+}
+HAPPENS = [
+    *(f"seat {name}" for name in SEATS),
+    "seat removed",
+    "pod leaves",
+    "pod gone",
+    "pod finished",
+    "pod another",
+    "replacement claims",
+    "replacement elsewhere",
+    "replacement back",
+    "no replacement",
+    "turn given",
+    "turn taken",
+    "group fails",
+    "rival",
+    "paused",
+    "resumed",
+]
+EXECUTOR = ["step"] * 6 + ["dies before the status", "dies after the status", "dies after one"]
+ANSWERS = [*Answer]
+
+
+@dataclass
+class World:
+    """What is there, what is written of the move, and what its executor keeps in memory."""
+
+    written: Move
+    memory: Move
+    now: float = 1000.0
+    pod: SeenPod | None = ALIVE
+    seat: SeenSeat | None = None
+    came: Replacement = NOBODY
+    has_claimed: bool = False
+    is_replaced: bool = True
+    turn: Turn = GO
+    rival: str = ""
+    failed: str = ""
+    answer: Answer | None = None
+
+    def seen(self) -> Seen:
+        return Seen(
+            pod=self.pod,
+            seat=self.seat if self.memory.status.seat else None,
+            replacement=self.came if self.memory.status.phase is Phase.LANDING else NOBODY,
+            has_claimed=self.has_claimed,
+            is_replaced=self.is_replaced,
+            turn=self.turn,
+            rival=self.rival,
+            failed_member=self.failed,
+            answer=self.answer,
+            said="said",
+        )
+
+    def happen(self, what: str) -> None:
+        kind, _, how = what.partition(" ")
+        if kind == "seat":
+            if self.seat is not None or how == "foreign":
+                self.seat = SEATS.get(how)
+        elif kind == "pod" and self.pod is not None:
+            self.pod = {
+                "leaves": replace(self.pod, is_leaving=True),
+                "gone": None,
+                "finished": replace(self.pod, is_finished=True),
+                "another": replace(ALIVE, uid="uid-other"),
+            }[how]
+        elif kind == "replacement":
+            node = {"claims": "worker-2", "elsewhere": "worker-3", "back": "worker-1"}[how]
+            self.came, self.has_claimed = CAME._replace(node=node), how == "claims"
+        elif what in {"turn given", "turn taken"}:
+            self.turn = Turn(*[what == "turn given"] * 2, why="limits")
+        elif what in {"paused", "resumed"}:
+            spec = replace(self.written.spec, paused=what == "paused")
+            self.written = replace(self.written, spec=spec)
+            self.memory = replace(self.memory, spec=spec)
+        elif what == "no replacement":
+            self.is_replaced = False
+        elif what == "rival":
+            self.rival = "shop/first"
+        else:
+            self.failed = "shop/member"
+
+    def restart(self) -> None:
+        """Begin anew with what is written; what was in memory alone is lost."""
+        status = replace(self.written.status, retry_at=0.0, attempts=0)
+        self.memory, self.answer = replace(self.written, status=status), None
+
+    def step(self, answer: Answer, *, dies: str) -> None:
+        seen, before = self.seen(), self.memory
+        step = advance(before, seen, self.now)
+        check(before, seen, step, self.now)
+        if dies == "before the status":
+            self.restart()
+            return
+        self.memory = self.written = step.move
+        self.answer = None
+        if dies == "after the status":
+            self.restart()
+            return
+        for effect in step.effects:
+            self.do(effect, answer)
+        if dies:
+            self.restart()
+
+    def do(self, effect: object, answer: Answer) -> None:
+        if isinstance(effect, Hold):
+            if answer is Answer.SEAT_REFUSED:
+                self.answer = answer
+            elif self.seat is None:
+                self.seat = SEATS["unplaced"]
+        elif isinstance(effect, Release):
+            self.seat = None
+        elif isinstance(effect, Evict) and answer is not Answer.SEAT_REFUSED:
+            self.answer = answer
+            if answer is Answer.EVICTED and self.pod and self.pod.uid == effect.uid:
+                self.pod = replace(self.pod, is_leaving=True)
+
+
+def check(before: Move, seen: Seen, step: Step, now: float) -> None:
+    """Check what holds of every step."""
+    after = step.move
+    if before.is_over:
+        assert after.status == before.status
+    if any(isinstance(effect, Evict) for effect in step.effects):
+        assert after.status.phase is Phase.EVICTING
+        assert not after.spec.paused
+        assert seen.turn.may_evict
+        assert seen.pod is not None
+        assert seen.pod.uid == after.status.uid
+        assert before.status.uid in {"", seen.pod.uid}
+        if after.spec.mode is Mode.RESERVE_FIRST:
+            seat = seen.seat
+            assert seat is not None
+            assert seat.is_backed
+            assert not seat.is_foreign
+            assert seat.node != ALIVE.node
+    if after.is_over:
+        is_ours = seen.seat is not None and not seen.seat.is_foreign
+        assert any(isinstance(effect, Release) for effect in step.effects) == is_ours
+        assert after.status.finished_at is not None
+        assert after.status.message
+        assert step.again_at is None
+    else:
+        assert now < after.deadline
+        assert step.again_at is not None
+        assert now < step.again_at <= after.deadline
+    if after.status.phase is Phase.ABORTED:
+        assert after.status.evicted_at is None
+    _check_again(before, seen, step, now)
+
+
+def _check_again(before: Move, seen: Seen, step: Step, now: float) -> None:
+    """Make the same step again, from what was written before it and from what is written now."""
+    assert advance(before, seen, now) == step
+    again = advance(step.move, replace(seen, answer=None, said=""), now)
+    assert again.move.status == step.move.status or seen.answer is not None
+    assert again.move.status.phase is step.move.status.phase
+
+
+worlds = st.builds(
+    lambda mode, node: Move(
+        name=PodName("shop", "move"),
+        uid="0123456789",
+        created_at=1000.0,
+        spec=Spec(pod=PodName("shop", "web"), mode=mode, node=node, timeout_s=TIMEOUT_S),
+        status=Status(),
+    ),
+    st.sampled_from(Mode),
+    st.sampled_from(["", "worker-2", "worker-3"]),
+).map(lambda move: World(move, move))
+
+turns = st.tuples(
+    st.lists(st.sampled_from(HAPPENS), max_size=2),
+    st.sampled_from(EXECUTOR),
+    st.sampled_from(ANSWERS),
+    st.sampled_from([0.0, 0.5, 3.0, 20.0]),
+)
+
+
+@settings(max_examples=500)
+@given(worlds, st.lists(turns, max_size=25))
+def test_no_eviction_without_a_seat_and_no_seat_outlives_its_move(
+    world: World, played: list[tuple[list[str], str, Answer, float]]
+) -> None:
+    for happens, executor, answer, passes in played:
+        for what in happens:
+            world.happen(what)
+        world.now += passes
+        world.step(answer, dies=executor.removeprefix("dies ") if "dies" in executor else "")
+    world.now = max(world.now, world.written.deadline)
+    for _ in range(2):
+        world.step(Answer.UNSURE, dies="")
+    assert world.written.status.phase in ENDED
+    assert world.seat is None or world.seat.is_foreign or not world.written.status.seat

@@ -1,0 +1,197 @@
+"""Which moves go on now."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from reserver.cluster.labels import equals
+from reserver.cluster.pod import Controller, PodName
+from reserver.migration.advance import advance
+from reserver.migration.arbitration import Contender, Limits, Ruling, arbitrate, most_of_workload
+from reserver.migration.effects import Evict
+from reserver.migration.move import ALONE, Group, Move, Phase, Reason, Spec
+from reserver.migration.seen import Seen, SeenPod
+from reserver.rebalance.inventory import Budget
+from tests.builders import pod
+from tests.unit.migration.build import BACKED, NOW
+
+ANY = Limits(per_node=None)
+DRAIN = Group("drain-1", 3)
+TIGHT = Budget(name=PodName("shop", "tight"), selector=equals({"app": "web"}), allowed=1)
+
+
+def contender(  # noqa: PLR0913 - the fields of a scenario
+    name: str,
+    phase: Phase = Phase.PENDING,
+    *,
+    group: Group = ALONE,
+    node: str = "worker-1",
+    age: float = 0,
+    reason: Reason | None = None,
+    app: str = "",
+    priority: int = 0,
+    of: str = "",
+    replicas: int = 0,
+    paused: bool = False,
+) -> Contender:
+    """Return a move of a pod of the same name."""
+    spec = Spec(pod=PodName("shop", name), group=group, paused=paused)
+    made = Move(name=spec.pod, uid=f"uid-{name}", created_at=NOW - age, spec=spec)
+    is_new = phase is Phase.PENDING
+    status = replace(made.status, phase=phase, reason=reason, source="" if is_new else node)
+    leaves = pod(name, node=node, labels={"app": app}, priority=priority)
+    return Contender(
+        move=replace(made, status=status),
+        pod=leaves,
+        controller=Controller("ReplicaSet", of or name),
+        replicas=replicas,
+    )
+
+
+def ruled(
+    *contenders: Contender, limits: Limits = ANY, budgets: Iterable[Budget] = ()
+) -> dict[str, Ruling]:
+    """Return the rulings by the moves' names."""
+    return {name.name: it for name, it in arbitrate(contenders, budgets, limits).items()}
+
+
+def beginning(rulings: dict[str, Ruling]) -> set[str]:
+    return {name for name, ruling in rulings.items() if ruling.turn.may_begin}
+
+
+def evicting(rulings: dict[str, Ruling]) -> set[str]:
+    return {name for name, ruling in rulings.items() if ruling.turn.may_evict}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "most"),
+    [(0, 1), (1, 1), (3, 1), (4, 2), (10, 2), (11, 1), (20, 2), (99, 9), (1000, 100)],
+)
+def test_of_a_workload_as_many_move_at_once_as_with_koordinator(replicas: int, most: int) -> None:
+    assert most_of_workload(replicas) == most
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [Limits(per_node=2), Limits(None, per_namespace=2), Limits(None, in_all=2)],
+    ids=["node", "namespace", "all"],
+)
+def test_no_more_evict_at_once_than_a_limit_allows(limits: Limits) -> None:
+    moves = [contender(f"w-{n}", Phase.EVICTING, age=n) for n in range(4)]
+    landing = contender("x", Phase.LANDING)
+    assert evicting(ruled(*moves, landing, limits=limits)) == {"w-3", "x"}
+    assert evicting(ruled(*moves, limits=limits)) == {"w-3", "w-2"}
+
+
+def test_of_a_workload_one_moves_at_a_time_while_it_has_few() -> None:
+    moves = [contender(f"w-{n}", Phase.EVICTING, of="web", replicas=3) for n in range(3)]
+    assert evicting(ruled(*moves)) == {"w-0"}
+
+
+def test_the_most_important_pod_goes_first_and_then_the_oldest_move() -> None:
+    moves = [
+        contender("old", Phase.EVICTING, age=9),
+        contender("new", Phase.EVICTING, age=1),
+        contender("important", Phase.EVICTING, priority=5),
+    ]
+    assert evicting(ruled(*moves, limits=Limits(None, in_all=1))) == {"important"}
+    assert evicting(ruled(*moves[:2], limits=Limits(None, in_all=1))) == {"old"}
+
+
+def test_what_a_budget_blocks_lets_others_go_on() -> None:
+    blocked = contender("a", Phase.EVICTING, age=5, reason=Reason.BUDGET_BLOCKS)
+    moves = [blocked, contender("b", Phase.EVICTING)]
+    assert evicting(ruled(*moves, limits=Limits(per_node=1))) == {"a", "b"}
+
+
+def test_a_move_whose_seat_waits_for_room_keeps_nobody_from_making_it() -> None:
+    waits = contender("b", Phase.RESERVING, age=9)
+    leaves = contender("a", Phase.EVICTING)
+    assert "a" in evicting(ruled(waits, leaves, limits=Limits(None, in_all=1)))
+
+
+def test_budgets_are_asked_before_a_seat_is_taken() -> None:
+    moves = [contender(f"w-{n}", app="web", age=n) for n in range(3)]
+    rulings = ruled(*moves, budgets=[TIGHT])
+    assert beginning(rulings) == {"w-2"}
+    assert rulings["w-0"].turn.is_blocked
+    assert "tight" in rulings["w-0"].turn.why
+
+
+def test_a_seat_that_is_taken_has_spent_what_its_budget_allows() -> None:
+    begun = contender("w-1", Phase.RESERVING, app="web")
+    assert "w-2" not in beginning(ruled(begun, contender("w-2", app="web", age=5), budgets=[TIGHT]))
+
+
+def test_few_moves_are_ahead_of_their_evictions() -> None:
+    moves = [contender(f"w-{n}", age=n) for n in range(4)]
+    assert beginning(ruled(*moves, limits=Limits(None, ahead=2))) == {"w-3", "w-2"}
+
+
+def test_a_group_begins_when_all_of_it_is_written_and_then_at_once() -> None:
+    moves = [contender(f"w-{n}", group=DRAIN) for n in range(3)]
+    rulings = ruled(*moves[:2])
+    assert beginning(rulings) == set()
+    assert rulings["w-0"].turn.waits_for_group
+    assert beginning(ruled(*moves, limits=Limits(1, ahead=1))) == {"w-0", "w-1", "w-2"}
+
+
+@pytest.mark.parametrize(
+    ("last", "may"),
+    [
+        (Phase.PENDING, False),
+        (Phase.RESERVING, False),
+        (Phase.FAILED, False),
+        (Phase.EVICTING, True),
+        (Phase.LANDING, True),
+        (Phase.SUCCEEDED, True),
+        (Phase.ABORTED, True),
+    ],
+)
+def test_no_member_of_a_group_evicts_before_all_have_a_seat(last: Phase, *, may: bool) -> None:
+    seated = [contender(f"w-{n}", Phase.EVICTING, group=DRAIN) for n in range(2)]
+    rulings = ruled(*seated, contender("last", last, group=DRAIN))
+    assert [rulings[name].turn.may_evict for name in ("w-0", "w-1")] == [may, may]
+
+
+def test_a_group_fails_with_its_first_member_that_did() -> None:
+    failed = contender("a", Phase.FAILED, group=DRAIN, reason=Reason.GROUP_FAILED)
+    first = contender("b", Phase.FAILED, group=DRAIN, reason=Reason.SEAT_IMPOSSIBLE)
+    rulings = ruled(failed, first, contender("c", Phase.EVICTING, group=DRAIN))
+    assert rulings["c"].failed_member == "shop/b"
+
+
+def test_the_moves_of_a_plan_wait_for_nobody_and_fail_together() -> None:
+    plan = Group("plan-1", 1)
+    moves = [contender("a", Phase.EVICTING, group=plan), contender("b", group=plan)]
+    rulings = ruled(*moves)
+    assert (evicting(rulings), "b" in beginning(rulings)) == ({"a", "b"}, True)
+    failed = contender("c", Phase.FAILED, group=plan)
+    assert {it.failed_member for it in ruled(*moves, failed).values()} == {"shop/c"}
+
+
+def test_of_two_moves_of_a_pod_the_older_one_stands() -> None:
+    first = contender("w-0", Phase.RESERVING, age=5)
+    second = contender("w-0")
+    named = replace(second.move, name=PodName("shop", "second"))
+    rulings = ruled(first, replace(second, move=named))
+    assert rulings["second"].rival == "shop/w-0"
+    assert rulings["w-0"].rival == ""
+
+
+def test_a_paused_move_takes_nobodys_turn() -> None:
+    paused = contender("a", Phase.EVICTING, age=9, paused=True)
+    other = contender("b", Phase.EVICTING)
+    assert "b" in evicting(ruled(paused, other, limits=Limits(None, in_all=1)))
+
+
+def test_a_step_from_any_phase_evicts_only_in_turn() -> None:
+    """A step passes through several phases at once, with one ruling."""
+    for phase in (Phase.PENDING, Phase.RESERVING, Phase.EVICTING):
+        asks = contender("w", phase, group=DRAIN)
+        rulings = ruled(asks, *(contender(f"o-{n}", group=DRAIN) for n in range(2)))
+        there = SeenPod(uid="u", node="worker-1", controller=asks.controller)
+        seen = Seen(pod=there, seat=BACKED, turn=rulings["w"].turn)
+        effects = advance(asks.move, seen, NOW).effects
+        assert not any(isinstance(effect, Evict) for effect in effects)
