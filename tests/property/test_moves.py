@@ -27,6 +27,9 @@ SEATS = {
     "foreign": SeenSeat(is_foreign=True, node="worker-2", is_backed=True),
 }
 HAPPENS = [
+    *["seat backed"] * 12,
+    *["seat short"] * 4,
+    *["turn given"] * 3,
     *(f"seat {name}" for name in SEATS),
     "seat removed",
     "pod leaves",
@@ -95,7 +98,8 @@ class World:
             node = {"claims": "worker-2", "elsewhere": "worker-3", "back": "worker-1"}[how]
             self.came, self.has_claimed = CAME._replace(node=node), how == "claims"
         elif what in {"turn given", "turn taken"}:
-            self.turn = Turn(*[what == "turn given"] * 2, why="limits")
+            may = what == "turn given"
+            self.turn = Turn(may_begin=may, may_evict=may, why="limits")
         elif what in {"paused", "resumed"}:
             spec = replace(self.written.spec, paused=what == "paused")
             self.written = replace(self.written, spec=spec)
@@ -197,7 +201,7 @@ worlds = st.builds(
 ).map(lambda move: World(move, move))
 
 turns = st.tuples(
-    st.lists(st.sampled_from(HAPPENS), max_size=2),
+    st.lists(st.sampled_from(HAPPENS), max_size=1),
     st.sampled_from(EXECUTOR),
     st.sampled_from(ANSWERS),
     st.sampled_from([0.0, 0.5, 3.0, 20.0]),
