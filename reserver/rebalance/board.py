@@ -63,7 +63,8 @@ class Board:
                     self._lacks_column[number] = True
         self._judged: dict[object, Bools | None] = {}
         self._kinds: list[tuple[object, object] | None] = [None] * len(self.pods)
-        self._rules: dict[object, object] = {}
+        self._rules: dict[object, int] = {}
+        self._rules_of_shared: dict[tuple[str, int, int], int] = {}
         self._by_constraints: dict[Constraints, Bools] = {}
         self._near: dict[object, Bools] = {}
         self._rejecting = _by_label(self.pods)
@@ -110,10 +111,18 @@ class Board:
         """Return what decides where a pod may go, and what it takes there; volumes aside."""
         known = self._kinds[number]
         if known is None:
-            pod = self.pods[number]
-            rules = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
-            known = (id(self._rules.setdefault(rules, rules)), self.requests[number].tobytes())
+            known = (self._rules_of(self.pods[number]), self.requests[number].tobytes())
             self._kinds[number] = known
+        return known
+
+    def _rules_of(self, pod: Pod) -> int:
+        """Return a number of what decides where a pod may go; those of a template share values."""
+        shared = (pod.name.namespace, id(pod.labels), id(pod.constraints))
+        known = self._rules_of_shared.get(shared)
+        if known is None:
+            rules = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
+            known = self._rules.setdefault(rules, len(self._rules))
+            self._rules_of_shared[shared] = known
         return known
 
     def may_be_near_foes(self, number: int) -> Bools:

@@ -37,8 +37,8 @@ def _spread_out(cycle: Cycle, numbers: list[int]) -> None:
     if np.count_nonzero(may) < 2:  # noqa: PLR2004 - nowhere else to go
         return
     share = ceil(len(numbers) / np.count_nonzero(may))
+    counts = np.bincount(board.rows[numbers], minlength=size)
     for number in cycle.in_order(numbers):
-        counts = np.bincount(board.rows[numbers], minlength=size)
         home = int(board.rows[number])
         if counts[home] <= share:
             continue
@@ -47,4 +47,6 @@ def _spread_out(cycle: Cycle, numbers: list[int]) -> None:
             f"{counts[home]} pods of {each.owners[0].kind} {each.owners[0].name} on {each.node}"
         )
         why = cycle.why(reason, f"no more than {share} of them on a node")
-        cycle.send(number, counts < share, why, counts.astype(np.float64))
+        if cycle.send(number, counts < share, why, counts.astype(np.float64)):
+            counts[home] -= 1
+            counts[board.rows[number]] += 1
