@@ -10,7 +10,7 @@ from reserver.rebalance.deciding import Decision, Look
 from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.load import Load, Usage
 from reserver.rebalance.plan import MOST_KEPT, Kept, Move, Plan
-from reserver.rebalance.scene import NOTHING_HELD, nodes_without, scene_of
+from reserver.rebalance.scene import nodes_without
 from reserver.rebalance.sources import Source
 from reserver.rebalance.usage import METRIC
 
@@ -45,12 +45,11 @@ def _plan(outcome: Outcome, inventory: Inventory) -> Plan:
         )
         for each in outcome.refusals
     )
-    scene = scene_of(inventory, lambda _: "", held=NOTHING_HELD)
     return Plan(
         moves=moves,
         kept=kept[:MOST_KEPT],
         more_kept=max(0, len(kept) - MOST_KEPT),
-        nodes=nodes_without(scene, {move.uid for move in moves}),
+        nodes=nodes_without(inventory, {move.uid for move in moves}),
         notes=outcome.notes,
     )
 

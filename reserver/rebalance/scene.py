@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -11,7 +12,7 @@ import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Snapshot
+from reserver.cluster.snapshot import Snapshot, clamped
 from reserver.rebalance.board import NOWHERE, Board
 from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.inventory import Amounts, Inventory, ListedPod
@@ -199,12 +200,30 @@ def node_uses(board: Board, before: Mapping[str, Amounts]) -> tuple[NodeUse, ...
     )
 
 
-def nodes_without(scene: Scene, uids: Container[str]) -> tuple[NodeUse, ...]:
+def nodes_without(inventory: Inventory, uids: Container[str]) -> tuple[NodeUse, ...]:
     """Return what is requested of each node, before and once some pods are gone."""
-    for number, pod in enumerate(scene.board.pods):
-        if pod.uid in uids:
-            scene.board.put(number, NOWHERE)
-    return node_uses(scene.board, scene.before)
+    before: dict[str, Counter[str]] = {name: Counter() for name in sorted(inventory.nodes)}
+    leaving: dict[str, Counter[str]] = {name: Counter() for name in before}
+    for each in inventory.pods:
+        if each.node in before and takes_room(each.pod):
+            before[each.node].update(each.pod.requests)
+            if each.pod.uid in uids:
+                leaving[each.node].update(each.pod.requests)
+    offered = {name for node in inventory.nodes.values() for name in node.node.allocatable}
+
+    def shown(amounts: Mapping[str, int]) -> Amounts:
+        return {name: clamped(n) for name, n in amounts.items() if n and name in offered}
+
+    return tuple(
+        NodeUse(
+            node=name,
+            allocatable=shown(inventory.nodes[name].node.allocatable),
+            held={},
+            before=shown(amounts),
+            after=shown({key: n - leaving[name][key] for key, n in amounts.items()}),
+        )
+        for name, amounts in before.items()
+    )
 
 
 def _uses(board: Board) -> dict[str, Amounts]:
