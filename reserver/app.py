@@ -83,6 +83,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         async with asyncio.TaskGroup() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
             metrics = Metrics(assembly, assembly.stores.problem_counts, partial(counters, assembly))
+            if assembly.rebalancing is not None:
+                metrics.others.append(assembly.rebalancing.exposed)
             extender = _extender(assembly, writes)
             service = None
             if settings.grpc_address is not None:

@@ -41,12 +41,15 @@ from reserver.kube.watch.watches import (
 )
 from reserver.quarantine import take_note
 from reserver.readiness import ProcessReadiness
+from reserver.rebalance.scene import held_on
+from reserver.rebalance_process import RebalanceProcess
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import StoreKind
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
+from reserver.wire.rebalance.channel import Orders
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.object import KIND
@@ -75,6 +78,7 @@ class Assembly:
         reflectors: what keeps all of it up to date.
         history: what was before this process started.
         readiness: whether calls may be decided.
+        rebalancing: what rebalances beside it; None if nobody has asked for that.
     """
 
     def __init__(
@@ -122,6 +126,7 @@ class Assembly:
         past = self.state.ledger.past
         self.history = History(client, past, pods, written, settings.namespace)
         self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
+        self.rebalancing = self._rebalancing(settings)
 
     def _decided_on(self, settings: Settings) -> State:
         trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
@@ -165,6 +170,20 @@ class Assembly:
             ),
         }
         return Stores(both, settings.reservation_store)
+
+    def _rebalancing(self, settings: Settings) -> RebalanceProcess | None:
+        if settings.rebalance_policy is None:
+            return None
+        orders = Orders(
+            policy=str(settings.rebalance_policy),
+            interval_s=settings.rebalance_interval,
+            compat=settings.rebalance_compat,
+            dry_run=settings.rebalance_dry_run,
+            namespace=settings.namespace,
+            kubeconfig=str(settings.kubeconfig or ""),
+            log_level=settings.log_level,
+        )
+        return RebalanceProcess(orders, lambda: held_on(self.state.snapshot))
 
     def _touched(self, ref: Ref) -> None:
         self.cleaner.touched(ref)

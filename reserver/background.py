@@ -79,7 +79,7 @@ async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
 
 
 def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
-    """Begin to clean, acknowledge, place, wake and report."""
+    """Begin to clean, acknowledge, place, wake, report and rebalance."""
     tasks.create_task(assembly.recorder.run())
     tasks.create_task(assembly.waker.run(assembly.state))
     tasks.create_task(assembly.requeue.run())
@@ -89,3 +89,5 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     for store in assembly.stores:
         tasks.create_task(store.statuses.run(assembly.state))
     tasks.create_task(assembly.placer.run(assembly.state))
+    if assembly.rebalancing is not None:
+        tasks.create_task(assembly.rebalancing.run())

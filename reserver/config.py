@@ -18,7 +18,9 @@ from reserver.flags import (
     declared,
     parse_address,
     parse_ip,
+    parse_seconds,
 )
+from reserver.rebalance.plan import Compat
 from reserver.reservations.terms import StoreKind
 from reserver.server.tls_files import TlsFiles
 from reserver.wire.times import parse_duration
@@ -205,6 +207,27 @@ class Settings:
             read=_parse_duration,
         ),
     ] = 7 * 86_400.0
+    rebalance_policy: Annotated[
+        Path | None,
+        _setting(
+            "Rebalance, too, by this policy of the descheduler, in a process beside this one; it "
+            "is read anew before each round."
+        ),
+    ] = None
+    rebalance_interval: Annotated[
+        float,
+        _setting(
+            "From the beginning of a round to that of the next. Default: 5m.",
+            metavar="DURATION",
+            read=parse_seconds,
+        ),
+    ] = 300.0
+    rebalance_compat: Annotated[
+        Compat, _setting("Judge that policy as one plan, or pod by pod as the descheduler does.")
+    ] = Compat.SOUND
+    rebalance_dry_run: Annotated[
+        bool, _setting("Log what would be evicted by that policy, and evict nothing.")
+    ] = False
     log_level: Annotated[LogLevel, _setting("From this level on; debug shows each refusal.")] = (
         LogLevel.INFO
     )

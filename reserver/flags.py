@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from reserver.errors import ConfigurationError
+from reserver.errors import ConfigurationError, InvalidInput
 from reserver.wire.k8s import names
+from reserver.wire.times import parse_duration
 
 LAST_PORT = 65535
 
@@ -135,6 +136,18 @@ def parse_ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Addr
     except ValueError as exc:
         problem = f"{flag}: {text!r} is not an IP address"
         raise ConfigurationError(f"{problem}; write 127.0.0.1 or ::1") from exc
+
+
+def parse_seconds(flag: str, text: str) -> float:
+    """Return a duration such as ``5m`` in seconds.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    try:
+        return parse_duration(text)
+    except InvalidInput as exc:
+        raise ConfigurationError(str(exc.under(flag))) from exc
 
 
 def check_host(flag: str, address: tuple[str, int] | None) -> None:

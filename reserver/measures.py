@@ -23,6 +23,9 @@ def counters(parts: Assembly) -> Iterator[tuple[str, str, int]]:
     yield "reserver_status_writes", "Writes of what became of entries.", writes
     yield "reserver_quota_status_writes", "Writes of what is used.", parts.quota_writer.writes
     yield "reserver_history_writes", "Writes of what is over.", parts.archivist.writes
+    if parts.rebalancing is not None:
+        ended = "How often the process that rebalances has ended by itself."
+        yield "reserver_rebalance_process_ended", ended, parts.rebalancing.ended
     yield "reserver_placements", "Reservations placed, or placed again.", parts.placer.placed
     yield "reserver_woken_pods", "Waiting pods sent back to be tried.", parts.waker.woken
     yield "reserver_unreadable_objects", passed_over, unreadable

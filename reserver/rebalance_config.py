@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 from reserver.config import LogLevel
 from reserver.errors import ConfigurationError, InvalidInput
-from reserver.flags import Flag, check_host, check_name, declared, parse_address
-from reserver.wire.times import parse_duration
+from reserver.flags import (
+    Flag,
+    check_host,
+    check_name,
+    declared,
+    parse_address,
+    parse_seconds,
+)
+from reserver.rebalance.plan import Compat
 
 _FASTEST = 1000.0
 
 
-def _seconds(flag: str, text: str) -> float:
-    try:
-        return parse_duration(text)
-    except InvalidInput as exc:
-        raise ConfigurationError(str(exc.under(flag))) from exc
-
-
 def _duration(help_text: str) -> Flag:
-    return Flag(help_text, metavar="DURATION", read=_seconds)
+    return Flag(help_text, metavar="DURATION", read=parse_seconds)
 
 
 def _check_rate(flag: str, rate: float) -> None:
     if not 0 < rate <= _FASTEST:
         raise ConfigurationError(f"{flag}: {rate} is no rate; write a number above 0, up to 1000")
-
-
-class Compat(StrEnum):
-    """How a policy is judged."""
-
-    SOUND = "sound"
-    """As one plan."""
-
-    UPSTREAM = "upstream"
-    """As upstream's code judges it, quirks included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,10 +22,12 @@ from reserver.kube.rebalance.policyfile import PolicyFile
 from reserver.kube.rebalance.rounds import Judge, Rebalancer, Round
 from reserver.rebalance import compat, sound
 from reserver.rebalance.deciding import Decision, Look
+from reserver.rebalance.plan import Compat
 from reserver.rebalance.scene import Held
-from reserver.rebalance_config import Compat, RebalanceSettings
+from reserver.rebalance_config import RebalanceSettings
 from reserver.server.descheduling import DeschedulingMetrics, health_application
 from reserver.server.door import Door
+from reserver.server.exposition import refusals
 from reserver.server.gate import Hosts
 from reserver.server.http import HEALTH_LIMITS
 from reserver.server.listen import listening
@@ -52,6 +54,7 @@ async def rebalance(
     held: Callable[[], Awaitable[Held]],
     started: Callable[[str], None],
     stop: Callable[[], Awaitable[object]],
+    metrics: DeschedulingMetrics,
 ) -> Round | None:
     """Run one round and return it, or rounds until told to stop.
 
@@ -61,6 +64,7 @@ async def rebalance(
         held: returns what reservations hold, by node.
         started: told where the API server is and, if it is served, where health is.
         stop: returns once it is to end.
+        metrics: count what is done.
 
     Raises:
         ConfigurationError: the credentials or the policy cannot be used, or a port is taken.
@@ -68,13 +72,12 @@ async def rebalance(
         InvalidInput: the API server answers with what is no list.
         LoadUnknown: a source of load does not say.
     """
-    metrics = DeschedulingMetrics()
     clock = SteadyClock(time.time, time.monotonic)
     async with ApiClient(access) as client, AsyncExitStack() as stack:
         started(f"API server  {access.server} ({access.source})")
         if settings.health_address is not None:
             hosts = Hosts.of(settings.health_address[0], ())
-            door = Door(HEALTH_LIMITS, hosts, metrics.count_refused)
+            door = Door(HEALTH_LIMITS, hosts, refusals(metrics.registry))
             app = health_application(metrics.registry)
             site = listening(app, settings.health_address, _SHUTDOWN_S, door)
             started(f"health      {await stack.enter_async_context(site)}")

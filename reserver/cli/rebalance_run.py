@@ -52,6 +52,7 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     from reserver.cli.holds import held
     from reserver.kube.api import credentials
     from reserver.rebalance.scene import NOTHING_HELD, Held
+    from reserver.server.descheduling import DeschedulingMetrics
 
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -64,7 +65,9 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     def started(line: str) -> None:
         typer.echo(line, err=True)
 
-    return await rebalancing.rebalance(settings, access, holds, started, stop.wait)
+    return await rebalancing.rebalance(
+        settings, access, holds, started, stop.wait, DeschedulingMetrics()
+    )
 
 
 def _told(settings: RebalanceSettings, done: Round) -> str:

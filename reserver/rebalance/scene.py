@@ -125,6 +125,12 @@ def snapshot_of(inventory: Inventory, held: Held = NOTHING_HELD) -> Snapshot:
     return snapshot
 
 
+def held_on(snapshot: Snapshot) -> Held:
+    """Return what reservations hold, by node."""
+    rows = map(int, np.flatnonzero(snapshot.exists & snapshot.has_holds))
+    return {snapshot.name_of(row): _amounts(snapshot, snapshot.held[row]) for row in rows}
+
+
 def takes_room(pod: Pod) -> bool:
     """Return whether a pod takes something from a node."""
     return bool(pod.node) and not pod.finished
@@ -190,8 +196,8 @@ def node_uses(board: Board, before: Mapping[str, Amounts]) -> tuple[NodeUse, ...
     return tuple(
         NodeUse(
             node=name,
-            allocatable=_amounts(board, snapshot.allocatable[row]),
-            held=_amounts(board, snapshot.held[row]),
+            allocatable=_amounts(snapshot, snapshot.allocatable[row]),
+            held=_amounts(snapshot, snapshot.held[row]),
             before=before[name],
             after=after[name],
         )
@@ -230,12 +236,12 @@ def _uses(board: Board) -> dict[str, Amounts]:
     snapshot = board.snapshot
     requested = snapshot.requested
     return {
-        snapshot.name_of(row): _amounts(board, requested[row])
+        snapshot.name_of(row): _amounts(snapshot, requested[row])
         for row in map(int, snapshot.existing_rows())
     }
 
 
-def _amounts(board: Board, cells: np.ndarray) -> Amounts:
+def _amounts(snapshot: Snapshot, cells: np.ndarray) -> Amounts:
     """Return the cells of a row by resource, without zeros."""
     values = cells.tolist()
-    return {name: values[at] for name, at in board.snapshot.columns.items() if values[at]}
+    return {name: values[at] for name, at in snapshot.columns.items() if values[at]}

@@ -18,7 +18,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from reserver.server.exposition import Exposition, refusals
+from reserver.server.exposition import Exposition
 
 _ROUND_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500)
 
@@ -28,7 +28,6 @@ class DeschedulingMetrics:
 
     Attributes:
         registry: what to expose.
-        count_refused: counts an HTTP call that was refused unread, by its reason.
         round_seconds: how long rounds take, with the waits for budgets.
         policy_broken: 1 while the policy file is broken and the last good one is in force.
     """
@@ -62,7 +61,6 @@ class DeschedulingMetrics:
             ("outcome",),
             registry=self.registry,
         )
-        self.count_refused = refusals(self.registry)
         self.policy_broken = Gauge(
             "reserver_rebalance_policy_broken",
             "1 while the policy file is broken and the last good one is in force.",

@@ -56,7 +56,7 @@ class Routes:
         """Answer for an extender; `obstacles` says what keeps it from deciding."""
         self._extender = extender
         self._metrics = metrics
-        self._exposition = Exposition(metrics.registry)
+        self._exposition = Exposition(metrics.registry, metrics.others)
         self._obstacles = obstacles
 
     def application(self) -> web.Application:

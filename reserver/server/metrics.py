@@ -52,6 +52,7 @@ class Metrics:
         count_refused: counts an HTTP call that was refused unread, by its reason.
         calls: extender calls, labelled by verb and outcome.
         seconds: their duration, labelled by verb.
+        others: return what other processes expose beside it, as Prometheus reads it.
     """
 
     def __init__(self, measured: Measured, problems: Problems, counters: Counters) -> None:
@@ -64,6 +65,7 @@ class Metrics:
         """
         disable_created_metrics()  # A time series more for each, which nobody reads.
         self.registry = CollectorRegistry()
+        self.others: list[Callable[[], bytes]] = []
         self.calls = Counter(
             "reserver_extender_calls",
             "Extender calls by verb and outcome.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,14 +19,17 @@ import yaml
 from kubernetes.client import AppsV1Api, CoordinationV1Api, PolicyV1Api
 
 from hack.controlplane.cluster import service_account_kubeconfig
-from hack.reserver_process import wait_for
-from tests.e2e.cluster import GROUP, Corner
+from hack.reserver_process import ReserverProcess, wait_for
+from tests.e2e.cluster import FORMS, GROUP, Corner
 from tests.e2e.conftest import grant
 
 pytestmark = pytest.mark.controlplane
 
 RBAC = Path(__file__).parents[2] / "scheduler-config/rebalance/core/rbac.yaml"
 ACCOUNT = "reserver-rebalance"
+WITHIN = "rebalancing-within"
+WITHIN_RBAC = RBAC.parents[2] / "components/rebalance/rbac.yaml"
+SERVE_RBAC = RBAC.parents[2] / "core/rbac-reserver.yaml"
 
 
 @pytest.fixture(scope="session")
@@ -267,6 +272,65 @@ def test_a_policy_that_cannot_be_read_evicts_nothing(shop: Shop, tmp_path: Path)
     command = shop.command(policy)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, "profiles" in done.stderr) == (2, True), done.stderr
+
+
+@pytest.fixture(scope="session")
+def within_kubeconfig(kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An account with the rights of `reserver serve` and of rebalancing within it."""
+    grant(api, {"apiVersion": "v1", "kind": "ServiceAccount", **_named(WITHIN)})
+    for file in (SERVE_RBAC, WITHIN_RBAC):
+        for document in yaml.safe_load_all(file.read_text()):
+            if document["kind"] == "ServiceAccount":
+                continue
+            prefix = f"{WITHIN}-{document['metadata']['name']}"
+            document["metadata"]["name"] = prefix
+            if "roleRef" in document:
+                document["roleRef"]["name"] = f"{WITHIN}-{document['roleRef']['name']}"
+                document["subjects"][0]["name"] = WITHIN
+            grant(api, document)
+    path = tmp_path_factory.mktemp("within") / "kubeconfig"
+    service_account_kubeconfig(kubeconfig, "reserver-system", WITHIN, path)
+    return path
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "reserver-system"}}
+
+
+def _children(process: ReserverProcess) -> list[int]:
+    number = process.process.pid
+    return list(map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split()))
+
+
+def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
+    shop: Shop, within_kubeconfig: Path, tmp_path: Path
+) -> None:
+    crowd(shop)
+    shop.corner.reserve(FORMS[0], shop.nodes[2], "someone", cpu="4")
+    shop.corner.wait_held(shop.nodes[2])
+    policy = tmp_path / "within.yaml"
+    shop.write(policy, RemoveDuplicates={})
+    flags = (f"--rebalance-policy={policy}", "--rebalance-interval=1s")
+    with ReserverProcess(within_kubeconfig, tmp_path / "log", *flags) as process:
+
+        def is_spread() -> bool:
+            return sorted(shop.count("web").values()) == [2, 4]
+
+        wait_for(is_spread, "pods went where nothing is held")
+        assert shop.nodes[2] not in shop.count("web")
+        evicted = 'descheduler_pods_evicted_total{result="success",strategy="RemoveDuplicates"'
+        wait_for(lambda: evicted in process.get("/metrics")[1], "its metrics are ours")
+        (child,) = _children(process)
+        os.kill(child, signal.SIGKILL)
+        wait_for(lambda: _children(process) not in ([], [child]), "another one has taken its place")
+        assert process.metric("reserver_rebalance_process_ended_total") == 1
+        (child,) = _children(process)
+        process.kill()
+        wait_for(lambda: not Path(f"/proc/{child}").exists(), "it has ended as well")
+        process.start()
+        wait_for(lambda: len(_children(process)) == 1, "it runs again")
+        (child,) = _children(process)
+    assert not Path(f"/proc/{child}").exists()
 
 
 def test_a_metrics_api_that_is_not_there_is_an_error_that_says_so(shop: Shop) -> None:

@@ -9,7 +9,8 @@ import yaml
 
 from reserver.cli.main import app
 from reserver.cli.options import taken
-from reserver.flags import parse_address
+from reserver.config import Settings
+from reserver.flags import declared, parse_address
 from reserver.kube.rebalance.listing import COLLECTIONS
 from reserver.rebalance_config import RebalanceSettings
 from reserver.server.rpc.access import _RIGHTS
@@ -121,7 +122,10 @@ def test_no_role_grants_everything_or_secrets() -> None:
     assert not {"*", "secrets", "escalate", "bind", "impersonate"} & said
 
 
-@pytest.mark.parametrize(("name", "open_to_all"), [("base", set()), ("standby", {"extender"})])
+@pytest.mark.parametrize(
+    ("name", "open_to_all"),
+    [("base", set()), ("standby", {"extender"}), ("rebalance/deployment", set())],
+)
 def test_each_port_that_is_reached_from_elsewhere_says_from_where(
     name: str, open_to_all: set[str]
 ) -> None:
@@ -215,6 +219,42 @@ def test_a_pod_that_rebalances_may_no_more_than_it_needs(name: str) -> None:
     }
     # The command line looks for Reserver's own pods by this label.
     assert pod["metadata"]["labels"]["app.kubernetes.io/name"] != "reserver"
+
+
+def test_within_serve_rebalancing_may_what_it_may_by_itself_but_for_the_way_to_reserver() -> None:
+    alone, within = documents(RBAC), documents("components/rebalance/rbac.yaml")
+
+    def rules(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+        (role,) = (each for each in found if each["kind"] == kind)
+        return list(role["rules"])
+
+    for kind, way in (("ClusterRole", "reserver.io"), ("Role", "")):
+        wanted = [rule for rule in rules(alone, kind) if rule["apiGroups"] != [way]]
+        assert wanted
+        assert rules(within, kind) == wanted
+    assert {subject["name"] for each in within for subject in each.get("subjects", ())} == {
+        "reserver"
+    }
+
+
+def test_within_serve_the_settings_of_rebalancing_come_from_the_environment() -> None:
+    (component,) = documents("components/rebalance/kustomization.yaml")
+    known = {each.variable: each for each in declared(Settings)}
+    for patch in component["patches"]:
+        name = "base" if patch["target"]["name"] == "reserver-scheduler" else "standby"
+        spec = yaml.safe_load(patch["patch"])["spec"]["template"]["spec"]
+        ((container,),) = (spec[key] for key in ("containers", "initContainers") if key in spec)
+        given = {each["name"]: each["value"] for each in container["env"]}
+        (mount,) = container["volumeMounts"]
+        assert given["RESERVER_REBALANCE_POLICY"] == f"{mount['mountPath']}/policy.yaml"
+        assert known["RESERVER_REBALANCE_INTERVAL"].read(given["RESERVER_REBALANCE_INTERVAL"])
+        assert given.keys() <= known.keys()
+        assert container["name"] == reserver_of(name)["name"]
+    policies = [
+        MANIFESTS / "components/rebalance/policy.yaml",
+        MANIFESTS / "rebalance/core/policy.yaml",
+    ]
+    assert len({policy.read_bytes() for policy in policies}) == 1
 
 
 def test_who_rebalances_may_what_a_round_asks_for_and_no_more() -> None:

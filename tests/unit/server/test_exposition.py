@@ -28,7 +28,7 @@ def test_the_text_is_made_again_once_the_last_one_has_cost_a_tenth_of_the_time()
     slow, registry = Slow(), CollectorRegistry()
     registry.register(slow)
     slow.read, slow.now = 0, 100.0
-    exposition = Exposition(registry, lambda: slow.now)
+    exposition = Exposition(registry, clock=lambda: slow.now)
     for _ in range(1000):
         assert b"read 1.0" in exposition.text()
     slow.now = 109.9
