@@ -20,7 +20,7 @@ from reserver.flags import (
     parse_ip,
     parse_seconds,
 )
-from reserver.rebalance.plan import Compat
+from reserver.rebalance.ways import Compat
 from reserver.reservations.terms import StoreKind
 from reserver.server.tls_files import TlsFiles
 from reserver.wire.times import parse_duration

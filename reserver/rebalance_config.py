@@ -16,7 +16,7 @@ from reserver.flags import (
     parse_address,
     parse_seconds,
 )
-from reserver.rebalance.plan import Compat
+from reserver.rebalance.ways import Compat
 
 _FASTEST = 1000.0
 

@@ -22,8 +22,8 @@ from reserver.kube.rebalance.policyfile import PolicyFile
 from reserver.kube.rebalance.rounds import Judge, Rebalancer, Round
 from reserver.rebalance import compat, sound
 from reserver.rebalance.deciding import Decision, Look
-from reserver.rebalance.plan import Compat
 from reserver.rebalance.scene import Held
+from reserver.rebalance.ways import Compat
 from reserver.rebalance_config import RebalanceSettings
 from reserver.server.descheduling import DeschedulingMetrics, health_application
 from reserver.server.door import Door

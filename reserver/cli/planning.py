@@ -28,11 +28,12 @@ from reserver.rebalance.defragment import defragment
 from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.load import Load
 from reserver.rebalance.makeroom import make_room
-from reserver.rebalance.plan import Compat, Plan
+from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy, Profile
 from reserver.rebalance.scene import NOTHING_HELD, Held, identified, scene_of
 from reserver.rebalance.solver import is_installed
 from reserver.rebalance.sources import Source
+from reserver.rebalance.ways import Compat
 from reserver.wire.rebalance.dump import Dump, is_one_a_line, read_dump, read_lines
 from reserver.wire.rebalance.policyform import read
 

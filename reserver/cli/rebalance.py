@@ -14,7 +14,7 @@ from reserver.cli.options import Goal, Report, ReportOption, taking
 from reserver.cli.rebalance_run import run
 from reserver.cli.target import Target
 from reserver.errors import ReserverError
-from reserver.rebalance.plan import Compat
+from reserver.rebalance.ways import Compat
 
 app = App()
 

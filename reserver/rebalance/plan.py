@@ -7,20 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
 from reserver.cluster.pod import PodName
-
-
-class Compat(StrEnum):
-    """How a policy is judged."""
-
-    SOUND = "sound"
-    """As one plan."""
-
-    UPSTREAM = "upstream"
-    """As upstream's code judges it, quirks included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -318,7 +318,7 @@ def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
 
         wait_for(is_spread, "pods went where nothing is held")
         assert shop.nodes[2] not in shop.count("web")
-        evicted = 'descheduler_pods_evicted_total{result="success",strategy="RemoveDuplicates"'
+        evicted = 'result="success",strategy="RemoveDuplicates"} 2.0'
         wait_for(lambda: evicted in process.get("/metrics")[1], "its metrics are ours")
         (child,) = _children(process)
         os.kill(child, signal.SIGKILL)

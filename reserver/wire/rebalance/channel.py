@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from reserver.rebalance.plan import Compat
+from reserver.rebalance.ways import Compat
 
 MOST_BYTES = 64 * 2**20
 """Of one line: the metrics of many pods, or what is held on many nodes."""
