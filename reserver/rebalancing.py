@@ -87,13 +87,13 @@ async def rebalance(
         evictions = Evictions(
             client, clock, socket.gethostname(), pace, lambda outcome: _count(metrics, outcome)
         )
-        judge = Judge(decide=_WAYS[settings.compat], held=held)
+        judge = Judge(decide=_WAYS[settings.compat], held=held, timed=metrics.time_strategy)
         rebalancer = Rebalancer(client, file, evictions, judge, clock, dry_run=settings.dry_run)
         if not settings.descheduling_interval:
             return await _once(rebalancer, metrics, clock)
 
         def done(is_done: bool, took_s: float) -> None:  # noqa: FBT001 - whether it succeeded
-            metrics.round_seconds.observe(took_s)
+            metrics.observe_round(took_s)
             metrics.count_round("done" if is_done else "failed")
             metrics.policy_broken.set(bool(file.problems))
 
@@ -118,7 +118,7 @@ async def _once(
 ) -> Round:
     began = clock()
     found = await rebalancer.round()
-    metrics.round_seconds.observe(clock() - began)
+    metrics.observe_round(clock() - began)
     metrics.count_round("done")
     return found
 

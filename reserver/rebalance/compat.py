@@ -18,7 +18,7 @@ from reserver.rebalance.usage import METRIC
 def decide(look: Look) -> Decision:
     """Return the plan that a policy asks for."""
     inventory = _with_usage(look.inventory, look.loads)
-    outcome = run(inventory, look.policy, look.now)
+    outcome = run(inventory, look.policy, look.now, look.timed)
     return Decision(plan=_plan(outcome, inventory), rounds={})
 
 

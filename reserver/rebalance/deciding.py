@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from reserver.rebalance.inventory import Inventory
@@ -11,6 +12,14 @@ from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy
 from reserver.rebalance.sources import Source
 from reserver.rebalance.spells import Rounds
+
+Timed = Callable[[str, str], AbstractContextManager[None]]
+"""Given a profile and a strategy, returns a block that tells how long it took."""
+
+
+def untimed(profile: str, strategy: str) -> AbstractContextManager[None]:  # noqa: ARG001 - a shape
+    """Return a block that tells nothing."""
+    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +32,7 @@ class Look:
         loads: what is used, by source.
         rounds: what LowNodeLoad remembers, by profile.
         now: unix seconds.
+        timed: told how long each strategy takes.
     """
 
     policy: Policy
@@ -30,6 +40,7 @@ class Look:
     loads: Mapping[Source, Load]
     rounds: Mapping[str, Rounds]
     now: float
+    timed: Timed = untimed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

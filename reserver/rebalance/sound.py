@@ -20,7 +20,7 @@ from reserver.cluster.labels import Selector
 from reserver.errors import sparing
 from reserver.rebalance import arguments
 from reserver.rebalance.arguments import Arguments
-from reserver.rebalance.deciding import Decision, Look
+from reserver.rebalance.deciding import Decision, Look, Timed, untimed
 from reserver.rebalance.evictor import Evictor, Protections
 from reserver.rebalance.inventory import Inventory, ListedPod
 from reserver.rebalance.judges.cycle import Cycle, Protects, Sight
@@ -71,7 +71,7 @@ def decide(look: Look, held: Held = NOTHING_HELD) -> Decision:
     real = real_of(look.inventory, look.policy, look.now)
     real = replace(real, before=look.rounds, loads=look.loads or real.loads)
     sight = _sight(look.inventory, look.policy)
-    plan = _sound(look.policy, sight, evictors(sight, look.now), held, real)
+    plan = _sound(look.policy, sight, evictors(sight, look.now), held, real, look.timed)
     return Decision(plan=plan, rounds=real.after)
 
 
@@ -95,7 +95,14 @@ def sound(
     return _sound(policy, _sight(inventory, policy), evictors, held, real)
 
 
-def _sound(policy: Policy, sight: Sight, evictors: Evictors, held: Held, real: RealLoad) -> Plan:
+def _sound(
+    policy: Policy,
+    sight: Sight,
+    evictors: Evictors,
+    held: Held,
+    real: RealLoad,
+    timed: Timed = untimed,
+) -> Plan:
     inventory = sight.view.inventory
     scene = scene_of(inventory, lambda _: "", held=held)
     stage = Stage(scene, inventory, policy.limits)
@@ -109,7 +116,7 @@ def _sound(policy: Policy, sight: Sight, evictors: Evictors, held: Held, real: R
     )
     protects = {profile.name: evictors(profile) for profile in policy.profiles}
     for profile, args in turns:
-        with sparing(partial(_failed, stage, args.NAME)):
+        with timed(profile.name, args.NAME), sparing(partial(_failed, stage, args.NAME)):
             JUDGES[type(args)](_cycle(common, profile, args, protects[profile.name]), args)
         stage.swap_what_waits()
     kept = sorted(stage.kept.values(), key=lambda kept: kept.pod)

@@ -6,6 +6,9 @@ with ``reserver_``.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 
 from aiohttp import web
@@ -17,10 +20,15 @@ from prometheus_client import (
     Histogram,
     disable_created_metrics,
 )
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 from reserver.server.exposition import Exposition
 
-_ROUND_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500)
+_STRATEGY_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
+_ROUND_SECONDS = (*_STRATEGY_SECONDS, 250, 500)
+_DEPRECATED = "descheduler_"
+"""Before the name that a duration had up to descheduler 0.33, which 0.36 exposes, too."""
 
 
 class DeschedulingMetrics:
@@ -28,7 +36,6 @@ class DeschedulingMetrics:
 
     Attributes:
         registry: what to expose.
-        round_seconds: how long rounds take, with the waits for budgets.
         policy_broken: 1 while the policy file is broken and the last good one is in force.
     """
 
@@ -43,12 +50,16 @@ class DeschedulingMetrics:
             ("result", "strategy", "profile", "namespace", "node"),
             registry=self.registry,
         )
-        self.round_seconds = Histogram(
-            "descheduler_loop_duration_seconds",
-            "Time taken to complete a full descheduling cycle",
-            buckets=_ROUND_SECONDS,
-            registry=self.registry,
+        self._round_seconds = self._durations(
+            "loop_duration_seconds", "Time taken to complete a full descheduling cycle"
         )
+        self._strategy_seconds = self._durations(
+            "strategy_duration_seconds",
+            "Time taken to complete Each strategy of the descheduling operation",
+            ("strategy", "profile"),
+            _STRATEGY_SECONDS,
+        )
+        self.registry.register(_Deprecated(self._evicted))
         Gauge(
             "descheduler_build_info",
             "Build info about descheduler: here the version of reserver.",
@@ -73,9 +84,57 @@ class DeschedulingMetrics:
         """Count how an eviction ended."""
         self._evicted.labels(result, strategy, profile, namespace, node).inc()
 
+    def observe_round(self, seconds: float) -> None:
+        """Count how long a round took, with the waits for budgets."""
+        for histogram in self._round_seconds:
+            histogram.observe(seconds)
+
+    @contextmanager
+    def time_strategy(self, profile: str, strategy: str) -> Iterator[None]:
+        """Count how long a block took, which judges a strategy of a profile."""
+        began = time.perf_counter()
+        yield
+        took_s = time.perf_counter() - began
+        for histogram in self._strategy_seconds:
+            histogram.labels(strategy, profile).observe(took_s)
+
+    def _durations(
+        self,
+        name: str,
+        documentation: str,
+        labels: tuple[str, ...] = (),
+        buckets: tuple[float, ...] = _ROUND_SECONDS,
+    ) -> tuple[Histogram, ...]:
+        """Return what counts durations, under the name of now and the deprecated one."""
+        return tuple(
+            Histogram(
+                f"descheduler_{prefix}{name}",
+                documentation,
+                labels,
+                buckets=buckets,
+                registry=self.registry,
+            )
+            for prefix in ("", _DEPRECATED)
+        )
+
     def count_round(self, outcome: str) -> None:
         """Count a round: ``done`` or ``failed``."""
         self._rounds.labels(outcome).inc()
+
+
+class _Deprecated(Collector):
+    """``descheduler_pods_evicted``: what is ``descheduler_pods_evicted_total`` by now."""
+
+    def __init__(self, evicted: Counter) -> None:
+        self._evicted = evicted
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._evicted.collect():
+            # As a counter its name would end in _total.
+            shown = Metric(family.name, family.documentation, "untyped")
+            for sample in family.samples:
+                shown.add_sample(family.name, sample.labels, sample.value)
+            yield shown
 
 
 def health_application(registry: CollectorRegistry) -> web.Application:

@@ -18,7 +18,7 @@ from reserver.kube.rebalance.evictions import Evictions, Outcome, Result, Terms
 from reserver.kube.rebalance.listing import list_cluster
 from reserver.kube.rebalance.loads import Loads
 from reserver.kube.rebalance.policyfile import PolicyFile
-from reserver.rebalance.deciding import Decision, Look
+from reserver.rebalance.deciding import Decision, Look, Timed, untimed
 from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.scene import Held
 from reserver.rebalance.spells import Rounds
@@ -42,10 +42,12 @@ class Judge:
     Attributes:
         decide: how to judge.
         held: what reservations hold, by node.
+        timed: told how long each strategy takes.
     """
 
     decide: Callable[[Look, Held], Decision]
     held: Callable[[], Awaitable[Held]]
+    timed: Timed = untimed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,7 @@ class Rebalancer:
             loads=loads,
             rounds=self._rounds,
             now=self._clock(),
+            timed=self._judge.timed,
         )
         held = await self._judge.held()
         # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.

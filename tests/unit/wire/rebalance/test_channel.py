@@ -1,0 +1,36 @@
+"""What the process that serves and the one that rebalances tell each other."""
+
+from reserver.cli.rebalance_child import settings_of
+from reserver.rebalance.ways import Compat
+from reserver.wire.rebalance.channel import Answer, Orders, Told, line, read
+
+ORDERS = Orders(
+    policy="/etc/policy.yaml",
+    interval_s=60.0,
+    compat=Compat.UPSTREAM,
+    dry_run=True,
+    namespace="elsewhere",
+    kubeconfig="",
+    log_level="info",
+)
+
+
+def test_what_is_told_is_one_line_and_read_as_it_was() -> None:
+    said = (
+        ORDERS,
+        Told(asks_holds=True),
+        Told(metrics="a 1\nb 2\n"),
+        Answer(held={"n": {"cpu": 1}}),
+    )
+    for each in said:
+        written = line(each)
+        assert written.count(b"\n") == 1
+        assert read(type(each), written) == each
+
+
+def test_orders_are_settings_of_a_run_that_keeps_to_the_lease() -> None:
+    settings = settings_of(ORDERS)
+    assert (settings.descheduling_interval, settings.compat) == (60.0, Compat.UPSTREAM)
+    assert (settings.dry_run, settings.leader_elect) == (True, True)
+    assert settings.leader_elect_resource_namespace == "elsewhere"
+    assert str(settings.policy_config_file) == "/etc/policy.yaml"
