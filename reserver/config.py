@@ -23,7 +23,6 @@ from reserver.flags import (
 from reserver.rebalance.ways import Compat
 from reserver.reservations.terms import StoreKind
 from reserver.server.tls_files import TlsFiles
-from reserver.wire.times import parse_duration
 
 DEFAULT_QUOTA = (
     "reservations=100,held.cpu=8,held.memory=32Gi,held.pods=100,held.ephemeral-storage=100Gi,"
@@ -46,13 +45,6 @@ def _parse_configmap(flag: str, text: str) -> tuple[str, str]:
     if not (namespace and slash and name) or "/" in name:
         raise ConfigurationError(f"{flag}: {text!r} is not of the form NAMESPACE/NAME")
     return namespace, name
-
-
-def _parse_duration(flag: str, text: str) -> float:
-    try:
-        return parse_duration(text)
-    except InvalidInput as exc:
-        raise ConfigurationError(f"{flag}: {exc}") from exc
 
 
 def _check_names(flag: str, parts: tuple[str, str]) -> None:
@@ -204,7 +196,7 @@ class Settings:
             "How long it is kept what became of reservations that are over, such as 72h; 0: not "
             "at all.",
             metavar="DURATION",
-            read=_parse_duration,
+            read=parse_seconds,
         ),
     ] = 7 * 86_400.0
     rebalance_policy: Annotated[
