@@ -42,6 +42,8 @@ def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]
         yield "Author", reservation.author
     if reservation.message:
         yield "Because", reservation.message
+    if reservation.phase is Phase.INVALID:
+        return
     yield "Node", words.node(reservation)
     if spec.placement:
         yield "Placement", ", ".join(f"{key} {value}" for key, value in spec.placement.items())

@@ -143,8 +143,8 @@ def _row(reservation: Reservation, form: Output, now: datetime) -> Row:
         words.short_name(reservation),
         words.phase(reservation),
         words.node(reservation),
-        str(reservation.spec.slots),
-        str(len(reservation.claims)),
+        words.slots(reservation),
+        words.claimed(reservation),
         words.ends_in(reservation, now),
     )
     if form is Output.WIDE:

@@ -27,6 +27,9 @@ async def by_name(client: Client, name: str, call: Callable[[str], Awaitable[T]]
         Failed: none is called that, or several are.
         CallFailed: whatever else the call raised.
     """
+    key, bracket, _ = name.partition("[")
+    if bracket and "/" not in key:  # As `get` shows an item of a list.
+        return await call(await _id(client, name, f"there is no reservation {name!r}"))
     try:
         return await call(name)
     except CallFailed as exc:

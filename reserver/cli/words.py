@@ -24,6 +24,7 @@ _STYLES = {
     Phase.CLAIMED: "cyan",
     Phase.PENDING: "yellow",
     Phase.FAILED: "red",
+    Phase.INVALID: "red",
     Phase.EXPIRED: "dim",
 }
 
@@ -57,6 +58,16 @@ def phase(reservation: Reservation) -> Cell:
     if reservation.reason == _QUOTA_EXCEEDED:
         return Cell(f"{word}, over quota", style)
     return Cell(word, style)
+
+
+def slots(reservation: Reservation) -> str:
+    """Return how many pods may claim it."""
+    return NOTHING if reservation.phase is Phase.INVALID else str(reservation.spec.slots)
+
+
+def claimed(reservation: Reservation) -> str:
+    """Return how many have."""
+    return NOTHING if reservation.phase is Phase.INVALID else str(len(reservation.claims))
 
 
 def node(reservation: Reservation) -> str:

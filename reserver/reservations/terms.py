@@ -27,6 +27,9 @@ class Phase(StrEnum):
     FAILED = "Failed"
     """The node that it names does not exist; it holds as soon as there is such a node."""
 
+    INVALID = "Invalid"
+    """What is written cannot be read, so nothing is held; the ledger knows none of these."""
+
 
 class Outcome(StrEnum):
     """What became of a reservation that is over."""

@@ -26,6 +26,7 @@ class Phase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PHASE_CLAIMED: _ClassVar[Phase]
     PHASE_EXPIRED: _ClassVar[Phase]
     PHASE_FAILED: _ClassVar[Phase]
+    PHASE_INVALID: _ClassVar[Phase]
 POLICY_UNSPECIFIED: Policy
 POLICY_PREFER: Policy
 POLICY_REQUIRE: Policy
@@ -35,6 +36,7 @@ PHASE_ACTIVE: Phase
 PHASE_CLAIMED: Phase
 PHASE_EXPIRED: Phase
 PHASE_FAILED: Phase
+PHASE_INVALID: Phase
 
 class Reservation(_message.Message):
     __slots__ = ("name", "id", "spec", "status", "etag", "author")

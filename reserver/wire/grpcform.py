@@ -25,6 +25,7 @@ from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.limits import HOME, MOST_AUTHOR, MOST_IN_SET, SET_BYTES, check_bytes
 from reserver.wire.spec import document
 from reserver.wire.spec.contract import to_document, to_message
+from reserver.wire.spec.entries import Problem
 from reserver.wire.spec.placementform import show_parts
 from reserver.wire.spec.specform import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.wire.times import show_moment
@@ -177,6 +178,19 @@ def show(
         ),
         etag=reservation.digest,
         author=reservation.author,
+    )
+
+
+def show_problem(problem: Problem) -> pb.Reservation:
+    """Return an entry that cannot be read as the API shows it: an item of a list by its index."""
+    path = problem.error.path
+    item = path[1:].partition("]")[0] if path.startswith("[") else ""
+    return pb.Reservation(
+        name=problem.ref.key,
+        id=str(problem.ref._replace(item=item)),
+        status=pb.ReservationStatus(
+            phase=pb.PHASE_INVALID, reason="InvalidSpec", message=str(problem.error)
+        ),
     )
 
 

@@ -91,6 +91,35 @@ async def test_a_name_that_get_shows_is_enough(run: Run, world: World) -> None:
     assert released.stdout.endswith("/third/web-seat released\n")
 
 
+async def test_what_is_written_and_cannot_be_read_is_shown_with_what_to_write(
+    run: Run, world: World
+) -> None:
+    owners = [{"pod": {"name": "x", "namespace": "shop"}}]
+    broken = {"owners": owners, "node": "worker-1", "resources": {"cpu": "two"}}
+    whole = {"pod": "web-0", "namespace": "shop", "cpu": 1, "mem": 0, "expire": 4000000000}
+    items = json.dumps([whole, whole | {"cpu": -1}])
+    await _write(world, "theirs", {"seat": json.dumps(broken), "worker-2": items})
+    while len((await run("get", "-o", "name")).stdout.split()) < 3:
+        pass
+    rows = [line.split() for line in (await run("get")).stdout.splitlines()]
+    assert ["seat", "Invalid", "-", "-", "-", "-"] in rows
+    assert ["worker-2[1]", "Invalid", "-", "-", "-", "-"] in rows
+    ids = (await run("get", "--phase", "invalid", "-o", "name")).stdout.split()
+    assert ids == ["reserver-system/theirs/seat", "reserver-system/theirs/worker-2[1]"]
+    told = await run("describe", "seat")
+    assert "Phase:          Invalid" in told.stdout
+    assert "Because:        resources.cpu: 'two' is not a quantity; write a Kub" in told.stdout
+    refused = await run("extend", "seat", "--ttl", "1h")
+    assert refused.exit_code == 1
+    assert "cannot be read: resources.cpu: 'two' is not a quantity" in refused.stderr
+    item = await run("release", "worker-2[1]")
+    assert "cannot be read: [1].cpu: -1 is negative" in item.stderr
+    assert (await run("get", "worker-2[shop/web-0]")).exit_code == 0
+    assert (await run("release", "seat")).exit_code == 0
+    ids = (await run("get", "--phase", "Invalid", "-o", "name")).stdout.split()
+    assert ids == ["reserver-system/theirs/worker-2[1]"]
+
+
 async def test_what_can_never_fit_is_created_by_force_only(run: Run, world: World) -> None:
     huge = ("create", "huge", "--node", "worker-1", "--cpu", "64", *FLAGS)
     refused = await run(*huge)

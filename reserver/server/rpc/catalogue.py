@@ -64,7 +64,7 @@ class Catalogue:
         if not name:
             raise InvalidInput("name", "is empty", "name a reservation")
         ref = grpcform.parse_id(name) or self._named(name)
-        if ref is None or self.reservation(ref) is None:
+        if ref is None or not (self.reservation(ref) or self.problem(ref)):
             past = self._archive.last(name, self._clock())
             raise missing(name, past.told if past else "")
         return ref
@@ -79,6 +79,20 @@ class Catalogue:
         latest = self._store.latest(ref._replace(item=""))
         here = (r for r in latest[1].reservations if r.ref == ref) if latest else iter(())
         return next(here, None)
+
+    def broken(self, ref: Ref) -> list[pb.Reservation]:
+        """Return what cannot be read of a ref, its `item` aside, and is no reservation either."""
+        latest = self._store.latest(ref._replace(item=""))
+        if latest is None:
+            return []
+        entries = latest[1]
+        known = {str(reservation.ref) for reservation in entries.reservations}
+        shown = map(grpcform.show_problem, entries.problems)
+        return [each for each in shown if each.id not in known]
+
+    def problem(self, ref: Ref) -> pb.Reservation | None:
+        """Return the entry of a ref if it cannot be read."""
+        return next((each for each in self.broken(ref) if each.id == str(ref)), None)
 
     def read(self, document: Mapping[str, Any], ref: Ref) -> Reservation:
         """Return the reservation that a document would be at a ref.
@@ -113,7 +127,8 @@ class Catalogue:
         """Return the reservations of a ref, or the one of an item; empty if there is none."""
         found = self.written(ref)
         short_nodes = self.short_nodes() if found else None
-        return [self.show_written(r, text, short_nodes) for r, text in found if short_nodes]
+        shown = [self.show_written(r, text, short_nodes) for r, text in found if short_nodes]
+        return shown + [each for each in self.broken(ref) if not ref.item or each.id == str(ref)]
 
     def show_one(self, ref: Ref) -> pb.Reservation:
         """Return the reservation of a ref.

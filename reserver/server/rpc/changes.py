@@ -123,7 +123,10 @@ class Changes:
         """
         ref = self._catalogue.find(request.name)
         for _ in range(_TRIES):
-            old, text = self._current(ref, request.etag)
+            if not ref.item and self._catalogue.problem(ref) is not None:
+                old, text = None, self._catalogue.text(ref)
+            else:
+                old, text = self._current(ref, request.etag)
             key = ref._replace(item="")
             if ref.item:
                 edit = edits.remove(key, text, lambda r: r.ref == ref)
@@ -168,6 +171,8 @@ class Changes:
     def _current(self, ref: Ref, etag: str) -> tuple[Reservation, str]:
         old = self._catalogue.reservation(ref)
         if old is None:
+            if (broken := self._catalogue.problem(ref)) is not None:
+                raise refusal.unreadable(str(ref), broken.status.message)
             raise refusal.missing(str(ref))
         if etag and etag != old.digest:
             raise refusal.changed_meanwhile(ref)

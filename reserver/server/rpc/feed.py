@@ -141,6 +141,8 @@ class Feed:
                 self._short_nodes = self._catalogue.short_nodes()
             shown = self._catalogue.show_written(reservation, text, self._short_nodes)
             after[shown.id] = shown.SerializeToString(deterministic=True)
+        for shown in self._catalogue.broken(ref):
+            after[shown.id] = shown.SerializeToString(deterministic=True)
         await pacer.run(self._compare(ref, after))
 
     def all(self) -> list[bytes]:

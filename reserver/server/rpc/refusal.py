@@ -109,6 +109,12 @@ def missing(name: str, became: str = "") -> Refusal:
     return Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_RESERVATION", message)
 
 
+def unreadable(name: str, why: str) -> Refusal:
+    """Refuse a call about an entry that cannot be read."""
+    message = f"{name} cannot be read: {why}; correct it where it is written"
+    return Refusal(grpc.StatusCode.FAILED_PRECONDITION, "UNREADABLE", message)
+
+
 def taken(message: str, fields: Iterable[Field] = ()) -> Refusal:
     """Refuse a name that another reservation has."""
     return Refusal(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message, fields)

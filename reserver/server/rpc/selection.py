@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reserver.cluster.labels import EVERYTHING
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
@@ -51,6 +51,10 @@ class OwnerSelection:
         if self.known is not None:
             return rule.matches(self.known)
         return rule == OwnerRule(namespace=pod.namespace, pod=pod.name)
+
+
+NOBODY = OwnerSelection(None, None, "", NO_CONTROLLER, {})
+"""Nothing is said of owners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,8 @@ class Selection:
         if self.owner.is_any:
             return True
         home = reservation.id.partition("/")[0]
+        if reservation.status.phase == pb.PHASE_INVALID:  # Whose it would be cannot be read.
+            return self.owner == replace(NOBODY, namespace=home)
         rules = (grpcform.owner_rule(owner, home) for owner in reservation.spec.owners)
         return any(map(self.owner.covers, rules))
 

@@ -16,7 +16,7 @@ from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.limits import MOST_CLAIMS_RECORDED
 from reserver.wire.spec.entries import Entries
 
-INVALID = "Invalid"
+INVALID = Phase.INVALID.value
 """The phase of an entry that is not enforced because it cannot be."""
 
 
