@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import typer
 
@@ -76,15 +77,24 @@ class Asked:
             Failed: some of it cannot be held; all of that is named.
         """
         namespace = self.namespace or default_namespace
+        if self.wanted:
+            return _read(self.wanted, namespace)
+        try:
+            spec = manifest.read(self.flags.document(namespace), self.name, namespace, time.time())
+        except InvalidInput as exc:
+            raise flag_of(exc) from exc
+        return {self.name: spec}
+
+    def manifests(self, default_namespace: str) -> list[dict[str, Any]]:
+        """Return what to hold as Reservation objects; arguments and errors are those of `specs`."""
+        self.specs(default_namespace)
+        namespace = self.namespace or default_namespace
         if not self.wanted:
-            try:
-                spec = manifest.read(
-                    self.flags.document(namespace), self.name, namespace, time.time()
-                )
-            except InvalidInput as exc:
-                raise flag_of(exc) from exc
-            return {self.name: spec}
-        return _read(self.wanted, namespace)
+            return [manifest.of_object(self.name, namespace, self.flags.document(namespace))]
+        return [
+            manifest.of_object(one.name, one.namespace or namespace, one.spec)
+            for one in self.wanted
+        ]
 
 
 def _read(each: Sequence[Wanted], namespace: str) -> Specs:
@@ -120,7 +130,7 @@ async def create_each(
         for name, spec in specs.items():
             try:
                 if not (force or no_wait):
-                    await _require_possible(client, name, spec)
+                    await require_possible(client, name, spec)
                 made.append(await client.create(name, spec, request_id=request_id, no_wait=no_wait))
             except (CallFailed, Failed) as exc:
                 if failure.is_without_answer(exc):
@@ -131,7 +141,13 @@ async def create_each(
     failure.raise_all(refused)
 
 
-async def _require_possible(client: Client, name: str, spec: Spec) -> None:
+async def require_possible(client: Client, name: str, spec: Spec) -> None:
+    """Refuse what would not fit if its node were empty.
+
+    Raises:
+        Failed: it would not.
+        CallFailed: it cannot be said.
+    """
     try:
         verdict = await client.capacity.what_if([spec])
     except CallFailed as exc:

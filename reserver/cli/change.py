@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,7 @@ from reserver.errors import InvalidInput
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
+    from reserver.client import Reservation
 
 
 @taking
@@ -40,11 +42,16 @@ def extend(
         ),
     ] = "",
     expires_at: Annotated[str, typer.Option(metavar="TIME", help="Until when, RFC 3339.")] = "",
+    namespace: NamespaceOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Let a reservation expire at another moment, later or earlier.
 
     Exit status: 0 done; 1 refused, or not there; 2 wrong usage; 3 reserver cannot be reached.
+
+    Examples:
+        reserver extend web-1 --ttl 2h
+        reserver extend web-1 --expires-at 2030-01-31T10:00:00Z
     """
     try:
         until = _until(ttl, expires_at)
@@ -56,7 +63,12 @@ def extend(
         from reserver.cli import output as outputs
 
         client = session.client
-        changed = await naming.by_name(client, name, lambda named: client.extend(named, until))
+        among = Chosen(namespace=namespace).selection(session.namespace)
+
+        async def extended(called: str) -> Reservation:
+            return await client.extend(called, until)
+
+        changed = await naming.by_name(client, name, extended, among)
         if outputs.is_for_programs(output):
             outputs.reservations([changed], output, alone=True)
         else:
@@ -97,10 +109,15 @@ def release(
 
     Exit status: 0 released; 1 some are not there or refused, or the answer was no; 2 wrong usage;
     3 reserver cannot be reached.
+
+    Examples:
+        reserver release web-1 web-2
+        reserver release --all --node worker-3
     """
     chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
     try:
-        _check(names or [], every=every, narrowed=chosen.is_narrow)
+        narrowed = replace(chosen, namespace="").is_narrow
+        _check(names or [], every=every, narrowed=narrowed)
         if every and not yes and not sys.stdin.isatty():
             raise Failed(Status.USAGE, "--all: standard input is not a terminal; pass --yes")
     except Failed as exc:
@@ -112,15 +129,14 @@ def _check(names: list[str], *, every: bool, narrowed: bool) -> None:
     if not names and not every:
         raise Failed(Status.USAGE, "NAME: is missing; give names, or --all")
     if names and (every or narrowed):
-        raise Failed(Status.USAGE, "NAME: give names, or --all with its filters, not both")
+        raise Failed(Status.USAGE, "NAME: give names (and -n), or --all with its filters, not both")
 
 
 async def _release(session: Session, names: list[str], chosen: Chosen, *, yes: bool) -> None:
     from reserver.cli import releasing
 
+    selection = chosen.selection(session.namespace)
     if names:
-        await releasing.release_named(session.client, names)
+        await releasing.release_named(session.client, names, selection)
     else:
-        await releasing.release_chosen(
-            session.client, chosen.selection(session.namespace), ask=not yes
-        )
+        await releasing.release_chosen(session.client, selection, ask=not yes)

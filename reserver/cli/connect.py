@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from reserver.cli import dial, failure
 from reserver.cli.failure import Failed, Status
 from reserver.cli.target import Target
-from reserver.errors import ApiError, NotReady, ReserverError
+from reserver.errors import ApiError, ConfigurationError, NotReady, ReserverError
 
 if TYPE_CHECKING:
     from reserver.client import Client
@@ -65,6 +65,18 @@ async def connected(target: Target, deadline_s: float | None = None) -> AsyncIte
     way = _direct if target.address else _tunnelled
     async with way(target, deadline_s) as session:
         yield session
+
+
+async def default_namespace(target: Target) -> str:
+    """Return the namespace that `Session` would have, without a connection."""
+    from reserver.kube.api import credentials
+
+    if target.address:
+        return DEFAULT_NAMESPACE
+    with suppress(ConfigurationError):
+        access = await credentials.load(target.kubeconfig, target.context)
+        return access.namespace or DEFAULT_NAMESPACE
+    return DEFAULT_NAMESPACE
 
 
 @asynccontextmanager

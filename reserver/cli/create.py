@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from reserver.cli import failure
 from reserver.cli.connect import run
 from reserver.cli.failure import Failed, Status
-from reserver.cli.options import NamespaceOption, Output, OutputOption, taking
+from reserver.cli.options import DryRun, NamespaceOption, Output, OutputOption, taking
 from reserver.cli.selecting import FILES
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
@@ -41,8 +42,14 @@ def create(
         str, typer.Option(metavar="ID", help="Makes it safe to run the same command again.")
     ] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check, say whether it would fit, create nothing.")
-    ] = False,
+        DryRun,
+        typer.Option(
+            "--dry-run",
+            help="Create nothing. client: print what would be created, with -o yaml as a manifest; "
+            "server: say whether it would fit. Alone: client.",
+            case_sensitive=False,
+        ),
+    ] = DryRun.NONE,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Hold capacity, and return once the hold is in force.
@@ -52,12 +59,41 @@ def create(
 
     Exit status: 0 created; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room, on
     nodes or in the quota.
+
+    Examples:
+        reserver create web-1 --node worker-3 --owner pod/web-0 --cpu 2 --ttl 1h
+        reserver create train --owner app=x --resource nvidia.com/gpu=1 --slots 2
+        reserver create web-1 --owner pod/web-0 --cpu 2 --dry-run -o yaml
+        reserver create -f pair.yaml --set
     """
     from reserver.cli.asking import Asked
 
     asked = Asked.of(name, filename or (), spec, namespace)
+    if dry_run is DryRun.CLIENT:
+        show_manifests(target, asked, output)
+        return
     way = _Way(whole_set, no_wait, force, request_id, dry_run)
     run(target, lambda session: _create(session, asked, way, output))
+
+
+def show_manifests(target: Target, asked: Asked, output: Output) -> None:
+    """Print what would be created; reserver is not asked."""
+    import asyncio
+
+    from reserver.cli import connect
+    from reserver.cli import output as outputs
+
+    try:
+        manifests = asked.manifests(asyncio.run(connect.default_namespace(target)))
+    except Failed as exc:
+        failure.end(exc)
+    if output is Output.NAME:
+        outputs.names([each["metadata"]["name"] for each in manifests])
+    elif outputs.is_for_programs(output):
+        outputs.objects(manifests, output)
+    else:
+        for each in manifests:
+            typer.echo(f"{each['metadata']['name']} created (dry run)")
 
 
 class _Way(NamedTuple):
@@ -67,7 +103,7 @@ class _Way(NamedTuple):
     no_wait: bool
     force: bool
     request_id: str
-    dry_run: bool
+    dry_run: DryRun
 
 
 async def _create(session: Session, asked: Asked, way: _Way, output: Output) -> None:
@@ -77,7 +113,7 @@ async def _create(session: Session, asked: Asked, way: _Way, output: Output) -> 
     if way.request_id and len(specs) > 1 and not way.whole_set:
         problem = "names one request, and these are several"
         raise Failed(Status.USAGE, f"--request-id: {problem}; give --set, too")
-    if way.dry_run:
+    if way.dry_run is DryRun.SERVER:
         await asking.weigh(session.client, specs, output)
     elif way.whole_set:
         await asking.create_set(session.client, specs, output, way.request_id)
@@ -99,6 +135,10 @@ def whatif(
     They are read as `reserver create -f` reads them, and nothing is changed.
 
     Exit status: 0 they fit; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room.
+
+    Examples:
+        reserver whatif -f pair.yaml
+        reserver get -o yaml -n shop | reserver whatif -f -
     """
     from reserver.cli import asking
 

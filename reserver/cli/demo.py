@@ -20,7 +20,12 @@ def demo(
         bool, typer.Option("--tour", help="Type each step yourself, and see what it does.")
     ] = False,
 ) -> None:
-    """See reservations protect capacity on an embedded cluster, then try it yourself."""
+    """See reservations protect capacity on an embedded cluster, then try it yourself.
+
+    Examples:
+        reserver demo
+        reserver demo --tour
+    """
     if tour and (once or not sys.stdin.isatty()):
         typer.echo("reserver: --tour needs a terminal to type in, and excludes --once", err=True)
         raise typer.Exit(2)

@@ -8,19 +8,19 @@ from datetime import UTC, datetime
 import typer
 
 from reserver.cli import failure, listing, manifest, words
-from reserver.client import Client, Phase, Policy, Reservation
+from reserver.client import Client, Phase, Policy, Reservation, Selection
 from reserver.printable import printable
 
 _WIDTH = 16
 
 
-async def show(client: Client, names: Sequence[str]) -> None:
-    """Describe the reservations of some names or ids.
+async def show(client: Client, names: Sequence[str], selection: Selection) -> None:
+    """Describe the reservations of some names or ids, among those that are meant.
 
     Raises:
         Failed: some are not there.
     """
-    found, missing = await listing.fetch(client, names)
+    found, missing = await listing.fetch(client, names, selection)
     now = datetime.now(UTC)
     for number, each in enumerate(found):
         if number:
@@ -32,18 +32,10 @@ async def show(client: Client, names: Sequence[str]) -> None:
 
 
 def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]:
-    spec = reservation.spec
-    yield "Name", reservation.name
-    yield "Id", reservation.id
-    yield "Phase", words.phase(reservation).text
-    if spec.description:
-        yield "Description", spec.description
-    if reservation.author:
-        yield "Author", reservation.author
-    if reservation.message:
-        yield "Because", reservation.message
-    if reservation.phase is Phase.INVALID:
+    yield from _head(reservation)
+    if reservation.phase is Phase.INVALID:  # What it asks for cannot be read.
         return
+    spec = reservation.spec
     yield "Node", words.node(reservation)
     if spec.placement:
         yield "Placement", ", ".join(f"{key} {value}" for key, value in spec.placement.items())
@@ -63,6 +55,18 @@ def _lines(reservation: Reservation, now: datetime) -> Iterator[tuple[str, str]]
     yield "Claims", "" if reservation.claims else "none"
     for claim in reservation.claims:
         yield "", f"  {claim.pod} ({claim.uid})"
+
+
+def _head(reservation: Reservation) -> Iterator[tuple[str, str]]:
+    yield "Name", reservation.name
+    yield "Id", reservation.id
+    yield "Phase", words.phase(reservation).text
+    if reservation.spec.description:
+        yield "Description", reservation.spec.description
+    if reservation.author:
+        yield "Author", reservation.author
+    if reservation.message:
+        yield "Because", reservation.message
 
 
 def _slots(reservation: Reservation) -> str:

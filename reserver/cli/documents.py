@@ -55,6 +55,11 @@ def read_files(names: Iterable[str]) -> list[Document]:
     return documents
 
 
+def read_text(name: str, text: str) -> list[Document]:
+    """Return the documents of a text, which is called `name`."""
+    return list(_split(name, text))
+
+
 def _files(name: str) -> list[str]:
     path = Path(name)
     if name == STDIN or not path.is_dir():

@@ -37,6 +37,10 @@ def pod(
 
     Exit status: 0 explained; 1 there is no such pod, or refused; 2 wrong usage; 3 reserver cannot
     be reached.
+
+    Examples:
+        reserver explain pod shop/web-0
+        reserver explain pod web-0 -n shop -o json
     """
     own, slash, pod_name = name.rpartition("/")
     if not pod_name or "/" in own or (slash and not own):

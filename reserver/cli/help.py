@@ -19,6 +19,7 @@ from reserver.cli import failure
 from reserver.cli.failure import Status
 
 _EXAMPLES = "Examples:\n"
+_DRY_RUN = "--dry-run"
 _KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "FILE"}
 _NOT_GIVEN: tuple[object, ...] = (None, "", (), [], False)
 _MOST_COLUMNS = 120
@@ -133,6 +134,12 @@ class _Told:
 
 class Command(_Told, TyperCommand):
     """A command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
+        """Read arguments; as kubectl has it, ``--dry-run`` alone is that of the client."""
+        if any(each.name == "dry_run" and kind(each) for each in self.params):
+            args = [f"{each}=client" if each == _DRY_RUN else each for each in args]
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above
         """Return what stands in the line of usage after the command's name."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from reserver.cli import failure, manifest, naming, output, table, words
+from reserver.cli import failure, fields, manifest, naming, output, table, words
 from reserver.cli.failure import Failed
 from reserver.cli.options import Output
 from reserver.cli.patience import patience
@@ -29,23 +29,28 @@ _WIDTHS = (8, 24, 19, 16, 5, 7)
 """Of a stream's columns, where the widest text is not known beforehand."""
 
 
-async def show_named(client: Client, names: Sequence[str], form: Output) -> None:
-    """Print the reservations of some names or ids.
+async def show_named(
+    client: Client, names: Sequence[str], selection: Selection, form: Output
+) -> None:
+    """Print the reservations of some names or ids, among those that are meant.
 
     Raises:
         Failed: some are not there.
     """
-    found, missing = await fetch(client, names)
+    found, missing = await fetch(client, names, selection)
     if found:
         show(found, form, alone=len(names) == 1)
     failure.raise_all(missing)
 
 
-async def show_all(client: Client, selection: Selection, form: Output) -> None:
-    """Print the reservations that are meant."""
+async def show_all(
+    client: Client, selection: Selection, form: Output, selector: str = "", sort_by: str = ""
+) -> None:
+    """Print the reservations that are meant (`fields.chosen`)."""
+    fields.chosen((), selector, sort_by)  # Refuses what is malformed before anybody is asked.
     async with patience("Listing reservations"):
         found = [each async for each in client.list(selection)]
-    show(found, form)
+    show(fields.chosen(found, selector, sort_by), form)
 
 
 async def follow(client: Client, selection: Selection, form: Output) -> None:
@@ -101,7 +106,9 @@ async def _reach(client: Client, selection: Selection) -> None:
         await anext(client.list(selection), None)
 
 
-async def fetch(client: Client, names: Sequence[str]) -> tuple[list[Reservation], list[Failed]]:
+async def fetch(
+    client: Client, names: Sequence[str], selection: Selection
+) -> tuple[list[Reservation], list[Failed]]:
     """Return the reservations of some names or ids, and why not the others.
 
     Raises:
@@ -111,7 +118,7 @@ async def fetch(client: Client, names: Sequence[str]) -> tuple[list[Reservation]
     async with patience("Asking for reservations"):
         for name in names:
             try:
-                found.append(await naming.by_name(client, name, client.get))
+                found.append(await naming.by_name(client, name, client.get, selection))
             except (CallFailed, Failed) as exc:
                 if failure.is_without_answer(exc):
                     raise

@@ -10,7 +10,17 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import change, completion_script, create, explain, failure, get, rebalance, top
+from reserver.cli import (
+    apply,
+    change,
+    completion_script,
+    create,
+    explain,
+    failure,
+    get,
+    rebalance,
+    top,
+)
 from reserver.cli.demo import demo
 from reserver.cli.failure import Status
 from reserver.cli.help import App
@@ -27,6 +37,9 @@ for command, panel in (
     (create.create, _RESERVE),
     (create.whatif, _RESERVE),
     (validate, _RESERVE),
+    (apply.apply, _RESERVE),
+    (apply.update, _RESERVE),
+    (apply.edit, _RESERVE),
     (change.extend, _RESERVE),
     (change.release, _RESERVE),
     (get.get, _LOOK),
@@ -59,7 +72,13 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Capacity reservations that the stock kube-scheduler respects."""
+    """Capacity reservations that the stock kube-scheduler respects.
+
+    Examples:
+        reserver demo
+        reserver create web-1 --node worker-3 --owner pod/web-0 --cpu 2 --ttl 1h
+        reserver get
+    """
 
 
 def program_name(path: str) -> str:

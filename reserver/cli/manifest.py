@@ -20,8 +20,12 @@ from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.spec import contract, ownerform, specform
+from reserver.wire.spec.object import API_VERSION, KIND
 from reserver.wire.spec.ownerform import OwnerEntry
 from reserver.wire.times import parse_duration, parse_moment
+
+_NO_IDENTITY = ("description", "retain")
+"""Fields that do not tell a reservation from another one."""
 
 _NOT_SENT = {
     "request_id": ("requestId", "is not read from files", "give --request-id"),
@@ -75,6 +79,20 @@ def show(reservation: Reservation) -> dict[str, Any]:
             "claims": claims,
         },
     }
+
+
+def of_object(name: str, namespace: str, spec: Any) -> dict[str, Any]:  # noqa: ANN401 - YAML
+    """Return a Reservation object, as `kubectl apply` takes it."""
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def says_the_same(document: Any, name: str, namespace: str, old: Reservation) -> bool:  # noqa: ANN401
+    """Return whether a spec says what a reservation says, however it is written."""
+    ref = Ref.of_object(namespace, name)
+    is_same = specform.read(document, ref, 0.0).digest == old.etag
+    spec = read(document, name, namespace, 0.0)
+    return is_same and all(getattr(spec, each) == getattr(old.spec, each) for each in _NO_IDENTITY)
 
 
 def read_moment(text: str) -> datetime:

@@ -42,6 +42,9 @@ def migrate(
     One store is a ConfigMap, configmap:NAMESPACE/NAME, the other the Reservation objects of a
     namespace, crd:NAMESPACE. Exit status: 0 all moved; 1 some are not, and why is said; 2 wrong
     usage, or the stores cannot be read.
+
+    Examples:
+        reserver migrate --from configmap:unicore/reservation --to crd:unicore
     """
     try:
         stores = _store("--from", source), _store("--to", destination)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from reserver.cli import words
 from reserver.cli.failure import Failed, Status
 from reserver.cli.patience import patience
-from reserver.client import CallFailed, Client, Selection
+from reserver.client import EVERYTHING, CallFailed, Client, Selection
 
 _NOT_THERE = "NO_SUCH_RESERVATION"
 _MOST_SHOWN = 5
@@ -17,33 +17,46 @@ _MOST_SHOWN = 5
 T = TypeVar("T")
 
 
-async def by_name(client: Client, name: str, call: Callable[[str], Awaitable[T]]) -> T:
+async def by_name(
+    client: Client,
+    name: str,
+    call: Callable[[str], Awaitable[T]],
+    selection: Selection = EVERYTHING,
+) -> T:
     """Call with a name or an id; with the id of whatever `get` shows under that name, otherwise.
 
     Reserver itself knows the names of what its clients created. Others have an id, and `get` shows
     the last part of it.
+
+    Args:
+        client: asks reserver.
+        name: or id.
+        call: what to call.
+        selection: among which reservations.
 
     Raises:
         Failed: none is called that, or several are.
         CallFailed: whatever else the call raised.
     """
     key, bracket, _ = name.partition("[")
-    if bracket and "/" not in key:  # As `get` shows an item of a list.
-        return await call(await _id(client, name, f"there is no reservation {name!r}"))
+    is_item = bracket and "/" not in key  # As `get` shows an item of a list.
+    if is_item or selection != EVERYTHING:
+        missing = f"there is no reservation {name!r}"
+        return await call(await _id(client, name, missing, selection))
     try:
         return await call(name)
     except CallFailed as exc:
         if exc.reason != _NOT_THERE:
             raise
-        return await call(await _id(client, name, exc.message))
+        return await call(await _id(client, name, exc.message, selection))
 
 
-async def _id(client: Client, name: str, problem: str) -> str:
+async def _id(client: Client, name: str, problem: str, selection: Selection) -> str:
     """Return the id of the one reservation that is shown under a name."""
     shown: dict[str, list[str]] = {}
     async with patience("Looking for its id"):
-        async for each in client.list(Selection()):
-            for called in {each.name, words.short_name(each)}:
+        async for each in client.list(selection):
+            for called in {each.name, words.short_name(each), each.id}:
                 shown.setdefault(called, []).append(each.id)
     ids = shown.get(name, [])
     if len(ids) == 1:

@@ -36,6 +36,17 @@ class Report(StrEnum):
     YAML = "yaml"
 
 
+class DryRun(StrEnum):
+    """What a command that changes nothing says instead."""
+
+    NONE = "none"
+    CLIENT = "client"
+    """What would be sent."""
+
+    SERVER = "server"
+    """What would become of it."""
+
+
 class Goal(StrEnum):
     """What a plan is to reach."""
 
@@ -111,8 +122,8 @@ def _option(declared: Declared) -> inspect.Parameter:
         text += " May be given more than once"
         text += "; in the environment, separated by spaces." if flag.in_environment else "."
     names = declared.name
-    if kind is bool and flag.in_environment:
-        names += f"/--no-{names.removeprefix('--')}"  # What a variable says can be taken back.
+    if kind == bool | None or (kind is bool and flag.in_environment):
+        names += f"/--no-{names.removeprefix('--')}"  # What was said before can be taken back.
     option = typer.Option(
         names,
         envvar=declared.variable,

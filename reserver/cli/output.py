@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
@@ -48,6 +48,19 @@ def document(value: Any, output: Output | Report) -> None:  # noqa: ANN401 - wha
         typer.echo(text, nl=False)
     else:
         typer.echo(_json(value, indent=2))
+
+
+def objects(manifests: Sequence[Mapping[str, Any]], output: Output) -> None:
+    """Print objects of Kubernetes: as documents of YAML, or in JSON, several as a List."""
+    if output is Output.YAML:
+        for number, each in enumerate(manifests):
+            if number:
+                typer.echo("---")
+            document(each, output)
+    elif len(manifests) == 1:
+        document(manifests[0], output)
+    else:
+        document({"apiVersion": "v1", "kind": "List", "items": manifests}, output)
 
 
 def in_camel_case(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold

@@ -41,9 +41,10 @@ def validate(
     Accepts and refuses what descheduler v0.36 accepts and refuses; no cluster is asked. Warns of
     what it ignores in silence, such as an unknown or mis-cased field outside of `args`.
 
-    Example: `reserver rebalance validate policy.yaml && kubectl apply -k .`
-
     Exit status: 0 all are valid; 1 some is not, and why is said; 2 wrong usage.
+
+    Examples:
+        reserver rebalance validate policy.yaml && kubectl apply -k .
     """
     from reserver.cli import policies
 
@@ -103,12 +104,13 @@ def plan(
 ) -> None:
     """Show which pods would move where, and change nothing.
 
-    Examples: `reserver rebalance plan --policy-config-file policy.yaml`;
-    `kubectl get nodes,pods,namespaces,pdb,pvc,pv,sc,priorityclasses -A -o json |
-    reserver rebalance plan --defragment -f -`
-
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the cluster or reserver cannot be reached.
     With --detailed-exitcode: 0 nothing to do, 1 any error, 2 there are moves.
+
+    Examples:
+        reserver rebalance plan --policy-config-file policy.yaml
+        kubectl get nodes,pods,namespaces,pdb,pvc,pv,sc,priorityclasses -A -o json |
+          reserver rebalance plan --defragment -f -
     """
     import asyncio
 

@@ -25,11 +25,12 @@ def run(settings: RebalanceSettings, target: Target) -> None:
     A round sees all that its policy asks for, or it does nothing. Evictions keep
     PodDisruptionBudgets; what one forbids is tried again within the round.
 
-    Example: `reserver rebalance run --policy-config-file policy.yaml --dry-run`
-
     Exit status: 0 the round is done, whatever became of single evictions; 1 what was read makes no
     sense, or is refused; 2 wrong usage, or a broken policy; 3 the API server, or a source of load,
     does not answer. With an interval, rounds that fail are told in the log.
+
+    Examples:
+        reserver rebalance run --policy-config-file policy.yaml --dry-run
     """
     import uvloop
 

@@ -13,8 +13,8 @@ from reserver.cli.patience import patience
 from reserver.client import CallFailed, Client, Selection
 
 
-async def release_named(client: Client, names: Sequence[str]) -> None:
-    """Release reservations by name or id; failures are independent.
+async def release_named(client: Client, names: Sequence[str], selection: Selection) -> None:
+    """Release reservations by name or id, among those that are meant; failures are independent.
 
     Raises:
         Failed: some are not there, or refused.
@@ -24,7 +24,7 @@ async def release_named(client: Client, names: Sequence[str]) -> None:
         await client.release(name, missing_ok=False)
         return name
 
-    await _each(names, lambda name: naming.by_name(client, name, release))
+    await _each(names, lambda name: naming.by_name(client, name, release, selection))
 
 
 async def release_chosen(client: Client, selection: Selection, *, ask: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reserver.cli import completion
+from reserver.cli.failure import Failed, Status
 from reserver.errors import InvalidInput
 from reserver.reservations.terms import Phase
 
@@ -61,6 +62,15 @@ NamespaceOption = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+AllNamespacesOption = Annotated[
+    bool,
+    typer.Option(
+        "--all-namespaces",
+        "-A",
+        help="Those of all namespaces, as without -n.",
+        rich_help_panel=_PANEL,
+    ),
+]
 PhaseOption = Annotated[
     list[Phase] | None,
     typer.Option(
@@ -69,6 +79,16 @@ PhaseOption = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+
+
+def check_namespaces(namespace: str, *, all_namespaces: bool) -> None:
+    """Refuse options that exclude each other.
+
+    Raises:
+        Failed: one namespace is given, and all are.
+    """
+    if namespace and all_namespaces:
+        raise Failed(Status.USAGE, "--all-namespaces: excludes --namespace; give one of them")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,12 @@ from reserver.errors import ConfigurationError
 
 @taking
 def serve(settings: Settings) -> None:
-    """Serve the scheduler extender until SIGTERM or Ctrl-C."""
+    """Serve the scheduler extender until SIGTERM or Ctrl-C.
+
+    Examples:
+        reserver serve
+        reserver serve --kubeconfig ~/.kube/config --grpc-address 127.0.0.1:9443
+    """
     import uvloop
 
     logs.configure(settings.log_level)

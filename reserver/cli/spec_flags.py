@@ -90,12 +90,12 @@ class SpecFlags:
     policy: Annotated[
         Policy | None, _flag("Require: owners may land nowhere else. Default: Prefer.")
     ] = None
-    reusable: Annotated[bool, _flag("A slot comes back when its pod goes.")] = False
-    preemptible: Annotated[bool, _flag("Pods of higher priority than --priority may take it.")] = (
-        False
-    )
+    reusable: Annotated[bool | None, _flag("A slot comes back when its pod goes.")] = None
+    preemptible: Annotated[
+        bool | None, _flag("Pods of higher priority than --priority may take it.")
+    ] = None
     priority: Annotated[int | None, _flag("Of a preemptible one.")] = None
-    retain: Annotated[bool, _flag("It stays once it is over, until you release it.")] = False
+    retain: Annotated[bool | None, _flag("It stays once it is over, until you release it.")] = None
     description: Annotated[str | None, _flag("What it is for.", metavar="TEXT")] = None
 
     @property

@@ -58,6 +58,11 @@ def nodes(
 
     Exit status: 0 shown; 1 some node is not there, or refused; 2 wrong usage; 3 reserver cannot be
     reached.
+
+    Examples:
+        reserver top nodes
+        reserver top nodes worker-1 --slot cpu=2 --slot memory=4Gi
+        reserver top nodes --resource nvidia.com/gpu
     """
     from reserver.cli.spec_flags import pair
 
@@ -88,6 +93,9 @@ def quotas(
     """Show what the reservations of each namespace may hold together, and hold.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
+
+    Examples:
+        reserver top quotas -n shop
     """
 
     async def ask(session: Session) -> None:
@@ -104,6 +112,9 @@ def reservations(target: Target, output: ReportOption = Report.TABLE) -> None:
     """Show what each reservation holds now, those first that hold most of their node.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
+
+    Examples:
+        reserver top reservations
     """
 
     async def ask(session: Session) -> None:

@@ -39,6 +39,10 @@ def validate(
     is such a node, and room on it.
 
     Exit status: 0 all of it is valid; 1 some is not, and why is said; 2 wrong usage.
+
+    Examples:
+        reserver validate -f reservations/
+        kubectl kustomize . | reserver validate -f -
     """
     from reserver.cli import documents, validity
 

@@ -24,6 +24,8 @@ class Wanted:
         namespace: of owners that do not say theirs; empty where the document names none.
         spec: in the form of docs/reservations.md, not yet checked.
         path: where the spec stands in the document.
+        id: of the reservation that the document was printed from; empty if it does not say.
+        etag: the same.
     """
 
     where: str
@@ -31,6 +33,8 @@ class Wanted:
     namespace: str
     spec: Any
     path: str = ""
+    id: str = ""
+    etag: str = ""
 
 
 def wanted(
@@ -64,7 +68,8 @@ def _read(document: Document, name: str) -> Wanted:
         if unknown := value.keys() - _OUR_FIELDS:
             raise InvalidInput(str(min(unknown)), "is not a field beside spec", _FORMS)
         own = _text(value.get("name"), "name")
-        return Wanted(document.where, own, "", value["spec"], "spec")
+        before = {name: str(value.get(name) or "") for name in ("id", "etag")}
+        return Wanted(document.where, own, "", value["spec"], "spec", **before)
     if not name:
         problem = "a spec alone has no name"
         raise InvalidInput("", problem, "give NAME on the command line, or write name and spec")

@@ -158,7 +158,17 @@ def test_the_page_shows_what_happens(shell: Shell, forwarded: str) -> None:
 
 def test_every_command_is_on_the_page() -> None:
     text = PAGE.read_text()
-    for command in ("create", "whatif", "validate", "extend", "release", "get", "describe"):
+    for command in (
+        "create",
+        "apply",
+        "update",
+        "whatif",
+        "validate",
+        "extend",
+        "release",
+        "get",
+        "describe",
+    ):
         assert f"$ reserver {command} " in text or f"$ reserver {command}\n" in text
     for command in ("top nodes", "top reservations", "explain pod"):
         assert f"$ reserver {command}" in text

@@ -466,6 +466,9 @@ async def in_the_feed(_: pytest.MonkeyPatch) -> None:
         def show_written(self, at: Ref, *_: object) -> pb.Reservation:
             return pb.Reservation(id=at.key)
 
+        def broken(self, _: Ref) -> list[pb.Reservation]:
+            return []
+
     feed = Feed(cast(Catalogue, Shows()))
     for key in ("a", POISON, "z"):
         feed.touched(ref(key))

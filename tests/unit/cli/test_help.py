@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,6 +57,34 @@ def test_wrong_usage_is_one_line_that_says_what_is_taken(words: str, line: str) 
     assert result.stderr.startswith(f"reserver: {line}")
     assert len(result.stderr.splitlines()) == 1
     assert "Value error" not in result.stderr
+
+
+@pytest.mark.parametrize("words", list(commands())[1:], ids=" ".join)
+def test_each_command_has_examples_that_it_takes(words: tuple[str, ...]) -> None:
+    command: Any = get_command(app)
+    for word in words:
+        command = command.commands[word]
+    if hasattr(command, "commands"):
+        return
+    examples = Help.of(command).examples
+    assert examples
+    assert max(map(len, examples.splitlines())) < 79
+    for line in examples.replace("|\n ", "| ").splitlines():
+        parts = [shlex.split(part, comments=True) for part in re.split(r"[|()]|&&", line)]
+        assert any(part[part.index("reserver") :] for part in parts if "reserver" in part)
+        for part in parts:
+            if "reserver" in part:
+                read(part[part.index("reserver") + 1 :])
+
+
+def read(arguments: list[str]) -> None:
+    """Read arguments as the command line does, and run nothing."""
+    command: Any = get_command(app)
+    while hasattr(command, "commands"):
+        command, arguments = command.commands[arguments[0]], arguments[1:]
+    if ">" in arguments:
+        arguments = arguments[: arguments.index(">")]
+    command.make_context(command.name, arguments)
 
 
 def test_examples_stand_apart_from_what_a_command_does() -> None:

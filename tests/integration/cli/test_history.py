@@ -9,11 +9,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.integration.test_cli import Run, run, untimed, world
+from tests.integration.cli.runs import Run, untimed
 from tests.integration.test_endings import bind
 from tests.integration.world import World
-
-__all__ = ["run", "world"]  # The fixtures of this page as well.
 
 NODE = ("--node", "worker-1", "--cpu", "1", "-n", "shop")
 

@@ -2,46 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
-from typer.testing import CliRunner, Result
 
-from reserver.cli.main import app
 from reserver.cli.patience import patience
-from tests.integration.world import CONFIGMAPS, World, serving
+from tests.integration.cli.runs import Run, untimed, write
+from tests.integration.world import World
 
-Run = Callable[..., Awaitable[Result]]
 FLAGS = ("--owner", "pod/web-0", "-n", "shop")
-
-
-def untimed(text: str) -> str:
-    """Return what was printed, without the time that is left."""
-    return re.sub(r"(\d+[dhms]){1,2}", "SPAN", text)
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    with capture_logs():  # They would stand among what a command prints.
-        async with serving(tmp_path, "worker-1", "worker-2") as world:
-            yield world
-
-
-@pytest.fixture
-def run(world: World) -> Run:
-    """Run a command beside reserver, on a loop of its own as in a process of its own."""
-
-    async def run(*arguments: str, text: str | None = None) -> Result:
-        invoke = CliRunner().invoke
-        environment = {"RESERVER_ADDRESS": world.running.grpc_address}
-        return await asyncio.to_thread(invoke, app, arguments, input=text, env=environment)
-
-    return run
 
 
 async def test_what_is_created_can_be_seen_extended_and_released(run: Run, world: World) -> None:
@@ -65,16 +34,11 @@ async def test_what_is_created_can_be_seen_extended_and_released(run: Run, world
     assert json.loads((await run("get", "-o", "json")).stdout) == {"reservations": []}
 
 
-async def _write(world: World, configmap: str, data: dict[str, str]) -> None:
-    metadata = {"name": configmap, "labels": {"reserver.io/store": "true"}}
-    await world.cluster.client.send("POST", CONFIGMAPS, {"metadata": metadata, "data": data})
-
-
 async def test_a_name_that_get_shows_is_enough(run: Run, world: World) -> None:
     spec = {"owners": [{"pod": {"name": "x", "namespace": "shop"}}], "resources": {"cpu": "1"}}
     for name, key, node in (("theirs", "seat", "worker-1"), ("others", "seat", "worker-2")):
-        await _write(world, name, {key: json.dumps(spec | {"node": node})})
-    await _write(world, "third", {"web-seat": json.dumps(spec | {"node": "worker-1"})})
+        await write(world, name, {key: json.dumps(spec | {"node": node})})
+    await write(world, "third", {"web-seat": json.dumps(spec | {"node": "worker-1"})})
     while len(json.loads((await run("get", "-o", "json")).stdout)["reservations"]) < 3:
         pass
     assert "Active" in (await run("describe", "web-seat")).stdout
@@ -91,14 +55,14 @@ async def test_a_name_that_get_shows_is_enough(run: Run, world: World) -> None:
     assert released.stdout.endswith("/third/web-seat released\n")
 
 
-async def test_what_is_written_and_cannot_be_read_is_shown_with_what_to_write(
+async def test_what_is_written_and_cannot_be_read_is_shown_with_what_towrite(
     run: Run, world: World
 ) -> None:
     owners = [{"pod": {"name": "x", "namespace": "shop"}}]
     broken = {"owners": owners, "node": "worker-1", "resources": {"cpu": "two"}}
     whole = {"pod": "web-0", "namespace": "shop", "cpu": 1, "mem": 0, "expire": 4000000000}
     items = json.dumps([whole, whole | {"cpu": -1}])
-    await _write(world, "theirs", {"seat": json.dumps(broken), "worker-2": items})
+    await write(world, "theirs", {"seat": json.dumps(broken), "worker-2": items})
     while len((await run("get", "-o", "name")).stdout.split()) < 3:
         pass
     rows = [line.split() for line in (await run("get")).stdout.splitlines()]
@@ -282,7 +246,7 @@ async def test_a_file_that_is_broken_creates_nothing(run: Run) -> None:
 
 async def test_a_set_is_created_whole_or_not_at_all(run: Run) -> None:
     text = f"[{document('a', 'worker-1', '3')}, {document('b', 'worker-1', '3')}]"
-    for dry in ("--dry-run", "--set"):
+    for dry in ("--dry-run=server", "--set"):
         result = await run("create", "-f", "-", dry, text=text)
         assert result.exit_code == 4
         assert "worker-1" in result.output
@@ -305,7 +269,7 @@ async def test_what_is_wrong_with_one_of_a_set_is_told_by_its_name(run: Run) -> 
 
 async def test_without_a_node_it_is_placed_and_says_where(run: Run) -> None:
     flags = "--owner app=web -n shop --cpu 3 --slots 2 --strategy spread"
-    dry = await run("create", "a", *flags.split(), "--dry-run")
+    dry = await run("create", "a", *flags.split(), "--dry-run=server")
     assert dry.exit_code == 0
     assert "worker-1 ×1, worker-2 ×1" in dry.stdout
     made = await run("create", "a", *flags.split(), "-o", "json")
@@ -322,7 +286,7 @@ async def test_without_a_node_it_is_placed_and_says_where(run: Run) -> None:
     assert rows[2][:3] == ["b", "Pending", "-"]
     top = json.loads((await run("top", "reservations", "-o", "json")).stdout)["reservations"]
     assert [(each["name"], each["percentOfNode"]) for each in top] == [("a", 75)]
-    nowhere = "c --owner app=web --cpu 1 --node-selector disk=ssd --dry-run"
+    nowhere = "c --owner app=web --cpu 1 --node-selector disk=ssd --dry-run=server"
     refused = await run("create", *nowhere.split())
     assert refused.exit_code == 4
     assert "didn't match Pod's node affinity/selector" in refused.stdout

@@ -1,0 +1,138 @@
+"""`reserver apply`, `update` and `edit`: make reservations what somebody writes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reserver.cli import completion, failure
+from reserver.cli.connect import run
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import NamespaceOption, Output, OutputOption, taking
+from reserver.cli.selecting import FILES, Chosen
+from reserver.cli.spec_flags import SpecFlags
+from reserver.cli.target import Target
+
+if TYPE_CHECKING:
+    from reserver.cli.connect import Session
+
+
+@taking
+def apply(
+    target: Target,
+    filename: Annotated[list[str], FILES],
+    namespace: NamespaceOption = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Create also what can never fit, as it is written.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Create the reservations of files, or change those that are there and say something else.
+
+    It can be repeated: what says the same stays as it is, with its claims. A `ttl` counts from the
+    creation, so applying a file again prolongs nothing, and takes nothing back that `reserver
+    extend` gave; an `expiresAt` is put back. Files are read as `reserver create -f` reads them.
+
+    Exit status: 0 all are as the files say; 1 some were refused; 2 wrong usage; 3 reserver cannot
+    be reached; 4 no room, on nodes or in the quota.
+
+    Examples:
+        reserver apply -f reservations/
+        reserver get web-1 -o yaml | sed 's/slots: 1/slots: 2/' | reserver apply -f -
+    """
+    from reserver.cli.asking import Asked
+
+    asked = Asked.of("", filename, SpecFlags(), namespace)
+
+    async def work(session: Session) -> None:
+        from reserver.cli import applying
+
+        asked.specs(session.namespace)  # A file that is broken changes nothing.
+        own = namespace or session.namespace
+        doing = applying.Applying(session.client, own, force=force, dry_run=dry_run)
+        note = "(dry run)" if dry_run else ""
+        await applying.apply_each(doing, asked.wanted, output, note)
+
+    run(target, work)
+
+
+@taking
+def update(
+    spec: SpecFlags,
+    target: Target,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Its name or id.", autocompletion=completion.reservations
+        ),
+    ],
+    namespace: NamespaceOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Change the fields of a reservation that flags give; all others stay.
+
+    More than before, or elsewhere, is held only if it fits. A reservation that says something else
+    is another one, and does not keep its claims. `reserver apply` does the same by a file.
+
+    Exit status: 0 changed; 1 refused, or not there; 2 wrong usage; 3 reserver cannot be reached;
+    4 no room, on nodes or in the quota.
+
+    Examples:
+        reserver update web-1 --cpu 2 --slots 3
+        reserver update web-1 --node worker-2
+        reserver update web-1 --owner app=web --owner job/batch -n shop
+    """
+    if not spec.are_given:
+        failure.end(Failed(Status.USAGE, "NAME: flags say what to change; give one"))
+
+    async def work(session: Session) -> None:
+        from reserver.cli import applying
+        from reserver.cli import output as outputs
+
+        own = namespace or session.namespace
+        among = Chosen(namespace=namespace).selection(own)
+        changed = await applying.update_by_flags(session.client, name, among, spec, own)
+        if outputs.is_for_programs(output):
+            outputs.reservations([changed], output, alone=True)
+        else:
+            applying.tell(name, "updated", changed)
+
+    run(target, work)
+
+
+@taking
+def edit(
+    target: Target,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Its name or id.", autocompletion=completion.reservations
+        ),
+    ],
+) -> None:
+    """Change a reservation in the editor that KUBE_EDITOR or EDITOR names, else in vi.
+
+    What is wrong with it stands above it when the editor opens again. What is saved without a
+    change ends it. If somebody else has changed the reservation meanwhile, your file is kept.
+
+    Exit status: 0 changed, or nothing to change; 1 refused, or not there; 2 wrong usage; 3 reserver
+    cannot be reached; 4 no room, on nodes or in the quota.
+
+    Examples:
+        reserver edit web-1
+        EDITOR="code --wait" reserver edit web-1
+    """
+    # gRPC would warn of the editor, which is another process.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
+    async def work(session: Session) -> None:
+        from reserver.cli import editing
+
+        await editing.edit(session.client, name, session.namespace)
+
+    run(target, work)

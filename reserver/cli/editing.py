@@ -1,0 +1,125 @@
+"""What `reserver edit` does, as `kubectl edit` does it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import typer
+import yaml
+
+from reserver.cli import applying, documents, failure, manifest, naming
+from reserver.cli.failure import Failed, Status
+from reserver.cli.patience import patience
+from reserver.cli.wanted import Wanted, wanted
+from reserver.client import CallFailed, Client, Reservation
+from reserver.errors import InvalidInput, ReserverError
+
+_HEAD = """\
+# Edit the reservation below. Lines that begin with # are ignored; an empty file changes nothing.
+# If something is wrong with what you save, this file opens again and says so.
+#
+"""
+
+
+async def edit(client: Client, name: str, namespace: str) -> None:
+    """Let a person change a reservation, until it is taken or they give up.
+
+    Raises:
+        Failed: they gave up after an error, or somebody else was faster; their file is kept.
+    """
+    async with patience("Asking for the reservation"):
+        old = await naming.by_name(client, name, client.get)
+    shown = {"name": old.name, "spec": manifest.show_spec(old.spec)}
+    before = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
+    file = _file(f"{_HEAD}{before}")
+    problem: Failed | None = None
+    while True:
+        _open(file)
+        text = _without_comments(file.read_text(encoding="utf-8"))
+        if not text or text == before:
+            if problem is not None:
+                raise _kept(problem, file)
+            file.unlink()
+            typer.echo("Edit cancelled, the saved file is empty" if not text else _UNCHANGED)
+            return
+        try:
+            new = await _update(client, old, text, namespace)
+        except ReserverError as exc:
+            problem = failure.of(exc)
+            if not isinstance(exc, InvalidInput) and not _can_be_mended(exc):
+                raise _kept(problem, file) from exc
+            said = "".join(f"# {line}\n" for line in problem.message.splitlines())
+            file.write_text(f"{_HEAD}{said}#\n{text}", encoding="utf-8")
+            before = text
+        else:
+            file.unlink()
+            applying.tell(old.name, "edited", new)
+            return
+
+
+_UNCHANGED = "Edit cancelled, no changes made"
+
+
+async def _update(client: Client, old: Reservation, text: str, namespace: str) -> Reservation:
+    one = _read(text)
+    if one.name != old.name:
+        raise InvalidInput("name", f"was {old.name!r}", "leave it: a name cannot be changed")
+    spec = manifest.read(one.spec, one.name, namespace, time.time())
+    async with patience(f"Changing {old.name}"):
+        return await client.update(old.id, spec, etag=old.etag)
+
+
+def _read(text: str) -> Wanted:
+    """Return what a file with one document asks for.
+
+    Raises:
+        InvalidInput: it asks for anything else.
+    """
+    found, problems = wanted(documents.read_text("", text))
+    if problems:
+        raise problems[0][1]
+    if len(found) != 1:
+        raise InvalidInput("", f"{len(found)} documents are not one", "leave one")
+    return found[0]
+
+
+def _file(text: str) -> Path:
+    """Return a new file that only its owner reads."""
+    number, name = tempfile.mkstemp(prefix="reserver-edit-", suffix=".yaml")
+    with os.fdopen(number, "w", encoding="utf-8") as file:
+        file.write(text)
+    return Path(name)
+
+
+def _open(file: Path) -> None:
+    command = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
+    try:
+        done = subprocess.run([*shlex.split(command), str(file)], check=False)  # noqa: S603 - theirs
+    except (OSError, ValueError) as exc:
+        problem = f"EDITOR: {command!r} cannot be run: {exc}"
+        raise Failed(Status.USAGE, f"{problem}; set EDITOR, or KUBE_EDITOR") from exc
+    if done.returncode:
+        problem = f"{command} ended with status {done.returncode}; nothing is changed"
+        raise Failed(Status.REFUSED, f"{problem}; your file is kept: {file}")
+
+
+def _without_comments(text: str) -> str:
+    lines = (line for line in text.splitlines(keepends=True) if not line.startswith("#"))
+    return "".join(lines).lstrip("\n")
+
+
+def _can_be_mended(error: ReserverError) -> bool:
+    """Return whether another text may be taken."""
+    final = {"ABORTED", "NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED"}
+    is_call = isinstance(error, CallFailed) and not failure.is_without_answer(error)
+    return isinstance(error, CallFailed) and is_call and error.code not in final
+
+
+def _kept(problem: Failed, file: Path) -> Failed:
+    remedy = f"reserver apply -f {file}"
+    return Failed(problem.status, f"{problem.message}\nyour file is kept; apply it with: {remedy}")

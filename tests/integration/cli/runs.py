@@ -1,0 +1,36 @@
+"""What tests of commands have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+
+from typer.testing import CliRunner, Result
+
+from reserver.cli.main import app
+from tests.integration.world import CONFIGMAPS, World
+
+Run = Callable[..., Awaitable[Result]]
+
+
+def runs_beside(world: World) -> Run:
+    """Run commands beside reserver, each on a loop of its own as in a process of its own."""
+
+    async def run(*arguments: str, text: str | None = None, **variables: str) -> Result:
+        invoke = CliRunner().invoke
+        environment = {"RESERVER_ADDRESS": world.running.grpc_address, **variables}
+        return await asyncio.to_thread(invoke, app, arguments, input=text, env=environment)
+
+    return run
+
+
+def untimed(text: str) -> str:
+    """Return what was printed, without the time that is left."""
+    return re.sub(r"(\d+[dhms]){1,2}", "SPAN", text)
+
+
+async def write(world: World, configmap: str, data: dict[str, str]) -> None:
+    """Write a store as somebody else does."""
+    metadata = {"name": configmap, "labels": {"reserver.io/store": "true"}}
+    await world.cluster.client.send("POST", CONFIGMAPS, {"metadata": metadata, "data": data})

@@ -1,0 +1,68 @@
+"""Which reservations options mean, and in which order they are printed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.integration.cli.runs import Run
+
+
+async def _make(run: Run) -> None:
+    for name, cpu, owner in (("a", "2", "pod/x"), ("b", "500m", "app=web"), ("c", "1", "pod/y")):
+        namespace = "shop" if name != "c" else "other"
+        await run(
+            *("create", name, "--node", "worker-1", "--owner", owner, "-n", namespace),
+            *("--cpu", cpu, "--policy", "Require" if name == "b" else "Prefer"),
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ("-A", "a b c"),
+        ("-n shop", "a b"),
+        ("a -n shop", "a"),
+        ("--sort-by spec.resources.cpu", "b c a"),
+        ("--sort-by {.spec.resources.cpu}", "b c a"),
+        ("--sort-by .metadata.name", "a b c"),
+        ("--sort-by status.message", "a b c"),
+        ("--field-selector spec.policy=Require", "b"),
+        ("--field-selector spec.policy!=Require,metadata.name!=c", "a"),
+        ("--field-selector status.placements[0].node==worker-1 --sort-by spec.policy", "a c b"),
+        ("--field-selector status.backed=true", "a b c"),
+    ],
+)
+async def test_options_of_kubectl_mean_what_they_mean_there(
+    run: Run, options: str, names: str
+) -> None:
+    await _make(run)
+    told = json.loads((await run("get", *options.split(), "-o", "json")).stdout)
+    found = told.get("reservations", [told])
+    assert " ".join(each["name"] for each in found) == names
+
+
+async def test_a_name_is_looked_for_among_those_of_a_namespace(run: Run) -> None:
+    await _make(run)
+    for command in (("get",), ("describe",), ("extend", "--ttl", "1h"), ("release",)):
+        elsewhere = await run(*command, "c", "-n", "shop")
+        assert elsewhere.exit_code == 1, command
+        assert "there is no reservation 'c'" in elsewhere.stderr
+        assert (await run(*command, "c", "-n", "other")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ("-A -n shop", "--all-namespaces: excludes --namespace; give one of them"),
+        ("a --node worker-1", "NAME: give names (and -n), or filters, not both"),
+        ("--sort-by nodes", "--sort-by: 'nodes' is not a field; write one that `-o json` prints"),
+        ("--field-selector spec.node", "--field-selector: 'spec.node' is not FIELD=VALUE"),
+        ("-w --sort-by name", "--field-selector, --sort-by: are not for --watch"),
+    ],
+)
+async def test_options_that_do_not_go_together_are_named(run: Run, options: str, line: str) -> None:
+    result = await run("get", *options.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"reserver: {line}")
