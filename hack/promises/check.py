@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hack.promises import claims, holds, store, waiting
+from hack.promises import claims, holds, moves, store, waiting
 from hack.promises.case import Case
 from hack.promises.history import History, read_history
 from hack.promises.replay import replay
@@ -37,6 +37,8 @@ def judge(history: History, rules: Rules) -> Report:
         *store.reservation_lost(case),
         *store.edit_vanished(case),
         *waiting.stale_refusals(case),
+        *moves.evicted_without_seat(case),
+        *moves.seat_outlived(case),
     )
     return Report(
         _counts(case),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-_FIELDS = frozenset(("pod", "controller", "selector"))
+_FIELDS = frozenset(("pod", "controller", "selector", "replaces"))
 _WITH_VALUES = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 
 
@@ -23,6 +23,7 @@ class Traits(NamedTuple):
     name: str
     maker: Maker = Maker()
     labels: frozenset[tuple[str, str]] = frozenset()
+    uid: str = ""
 
     @property
     def made_by(self) -> tuple[Maker, Maker]:
@@ -58,10 +59,14 @@ class Rule(NamedTuple):
     name: str = ""
     maker: Maker = Maker()
     terms: frozenset[Term] = frozenset()
+    replaces: str = ""
+    existing: frozenset[str] = frozenset()
 
     def matches(self, pod: Traits) -> bool:
         """Return whether a pod meets all that it demands."""
         if self.namespace != pod.namespace or self.name not in {"", pod.name}:
+            return False
+        if pod.uid and pod.uid in {self.replaces, *self.existing}:
             return False
         labels = dict(pod.labels)
         return self.maker in {Maker(), *pod.made_by} and all(
@@ -74,7 +79,8 @@ def traits(metadata: Mapping[str, Any]) -> Traits:
     references = metadata.get("ownerReferences") or ()
     makers = (Maker(one["kind"], one["name"]) for one in references if one.get("controller"))
     labels = frozenset((metadata.get("labels") or {}).items())
-    return Traits(metadata["namespace"], metadata["name"], next(makers, Maker()), labels)
+    maker, uid = next(makers, Maker()), metadata.get("uid", "")
+    return Traits(metadata["namespace"], metadata["name"], maker, labels, uid)
 
 
 def read_owners(
@@ -104,11 +110,14 @@ def _rule(owner: Mapping[str, Any], namespace: str) -> Rule:
     if not parts or parts.keys() - _FIELDS or len(spaces) > 1:
         raise ValueError(f"{owner!r} says nobody, or what is not known, or two namespaces")
     pod, controller, selector = (parts.get(name) for name in ("pod", "controller", "selector"))
+    replaces = parts.get("replaces") or {}
     return Rule(
         spaces.pop() if spaces else namespace,
         _text(pod["name"]) if pod else "",
         Maker(_text(controller["kind"]), _text(controller["name"])) if controller else Maker(),
         frozenset() if selector is None else _terms(selector),
+        replaces.get("uid", ""),
+        frozenset(replaces.get("existing") or ()),
     )
 
 

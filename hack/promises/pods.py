@@ -68,6 +68,7 @@ class Pod:
         binding: how it got its node; None if it has none, or had it when it was first seen.
         claims: what it said it claimed when it was first seen on a node: the refs, as text,
             without what follows the ``@``.
+        leaves: when it began to be deleted; None if nobody saw that.
         gone: when it was deleted, at the earliest.
         gone_by: when it certainly was.
     """
@@ -82,6 +83,7 @@ class Pod:
     states: tuple[PodState, ...]
     binding: Binding | None
     claims: frozenset[str]
+    leaves: Moment | None
     gone: Moment | None
     gone_by: Moment | None
 

@@ -26,7 +26,7 @@ from hack.promises.watch import Watch
 
 HISTORY = "history.jsonl"
 _LABEL = "reserver.io/store=true"
-_OBJECTS = ("reserver.io", "v1alpha1", "reservations")
+_OBJECTS = ("reserver.io", "v1alpha1")
 _READY = "recording"
 _START_S = 60.0
 _LINGER_S = 1.0
@@ -42,10 +42,11 @@ class Recorder:
         configmaps: (namespace, name) of stores without the label.
         label_namespace: where ConfigMaps labelled as stores are recorded.
         objects: record Reservations, too; the API server has to know them.
+        moves: record PodMoves, too; likewise.
         not_in: a namespace of which neither pods nor Reservations are recorded.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what may be recorded
         self,
         kubeconfig: Path,
         folder: Path,
@@ -53,6 +54,7 @@ class Recorder:
         label_namespace: str = "reserver-system",
         *,
         objects: bool = False,
+        moves: bool = False,
         not_in: str = "",
     ) -> None:
         self._folder = folder
@@ -62,6 +64,8 @@ class Recorder:
             self._command += ["--configmap", f"{namespace}/{name}"]
         if objects:
             self._command.append("--objects")
+        if moves:
+            self._command.append("--moves")
         if not_in:
             self._command += ["--not-in", not_in]
 
@@ -126,7 +130,7 @@ def record(
     configmaps: Sequence[str],
     label_namespace: str,
     *,
-    objects: bool,
+    kinds: Sequence[str],
     not_in: str,
 ) -> None:
     """Record until standard input ends; print a line once all is listed."""
@@ -144,10 +148,10 @@ def record(
         selector = f"metadata.name={name}"
         named = partial(core.list_namespaced_config_map, namespace, field_selector=selector)
         requests.append(("configmaps", named))
-    if objects:
-        custom: Any = client.CustomObjectsApi(core.api_client)
-        listing = partial(custom.list_cluster_custom_object, *_OBJECTS, **elsewhere)
-        requests.append(("reservations", listing))
+    custom: Any = client.CustomObjectsApi(core.api_client)
+    for kind in kinds:
+        listing = partial(custom.list_cluster_custom_object, *_OBJECTS, kind, **elsewhere)
+        requests.append((kind, listing))
     watches = [Watch(name, request, journal.write, stopping) for name, request in requests]
     for watch in watches:
         watch.start()
@@ -169,12 +173,15 @@ def main() -> None:
     parser.add_argument("--configmap", action="append", default=[], metavar="NAMESPACE/NAME")
     parser.add_argument("--label-namespace", default="reserver-system")
     parser.add_argument("--objects", action="store_true", help="record Reservations, too")
+    parser.add_argument("--moves", action="store_true", help="record PodMoves, too")
     parser.add_argument("--not-in", default="", metavar="NAMESPACE", help="record nothing of it")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     core = client.CoreV1Api(config.new_client_from_config(str(options.kubeconfig)))
     arguments = (core, options.folder, options.configmap, options.label_namespace)
-    record(*arguments, objects=options.objects, not_in=options.not_in)
+    recorded = {"reservations": options.objects, "podmoves": options.moves}
+    kinds = [kind for kind, is_asked in recorded.items() if is_asked]
+    record(*arguments, kinds=kinds, not_in=options.not_in)
 
 
 if __name__ == "__main__":

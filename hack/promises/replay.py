@@ -30,7 +30,7 @@ def replay(history: History) -> World:
     for line in history.lines:
         if line.collection == "pods":
             by_uid.setdefault(line.item["metadata"]["uid"], []).append(line)
-        else:
+        elif line.collection in of:
             of[line.collection].setdefault(line.name, []).append(line)
     gaps = {name: gaps_of(history, name) for name in ("pods", *of)}
     heirs = _heirs(by_uid.values())
@@ -79,9 +79,20 @@ def _pod(lines: list[Line], gaps: tuple[Gap, ...], heir: Line | None) -> Pod:
         states=tuple(_pod_state(line) for line in living or lines),
         binding=_binding(living, gaps),
         claims=_claims(next(bound, last.item)),
+        leaves=_leaves(lines),
         gone=end[0] if end else None,
         gone_by=end[1] if end else None,
     )
+
+
+def _leaves(lines: list[Line]) -> Moment | None:
+    """Return when a pod was first seen to be deleted."""
+    leaving = (
+        line.moment
+        for line in lines
+        if line.kind == "DELETED" or line.item["metadata"].get("deletionTimestamp")
+    )
+    return next(leaving, None)
 
 
 def _pod_state(line: Line) -> PodState:

@@ -22,6 +22,8 @@ class Kind(StrEnum):
     STALE_REFUSAL = "expired hold still refused"
     OFF_SEAT = "owner off its seat"
     LEFT_OVER = "hold left at the end"
+    EVICTED_WITHOUT_SEAT = "evicted without a seat"
+    SEAT_OUTLIVED = "seat outlived its move"
 
 
 @dataclass(frozen=True, kw_only=True)

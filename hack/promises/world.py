@@ -87,8 +87,17 @@ class World:
         for life in self.lives:
             among = (named.get(name, ()) for name in sorted(life.entry.owners))
             pods = self.pods if life.entry.rules else chain.from_iterable(among)
-            owners[life] = tuple(pod for pod in pods if life.may_be_of(pod))
+            owners[life] = tuple(
+                pod for pod in pods if life.may_be_of(pod) and self._comes_later(life, pod)
+            )
         return owners
+
+    def _comes_later(self, life: Life, pod: Pod) -> bool:
+        """Return whether a pod came after the one whose replacement a life is for, if it is."""
+        replaced = {rule.replaces for rule in life.entry.rules} - {""}
+        before = [each for each in self.pods if each.uid in replaced] if replaced else []
+        first = pod.states[0].moment.revision
+        return all(each.leaves and each.leaves.revision < first for each in before)
 
     @cached_property
     def owned(self) -> Mapping[str, tuple[Life, ...]]:

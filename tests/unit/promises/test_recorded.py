@@ -163,6 +163,34 @@ def _a_claim_of_a_seat_elsewhere(recording: Recording) -> None:
             item["spec"]["nodeName"] = "w-4"
 
 
+def _move(recording: Recording, phase: str) -> None:
+    """Have there been a move of a pod from the beginning."""
+    pod = next(recording.pod("owner-0"))
+    metadata = {"name": "move", "namespace": "shop", "uid": "uid-move", "resourceVersion": "1"}
+    status = {"phase": phase, "podUID": pod["metadata"]["uid"], "reservation": "seat"}
+    move = {"metadata": metadata, "spec": {"pod": {"name": "owner-0"}}, "status": status}
+    at = recording.records[0]["at"] - 100
+    line = {"at": at, "collection": "podmoves", "type": "LISTED", "object": move}
+    recording.records.insert(0, line)
+
+
+def _an_eviction_of_a_pod_that_moves(recording: Recording) -> None:
+    _move(recording, "Evicting")
+    evicted = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+    *_, last = recording.pod("owner-0")
+    last["status"].setdefault("conditions", []).append(evicted)
+
+
+def _a_seat_of_a_move_that_ended(recording: Recording) -> None:
+    _move(recording, "Failed")
+    metadata = {"name": "seat", "namespace": "shop", "uid": "u", "resourceVersion": "2"}
+    metadata |= {"ownerReferences": [{"kind": "PodMove", "uid": "uid-move"}]}  # type: ignore[dict-item]
+    seat = {"metadata": metadata, "spec": {"owners": [], "resources": {}}}
+    at = recording.records[0]["at"]
+    line = {"at": at, "collection": "reservations", "type": "LISTED", "object": seat}
+    recording.records.insert(0, line)
+
+
 CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_a_stranger_takes_more, Kind.GIVEN_AWAY),
     (_the_hold_was_larger, Kind.GIVEN_AWAY),
@@ -177,6 +205,8 @@ CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_a_put_without_effect, Kind.EDIT_VANISHED),
     (_nobody_retried, Kind.STALE_REFUSAL),
     (_an_owner_elsewhere, Kind.OFF_SEAT),
+    (_an_eviction_of_a_pod_that_moves, Kind.EVICTED_WITHOUT_SEAT),
+    (_a_seat_of_a_move_that_ended, Kind.SEAT_OUTLIVED),
 ]
 
 

@@ -1,0 +1,150 @@
+"""Moves are judged: no eviction without a seat, and no seat outlives its move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from tests.unit.promises.tape import NOW, Tape, rfc3339
+
+WITHOUT, OUTLIVED = "evicted without a seat", "seat outlived its move"
+
+
+class Moved(Tape):
+    """A pod on worker-1, and a move of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.node("worker-1")
+        self.node("worker-2")
+        self.land("web-0", "worker-1", maker="web")
+        self.uid = self._objects["pods", "shop/web-0"]["metadata"]["uid"]
+        self.spec: dict[str, Any] = {"pod": {"name": "web-0"}}
+        self.status: dict[str, Any] = {}
+
+    def move(self, phase: str, **spec: Any) -> None:
+        self.spec |= spec
+        self.status |= {"phase": phase, "podUID": self.uid, "reservation": "seat"}
+        metadata = {"name": "move", "namespace": "shop", "uid": "uid-move"}
+        body = {"metadata": metadata, "spec": self.spec, "status": self.status}
+        self._write("podmoves", "shop/move", body)
+
+    def hold(self, *, node: str = "worker-2", backed: str = "", uid: str = "uid-move") -> None:
+        made_by = [{"kind": "PodMove", "name": "move", "uid": uid}]
+        metadata = {"name": "seat", "namespace": "shop", "uid": "uid-seat"}
+        owner = {"controller": {"kind": "ReplicaSet", "name": "web"}}
+        spec = {
+            "owners": [owner | {"replaces": {"uid": self.uid, "existing": ["uid-waits"]}}],
+            "resources": {"cpu": "1"},
+            "node": node,
+            "policy": "Require",
+            "expiresAt": rfc3339(NOW + 600),
+        }
+        status = {"phase": "Active", "conditions": [{"type": "Backed", "status": backed}]}
+        body = {"metadata": metadata | {"ownerReferences": made_by}, "spec": spec}
+        self._write("reservations", "shop/seat", body | ({"status": status} if backed else {}))
+
+    def evict(self) -> None:
+        body = self._objects["pods", "shop/web-0"]
+        body["status"]["conditions"] = [
+            {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+        ]
+        body["metadata"]["deletionTimestamp"] = rfc3339(self.now)
+        self._write("pods", "shop/web-0", body)
+        self.delete("web-0")
+
+    def found(self, *kinds: str) -> list[str]:
+        return [kind for kind in self.kinds() if kind in (kinds or {WITHOUT, OUTLIVED})]
+
+
+@pytest.fixture
+def tape() -> Moved:
+    return Moved()
+
+
+def land_replacement(tape: Moved) -> None:
+    tape.pod("web-1", maker="web")
+    tape.bind("web-1", "worker-2", "shop/seat#uid-seat")
+    tape.move("Succeeded")
+    tape._delete("reservations", "shop/seat")
+    tape.wait(60)
+
+
+def test_a_move_with_a_seat_is_right(tape: Moved) -> None:
+    tape.move("Reserving")
+    tape.hold(backed="False")
+    tape.hold(backed="True")
+    tape.move("Evicting")
+    tape.evict()
+    land_replacement(tape)
+    assert tape.kinds() == []
+
+
+def test_a_pod_that_waited_before_is_no_owner_of_the_seat(tape: Moved) -> None:
+    tape.pod("waits", maker="web")
+    tape.move("Reserving")
+    tape.hold(backed="True")
+    tape.wait(5)
+    tape.bind("waits", "worker-1")
+    tape.evict()
+    land_replacement(tape)
+    assert tape.kinds() == []
+
+
+@pytest.mark.parametrize(
+    "holds",
+    [
+        pytest.param((), id="none"),
+        pytest.param(({"backed": "False"},), id="not backed"),
+        pytest.param(({"node": "worker-1", "backed": "True"},), id="where it is"),
+        pytest.param(({"backed": "True"}, {"backed": "False"}), id="no longer backed"),
+    ],
+)
+def test_an_eviction_without_a_seat_is_caught(tape: Moved, holds: Iterable[Any]) -> None:
+    tape.move("Reserving")
+    for each in holds:
+        tape.hold(**each)
+        tape.wait(5)
+    tape.evict()
+    assert tape.found() == [WITHOUT]
+
+
+def test_a_seat_that_is_written_after_the_eviction_is_too_late(tape: Moved) -> None:
+    tape.move("Evicting")
+    tape.evict()
+    tape.hold(backed="True")
+    assert tape.found(WITHOUT) == [WITHOUT]
+
+
+def test_what_says_that_it_is_backed_a_moment_later_was(tape: Moved) -> None:
+    tape.move("Reserving")
+    tape.hold()
+    tape.evict()
+    tape.hold(backed="True")
+    assert tape.found(WITHOUT) == []
+
+
+def test_who_evicts_without_a_seat_on_purpose_is_right(tape: Moved) -> None:
+    tape.move("Evicting", mode="EvictOnly")
+    tape.evict()
+    assert tape.found() == []
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed", "Aborted"])
+def test_a_seat_that_stands_when_its_move_has_ended_is_caught(tape: Moved, phase: str) -> None:
+    tape.hold(backed="True")
+    tape.move(phase)
+    tape.wait(60)
+    assert tape.found() == [OUTLIVED]
+
+
+def test_a_seat_whose_move_was_deleted_is_caught(tape: Moved) -> None:
+    tape.hold(backed="True")
+    tape.move("Reserving")
+    tape._delete("podmoves", "shop/move")
+    tape.wait(60)
+    assert tape.found() == [OUTLIVED]
+    tape._delete("reservations", "shop/seat")
+    assert tape.found() == [OUTLIVED]
