@@ -13,7 +13,6 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from http import HTTPStatus
 from typing import NamedTuple
 
 import structlog
@@ -21,6 +20,7 @@ import structlog
 from reserver.backoff import Backoff
 from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
+from reserver.kube.api.eviction import Reply, evict, eviction
 from reserver.printable import printable
 from reserver.rebalance.plan import Move
 from reserver.wire.times import show_micro
@@ -31,15 +31,6 @@ _NAME = "sigs.k8s.io/descheduler"
 _CONTROLLER = "sigs.k8s.io.descheduler"
 _MOST_NOTE = 1024
 """Bound on an event's note, in bytes: NoteLengthLimit in pkg/apis/core/validation/events.go."""
-
-_IN_BACKGROUND = "Eviction triggered evacuation"
-"""What a webhook answers that will move the pod by its own means, such as KubeVirt's."""
-
-_MANY_BUDGETS = "more than one PodDisruptionBudget"
-"""What the API server says of a pod that it can never evict (pkg/registry/core/pod/storage)."""
-
-_OTHER_UID = "UID in precondition"
-"""What it says of a pod that has taken the place of another (apiserver/pkg/storage/errors.go)."""
 
 _MOST_INSTANCE = 128
 """Bound on ``reportingInstance``, in bytes (as above)."""
@@ -180,12 +171,14 @@ class Evictions:
     async def _try(self, attempt: _Attempt, terms: Terms) -> Result | None:
         """Send a request; return how it ended, or None if it is to be sent again."""
         move = attempt.move
-        path = f"/api/v1/namespaces/{move.pod.namespace}/pods/{move.pod.name}/eviction"
-        try:
-            await self._client.create(path, _eviction(move, terms.grace_period_s))
-        except ApiError as exc:
-            return _judged(attempt, exc)
-        return Result.SUCCESS
+        reason = f"triggered by {move.profile}/{move.strategy}: {move.reason}"
+        annotations = {"reason": reason, "requested-by": _NAME}
+        body = eviction(move.pod, move.uid, terms.grace_period_s, annotations)
+        reply, attempt.why = await evict(self._client, body)
+        if reply is Reply.GONE:
+            return Result.SUCCESS if attempt.is_open else Result.ERROR
+        attempt.is_open = attempt.is_open or reply is Reply.UNSURE
+        return _RESULTS.get(reply)
 
     async def _tell(self, outcome: Outcome, terms: Terms) -> None:
         """Log and count what became of a move, and write an event on the pod."""
@@ -205,36 +198,12 @@ class Evictions:
             log.warning("event not written", pod=str(move.pod), why=str(exc))
 
 
-def _judged(attempt: _Attempt, exc: ApiError) -> Result | None:
-    """Return how a failed request ended, or None if it is to be sent again."""
-    attempt.why = str(exc)
-    if exc.is_absent or _OTHER_UID in exc.message:
-        return Result.SUCCESS if attempt.is_open else Result.ERROR
-    if exc.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return Result.BACKGROUND if _IN_BACKGROUND in exc.message else None
-    if exc.is_definite and not exc.is_conflict:  # Else somebody wrote the pod meanwhile.
-        return Result.ERROR
-    if _MANY_BUDGETS in exc.message:
-        return Result.ERROR
-    attempt.is_open = attempt.is_open or not exc.is_definite
-    return None
-
-
-def _eviction(move: Move, grace_period_s: int | None) -> dict[str, object]:
-    options: dict[str, object] = {"preconditions": {"uid": move.uid}}
-    if grace_period_s is not None:
-        options["gracePeriodSeconds"] = grace_period_s
-    reason = f"triggered by {move.profile}/{move.strategy}: {move.reason}"
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {
-            "name": move.pod.name,
-            "namespace": move.pod.namespace,
-            "annotations": {"reason": reason, "requested-by": _NAME},
-        },
-        "deleteOptions": options,
-    }
+_RESULTS = {
+    Reply.ACCEPTED: Result.SUCCESS,
+    Reply.IN_BACKGROUND: Result.BACKGROUND,
+    Reply.REFUSED: Result.ERROR,
+}
+"""How an eviction ended; after any other reply the request is sent again."""
 
 
 def _event(outcome: Outcome, instance: str) -> dict[str, object]:
