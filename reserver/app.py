@@ -21,6 +21,7 @@ from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.kube.api.reviewer import Reviewer
 from reserver.kube.loops.lease import Lease
+from reserver.kube.migration.moves import KnownMove
 from reserver.measures import counters
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.door import Door
@@ -85,6 +86,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             metrics = Metrics(assembly, assembly.stores.problem_counts, partial(counters, assembly))
             if assembly.rebalancing is not None:
                 metrics.others.append(assembly.rebalancing.exposed)
+            if assembly.mover is not None:
+                assembly.mover.subscribers.append(partial(_count_move, metrics))
             extender = _extender(assembly, writes)
             service = None
             if settings.grpc_address is not None:
@@ -111,6 +114,11 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                         task.cancel()
         if lease is not None:
             await lease.release()
+
+
+def _count_move(metrics: Metrics, known: KnownMove) -> None:
+    if known.move is not None:
+        metrics.count_move(known.move)
 
 
 async def _serve_extender(

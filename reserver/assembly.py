@@ -22,6 +22,7 @@ from reserver.kube.loops.placer import Notice, Placer
 from reserver.kube.loops.quotas import QuotaWriter
 from reserver.kube.loops.requeue import Requeue
 from reserver.kube.loops.waker import Waker
+from reserver.kube.migration.mover import Mover
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.status import CompanionStatuses
 from reserver.kube.stores.configmap.writer import ConfigMapWriter
@@ -35,6 +36,7 @@ from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.watches import (
     PODS,
     cluster_reflectors,
+    move_reflectors,
     object_reflector,
     quota_reflector,
     store_reflectors,
@@ -77,6 +79,7 @@ class Assembly:
         subscribers: called with each reservation that may have changed.
         reflectors: what keeps all of it up to date.
         history: what was before this process started.
+        mover: carries out PodMoves; None where nobody does.
         readiness: whether calls may be decided.
         rebalancing: what rebalances beside it; None if nobody has asked for that.
     """
@@ -116,12 +119,16 @@ class Assembly:
         self.quotas = QuotaCache(self.state.ledger, partial(announce.unread_quota, self.recorder))
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
-        cluster = tuple(cluster_reflectors(client, self.state))
+        self.mover = self._mover(client, objects) if settings.pod_moves else None
+        changed = (self.mover.pod_changed,) if self.mover else ()
+        cluster = tuple(cluster_reflectors(client, self.state, *changed))
         written = (
             *store_reflectors(client, settings.namespace, settings.configmaps, configmaps),
             object_reflector(client, objects, is_optional=not settings.needs_crd),
         )
         self.reflectors = (*cluster, *written, quota_reflector(client, self.quotas))
+        if self.mover is not None:
+            self.reflectors += tuple(move_reflectors(client, self.mover.moves, self.mover.budgets))
         pods = next(reflector for reflector in cluster if reflector.path == PODS)
         past = self.state.ledger.past
         self.history = History(client, past, pods, written, settings.namespace)
@@ -184,6 +191,12 @@ class Assembly:
             log_level=settings.log_level,
         )
         return RebalanceProcess(orders, lambda: held_on(self.state.snapshot))
+
+    def _mover(self, client: ApiClient, objects: ObjectCache) -> Mover:
+        mover = Mover(client, self.clock, self.state, objects)
+        mover.subscribers.append(partial(announce.moved, self.recorder))
+        self.subscribers.append(mover.seat_changed)
+        return mover
 
     def _touched(self, ref: Ref) -> None:
         self.cleaner.touched(ref)

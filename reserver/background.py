@@ -91,3 +91,5 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(assembly.placer.run(assembly.state))
     if assembly.rebalancing is not None:
         tasks.create_task(assembly.rebalancing.run())
+    if assembly.mover is not None:
+        tasks.create_task(assembly.mover.run())

@@ -175,6 +175,13 @@ class Settings:
         bool,
         _setting("Wait for the CRD reservations.reserver.io; else it is read once it is there."),
     ] = False
+    pod_moves: Annotated[
+        bool,
+        _setting(
+            "Carry out PodMoves, which evicts pods; needs the CRD and the rights of "
+            "scheduler-config/components/moves."
+        ),
+    ] = False
     reservation_store: Annotated[
         StoreKind,
         _setting(

@@ -271,6 +271,8 @@ DECODERS = {
             *(policies.file(random.Random(seed)).encode() for seed in range(8)),  # noqa: S311
         ),
     ),
+    "pod-move": Decoder(readers.read_move, _json(*shapes.MOVES)),
+    "demands": Decoder(readers.read_demands, _json(shapes.POD)),
     "review": Decoder(readers.read_review, _json(shapes.REVIEW)),
     "question": Decoder(
         readers.read_question,

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal
 from reserver.errors import InvalidInput
+from reserver.migration.move import MAX_TIMEOUT_S
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import Status
 from reserver.reservations.terms import Phase
@@ -16,8 +17,9 @@ from reserver.v1 import capacity_pb2
 from reserver.wire import grpcform
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.k8s.reviews import Review, access_review
+from reserver.wire.migration import demands, podmove
 from reserver.wire.rebalance import policyform
-from reserver.wire.spec import document, move, quotaform
+from reserver.wire.spec import document, move, placementform, quotaform
 from reserver.wire.spec.entries import read_key
 from reserver.wire.spec.object import Claim, ReservationObject, read_object
 from reserver.wire.status import object as reservation_status
@@ -43,6 +45,31 @@ def read_reservation(raw: bytes) -> object:
             encode(after)
             reservation_status.is_newly_unbacked(before, after)
     return item.metadata.set_id
+
+
+def read_move(raw: bytes) -> object:
+    """Read a PodMove and how far it is, say so again, and write its seat."""
+    item = decode(podmove.MoveObject, raw)
+    try:
+        found = podmove.read_object(item)
+    except InvalidInput as exc:
+        encode(podmove.refused(exc, item.metadata.generation))
+        raise
+    shown = podmove.show_status(found.status, item.metadata.generation)
+    encode(shown)
+    again = decode(podmove.MoveObject, encode({"metadata": {}, "status": shown}))
+    if podmove.show_status(podmove.read_status(again), item.metadata.generation) != shown:
+        raise Fault(f"a status is not what was written: {shown}")
+    if found.spec.timeout_s > MAX_TIMEOUT_S:
+        raise Fault(f"takes for ever: {found.spec}")
+    return podmove.keep_for(item)
+
+
+def read_demands(raw: bytes) -> object:
+    """Read what a pod demands, as the placement of the seat of its replacement."""
+    found = demands.placement(raw, leaves="worker-1", node="", selector={"zone": "a"})
+    encode(found)
+    return placementform.read(found, "shop")
 
 
 def read_policy(raw: bytes) -> object:

@@ -244,3 +244,56 @@ QUOTA: Document = {
     },
     "status": {"hard": {"held.cpu": "8"}, "used": {"held.cpu": "1500m", "reservations": "2"}},
 }
+
+MOVES: tuple[Document, ...] = (
+    {
+        "metadata": METADATA | {"creationTimestamp": "2030-01-01T00:00:00Z", "generation": 2},
+        "spec": {
+            "pod": {"name": "web-0", "uid": "u"},
+            "to": {"nodeSelector": {"zone": "a"}},
+            "mode": "ReserveFirst",
+            "timeout": "1h30m",
+            "deleteOptions": {"gracePeriodSeconds": 30},
+            "group": {"name": "drain", "size": 3},
+            "paused": True,
+            "ttlSecondsAfterFinished": 60,
+        },
+        "status": {
+            "phase": "Landing",
+            "reason": "WaitsForReplacement",
+            "message": "m",
+            "observedGeneration": 2,
+            "podUID": "u",
+            "controller": {"kind": "ReplicaSet", "name": "web"},
+            "from": "worker-1",
+            "to": "worker-2",
+            "reservation": "web-0123",
+            "replacement": {"name": "web-1", "uid": "v", "node": "worker-2"},
+            "startedAt": "2030-01-01T00:00:00.123456Z",
+            "evictedAt": "2030-01-01T00:00:01.999999Z",
+            "finishedAt": "2030-01-01T00:00:02.000001Z",
+            "conditions": [
+                {
+                    "type": "Evicted",
+                    "status": "True",
+                    "reason": "PodLeft",
+                    "message": "the pod has left worker-1",
+                    "lastTransitionTime": "2030-01-01T00:00:01.999999Z",
+                    "observedGeneration": 2,
+                },
+                {
+                    "type": "Done",
+                    "status": "True",
+                    "reason": "WaitsForReplacement",
+                    "message": "m",
+                    "lastTransitionTime": "2030-01-01T00:00:02.000001Z",
+                    "observedGeneration": 2,
+                },
+            ],
+        },
+    },
+    {
+        "metadata": METADATA | {"creationTimestamp": "2030-01-01T00:00:00Z"},
+        "spec": {"pod": {"name": "web-0"}, "to": {"node": "worker-2"}, "mode": "EvictOnly"},
+    },
+)

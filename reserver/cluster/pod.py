@@ -51,6 +51,7 @@ class Pod:
         name: namespace and name.
         uid: tells this pod from an earlier one of the same name.
         revision: the resourceVersion that this was read at; 0 if unknown.
+        created: ``metadata.creationTimestamp`` as it is written, to the second; empty if unknown.
         requests: the effective request: millicores of cpu, base units of all else, one of pods.
         node: the node that it is bound to; empty while it is pending.
         priority: ``spec.priority``.
@@ -70,6 +71,7 @@ class Pod:
     name: PodName
     uid: str
     revision: int = 0
+    created: str = ""
     requests: Mapping[str, int] = field(default_factory=dict)
     node: str = ""
     priority: int = 0

@@ -89,7 +89,7 @@ def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     """Wait for the move's turn."""
     if problem := _unmovable(move, seen, pod):
         return _finish(move, now, Phase.FAILED, *problem)
-    move = _with(move, uid=pod.uid, source=pod.node)
+    move = _with(move, uid=pod.uid, controller=pod.controller, source=pod.node)
     if waits := _waits(move, seen.turn, begins=True):
         return waits
     if move.spec.mode is Mode.EVICT_ONLY:

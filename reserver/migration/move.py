@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from reserver.cluster.pod import PodName
+from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.reservations.placement import ANYWHERE, Placement
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -156,6 +156,7 @@ class Status:
         reason: why it is there; None before anybody has looked.
         message: the same in a sentence.
         uid: of the pod that leaves; empty before it was found.
+        controller: what will replace the pod.
         source: the node that the pod leaves.
         target: the node of the seat, or where the replacement has landed.
         seat: the name of the Reservation that is the seat; empty if it has none.
@@ -172,6 +173,7 @@ class Status:
     reason: Reason | None = None
     message: str = ""
     uid: str = ""
+    controller: Controller = NO_CONTROLLER
     source: str = ""
     target: str = ""
     seat: str = ""

@@ -15,6 +15,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from reserver.migration.move import Move
 from reserver.quarantine import Component, counts
 from reserver.reservations.status import count_unbacked
 from reserver.reservations.view import LedgerView
@@ -22,6 +23,7 @@ from reserver.scheduling.state import State
 from reserver.server.exposition import refusals
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_LANDING_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _HELD_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
 
 Problems = Callable[[], Iterable[tuple[tuple[str, ...], int]]]
@@ -93,6 +95,19 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._moves = Counter(
+            "reserver_pod_moves",
+            "PodMoves that came to a phase, by phase and reason.",
+            ("phase", "reason"),
+            registry=self.registry,
+        )
+        self._landing = Histogram(
+            "reserver_pod_move_landing_seconds",
+            "Time from the eviction of a pod that moves until its replacement is bound, by mode.",
+            ("mode",),
+            buckets=_LANDING_SECONDS,
+            registry=self.registry,
+        )
         self._held = Histogram(
             "reserver_event_loop_held_seconds",
             "Times for which the event loop was held for longer than 0.1 seconds, by what.",
@@ -105,6 +120,13 @@ class Metrics:
     def held(self, by: str, seconds: float) -> None:
         """Count how long a function held the event loop."""
         self._held.labels(by).observe(seconds)
+
+    def count_move(self, move: Move) -> None:
+        """Count a move that has come to another phase."""
+        status = move.status
+        self._moves.labels(status.phase, status.reason or "").inc()
+        if status.replacement.uid and status.evicted_at and status.finished_at:
+            self._landing.labels(move.spec.mode).observe(status.finished_at - status.evicted_at)
 
     def count_rpc(self, method: str, code: str, seconds: float) -> None:
         """Count a gRPC call; the duration of a watch is not recorded."""

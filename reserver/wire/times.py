@@ -85,5 +85,9 @@ def show_moment(seconds: float) -> str:
 
 
 def show_micro(seconds: float) -> str:
-    """Return unix seconds as a MicroTime, always with six decimal places."""
-    return f"{show_moment(seconds).removesuffix('Z')}.{int(seconds % 1 * 1e6):06d}Z"
+    """Return unix seconds as a MicroTime, always with six decimal places.
+
+    What is read of it is shown as the same text again.
+    """
+    moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)  # Rounded, not cut off.
+    return f"{moment.isoformat('T', 'microseconds')}Z"

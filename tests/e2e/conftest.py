@@ -29,9 +29,11 @@ HERE = Path(__file__).parent
 JUDGES = frozenset(
     {"test_reserver_asks_for_what_the_manifests_grant", "test_what_the_manifests_grant_is_used"}
 )
+MOVES = ROOT / "scheduler-config/components/moves"
 CRDS = {
     "reservations.reserver.io": ROOT / "scheduler-config/core/crd.yaml",
     "reservationquotas.reserver.io": ROOT / "scheduler-config/core/crd-quota.yaml",
+    "podmoves.reserver.io": MOVES / "crd.yaml",
 }
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
@@ -48,12 +50,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let those judge last who judge what all the others did; after a few they would be wrong."""
-    judges = [item for item in items if item.name in JUDGES]
-    others = [item for item in items if item.name not in JUDGES]
+    judges = [item for item in items if _original_name(item) in JUDGES]
+    others = [item for item in items if item not in judges]
     missing = set(HERE.glob("test_*.py")) - {item.path for item in others}
     items[:] = others if missing else [*others, *judges]
     if missing:
         config.hook.pytest_deselected(items=judges)
+
+
+def _original_name(item: pytest.Item) -> str:
+    return item.originalname if isinstance(item, pytest.Function) else item.name
 
 
 @pytest.fixture(params=FORMS, ids=lambda form: form.name)

@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
-CORE = Path(__file__).parents[2] / "scheduler-config/core"
+_CONFIG = Path(__file__).parents[2] / "scheduler-config"
+CORE = _CONFIG / "core/rbac-reserver.yaml"
+MOVES = _CONFIG / "components/moves/rbac.yaml"
+RESERVER = "system:serviceaccount:reserver-system:reserver"
+MOVER = f"{RESERVER}-mover"
+"""Reserver with the rights of components/moves besides (tests/e2e/test_moves.py)."""
+
 _ROLE = re.compile(r' of ((?:Cluster)?Role "[^"]+") to ServiceAccount ')
 """In the reason of a decision (plugin/pkg/auth/authorizer/rbac/rbac.go)."""
 
@@ -33,9 +39,9 @@ class Right(NamedTuple):
     verb: str
 
 
-def granted() -> set[Right]:
-    """Return what the manifests grant to Reserver's service account, right by right."""
-    documents = yaml.safe_load_all((CORE / "rbac-reserver.yaml").read_text())
+def granted(file: Path = CORE) -> set[Right]:
+    """Return what a manifest grants to Reserver's service account, right by right."""
+    documents = yaml.safe_load_all(file.read_text())
     return {
         Right(f'{role["kind"]} "{role["metadata"]["name"]}"', group, resource, name, verb)
         for role in documents
@@ -47,11 +53,12 @@ def granted() -> set[Right]:
     }
 
 
-def asked(audit_log: Path) -> set[Right]:
-    """Return what Reserver has asked for; a refusal has no role."""
+def asked(audit_log: Path, user: str = RESERVER) -> set[Right]:
+    """Return what a service account has asked for; a refusal has no role."""
     named = {(right.resource, right.name) for right in granted() if right.name}
     with audit_log.open() as lines:
-        return set(_rights(map(json.loads, lines), named))
+        events = (event for event in map(json.loads, lines) if event["user"]["username"] == user)
+        return set(_rights(events, named))
 
 
 def _rights(events: Iterable[dict[str, Any]], named: set[tuple[str, str]]) -> Iterator[Right]:

@@ -13,11 +13,11 @@ from kubernetes.client import AuthorizationV1Api, RbacAuthorizationV1Api
 from hack.controlplane.cluster import ControlPlane
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import OBJECT, SPEC, Corner, Form
+from tests.e2e.rights import RESERVER
 from tests.e2e.test_status import companion, wait_status
 
 pytestmark = pytest.mark.controlplane
 
-RESERVER = "system:serviceaccount:reserver-system:reserver"
 TIDYING = {"configmaps": "patch", "reservations": "delete"}
 GROUPS = {"configmaps": "", "reservations": "reserver.io"}
 

@@ -24,12 +24,16 @@ from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.placer import Placer
 from reserver.kube.loops.quotas import QuotaWriter
 from reserver.kube.loops.requeue import Requeue
+from reserver.kube.migration import mover as mover_module
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import Companion
 from reserver.kube.stores.object import reading as objects_module
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.views import node_view, pod_view
+from reserver.migration.advance import Step, advance
+from reserver.migration.move import Move
+from reserver.migration.seen import Seen
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.quarantine import Component, quarantined
 from reserver.reservations.reservation import Ref
@@ -59,6 +63,7 @@ from tests.unit.kube import test_history as past
 from tests.unit.kube import test_placer as placing
 from tests.unit.kube import test_waker as waking
 from tests.unit.kube.fakes import PatientClient, ScriptedClient
+from tests.unit.kube.migration.world import World
 from tests.unit.kube.stores import companions as telling
 from tests.unit.kube.stores import test_object_status as acknowledging
 from tests.unit.kube.stores.test_object_cache import made
@@ -477,6 +482,20 @@ async def in_the_feed(_: pytest.MonkeyPatch) -> None:
     assert sorted(each.id for each in shown) == ["a", "z"]
 
 
+async def in_a_move(patch: pytest.MonkeyPatch) -> None:
+    def poisoned(move: Move, seen: Seen, now: float) -> Step:
+        if move.name.name == POISON:
+            raise ZeroDivisionError
+        return advance(move, seen, now)
+
+    patch.setattr(mover_module, "advance", poisoned)
+    world = World()
+    await world.start()
+    world.move(name=POISON)
+    world.move()
+    assert (await world.settle())["reason"] == "Landed"
+
+
 async def in_an_http_call(_: pytest.MonkeyPatch) -> None:
     async def handler(request: web.Request) -> web.StreamResponse:
         if request.path == f"/{POISON}":
@@ -505,6 +524,7 @@ SCENARIOS: dict[Component, tuple[Callable[[pytest.MonkeyPatch], Awaitable[None]]
     "feed": (in_the_feed,),
     "history": (in_the_history,),
     "http": (in_an_http_call,),
+    "move": (in_a_move,),
     "pass": (in_a_whole_pass,),
     "placer": (in_the_placer,),
     "quota": (in_a_quota, in_the_status_of_a_quota),

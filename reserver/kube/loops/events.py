@@ -16,6 +16,7 @@ from reserver.printable import printable
 from reserver.quarantine import quarantined
 from reserver.scheduling.telling import Telling
 from reserver.wire.k8s.objects import Metadata
+from reserver.wire.migration import podmove
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.edits import Deletion
 from reserver.wire.spec.entries import Problem
@@ -25,6 +26,7 @@ from reserver.wire.times import show_moment
 log = structlog.get_logger(__name__)
 
 CONFIG_MAP = "ConfigMap"
+_OURS = {KIND, quotaform.KIND, podmove.KIND}
 _MAX_MESSAGE = 1024
 _BURST = 25
 """Events with one reason for one ConfigMap in ten minutes; more would drown all others (client-go
@@ -69,7 +71,7 @@ class _Event:
         """Return it as the API takes it, of a moment in unix seconds."""
         about, now = self.about, show_moment(at)
         involved = {
-            "apiVersion": API_VERSION if about.kind in {KIND, quotaform.KIND} else "v1",
+            "apiVersion": API_VERSION if about.kind in _OURS else "v1",
             "kind": about.kind,
             "namespace": about.namespace,
             "name": about.name,

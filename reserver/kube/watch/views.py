@@ -9,22 +9,26 @@ from typing import Generic, TypeVar
 import msgspec
 import structlog
 
-from reserver.cluster.pod import PodName
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Storage, StorageClass, Volume, VolumeClaim
 from reserver.errors import InvalidInput
+from reserver.kube.migration.moves import Moves
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.quotas import QuotaCache
 from reserver.pacer import Steps
 from reserver.quarantine import quarantined
+from reserver.rebalance.inventory import Budget
 from reserver.scheduling.state import State
 from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata, decode
 from reserver.wire.k8s.pods import BoundPod, PodObject
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.k8s.watch import PartialObject
+from reserver.wire.migration.podmove import MoveObject
+from reserver.wire.rebalance.objects import read_budget
 from reserver.wire.spec.object import ReservationObject
 from reserver.wire.spec.quotaform import QuotaObject
 
@@ -137,17 +141,26 @@ def _key(metadata: Metadata) -> Key:
     return metadata.namespace, metadata.name
 
 
-def pod_view(state: State) -> ObjectView[PodObject]:
-    """Return a view that keeps the state's pods up to date."""
+PodChanged = Callable[[Pod | None, Pod | None], None]
+"""Takes a pod as it was and as it is; None where it was or is not."""
+
+
+def pod_view(state: State, changed: PodChanged = lambda *_: None) -> ObjectView[PodObject]:
+    """Return a view that keeps the state's pods up to date; `changed` is called afterwards."""
 
     def seen(pod: PodObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
         value = pod.value()
+        before = state.pods.get(value.name)
         state.pod_seen(value, listed=listed)
         state.doubts.trust(value.name)
+        changed(before, state.pods.get(value.name))
 
     def gone(key: Key) -> None:
+        name = PodName(*key)
+        before = state.pods.get(name)
         state.doubts.trust(key)
-        state.pod_gone(PodName(*key))
+        state.pod_gone(name)
+        changed(before, None)
 
     def broken(key: Key, raw: msgspec.Raw) -> None:
         try:
@@ -280,6 +293,26 @@ def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
         ended=store.listed,
     )
     return view
+
+
+def move_view(moves: Moves) -> ObjectView[MoveObject]:
+    """Return a view that keeps the PodMoves up to date."""
+    return ObjectView(
+        read=lambda raw: decode(MoveObject, raw),
+        seen=lambda item, _: moves.put(item),
+        gone=lambda key: moves.drop(PodName(*key)),
+        known=moves.names,
+    )
+
+
+def budget_view(budgets: dict[PodName, Budget]) -> ObjectView[Budget]:
+    """Return a view that keeps PodDisruptionBudgets up to date."""
+    return ObjectView(
+        read=read_budget,
+        seen=lambda budget, _: budgets.update({budget.name: budget}),
+        gone=lambda key: _drop(budgets, PodName(*key)),
+        known=lambda: budgets,
+    )
 
 
 def quota_view(store: QuotaCache) -> ObjectView[QuotaObject]:

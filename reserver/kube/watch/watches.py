@@ -6,15 +6,20 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from operator import eq
 
+from reserver.cluster.pod import PodName
 from reserver.kube.api.client import ApiClient
+from reserver.kube.migration.moves import Moves
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.reflector import Reflector
 from reserver.kube.watch.views import (
+    PodChanged,
+    budget_view,
     claim_view,
     class_view,
+    move_view,
     namespace_view,
     node_view,
     object_view,
@@ -23,7 +28,9 @@ from reserver.kube.watch.views import (
     store_view,
     volume_view,
 )
+from reserver.rebalance.inventory import Budget
 from reserver.scheduling.state import State
+from reserver.wire.migration import podmove
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.object import COLLECTION
 
@@ -31,11 +38,13 @@ PODS = "/api/v1/pods"
 """The path of all pods of a cluster."""
 
 
-def cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
-    """Yield the watches of what placing a pod depends on."""
+def cluster_reflectors(
+    client: ApiClient, state: State, pod_changed: PodChanged = lambda *_: None
+) -> Iterable[Reflector]:
+    """Yield the watches of what placing a pod depends on; `pod_changed` hears of pods."""
     snapshot, storage = state.snapshot, state.snapshot.storage
     yield Reflector(client, "/api/v1/nodes", node_view(state))
-    yield Reflector(client, PODS, pod_view(state))
+    yield Reflector(client, PODS, pod_view(state, pod_changed))
     yield Reflector(client, "/api/v1/namespaces", namespace_view(snapshot))
     yield Reflector(client, "/api/v1/persistentvolumeclaims", claim_view(storage))
     yield Reflector(client, "/api/v1/persistentvolumes", volume_view(storage))
@@ -66,3 +75,11 @@ def object_reflector(client: ApiClient, store: ObjectCache, *, is_optional: bool
 def quota_reflector(client: ApiClient, store: QuotaCache) -> Reflector:
     """Return the watch for all ReservationQuotas; without their CRD there are none."""
     return Reflector(client, quotaform.COLLECTION, quota_view(store), is_optional=True)
+
+
+def move_reflectors(
+    client: ApiClient, moves: Moves, budgets: dict[PodName, Budget]
+) -> Iterable[Reflector]:
+    """Yield the watches of PodMoves, whose CRD may be missing, and of what evictions may do."""
+    yield Reflector(client, podmove.COLLECTION, move_view(moves), is_optional=True)
+    yield Reflector(client, "/apis/policy/v1/poddisruptionbudgets", budget_view(budgets))

@@ -39,7 +39,13 @@ class Owned(Metadata, frozen=True):
 
     labels: msgspec.Raw = _ABSENT
     owner_references: msgspec.Raw = _ABSENT
+    creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+
+    @property
+    def created(self) -> str:
+        """When it was created, as it is written; empty if unknown."""
+        return self.creation_timestamp or ""
 
 
 class PodSpec(Requesting, frozen=True):
@@ -149,6 +155,7 @@ class PodObject(WireStruct, frozen=True):
             name=PodName(metadata.namespace, metadata.name),
             uid=metadata.uid,
             revision=metadata.revision,
+            created=metadata.created,
             requests=shared.requests,
             node=spec.node_name,
             priority=spec.priority or 0,

@@ -56,7 +56,12 @@ _COMPUTE = ("cpu", "memory")
 
 
 class _Metadata(Owned, frozen=True):
-    creation_timestamp: _Moment | None = None
+    creation_timestamp: _Moment | None = None  # type: ignore[assignment]  # frozen
+
+    @property
+    def created(self) -> str:
+        """Nothing: who reads it here reads the moment."""
+        return ""
 
 
 class _Limited(Resources, frozen=True):

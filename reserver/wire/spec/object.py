@@ -10,6 +10,7 @@ from reserver.errors import InvalidInput
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire.k8s.objects import LabelledMetadata, decode
+from reserver.wire.k8s.pods import OwnerReference
 from reserver.wire.limits import Int32, Int64, check_bytes, limits_at
 from reserver.wire.spec import document, specform
 from reserver.wire.spec.entries import Entries, Problem
@@ -91,6 +92,13 @@ class ObjectMetadata(LabelledMetadata, frozen=True):
 
     creation_timestamp: str = ""
     generation: Int64 = 0
+    owner_references: list[OwnerReference] | None = None
+
+    @property
+    def controller_uid(self) -> str:
+        """The UID of the object that it belongs to; empty if it is nobody's."""
+        owners = self.owner_references or ()
+        return next((owner.uid for owner in owners if owner.controller), "")
 
     @property
     def set_id(self) -> str:

@@ -1,0 +1,1 @@
+"""PodMoves: watched, carried out step by step, and resumed."""

@@ -1,0 +1,230 @@
+"""Moves are made: each step is looked at, judged, written down and then carried out.
+
+Whatever is to be done is done only once the status that it follows from is written, by a step that
+changes nothing else: between looking and acting there is then no write, and who comes after a crash
+finds a status that says at least as much as was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from reserver.cluster.pod import Pod, PodName
+from reserver.errors import ApiError, Fault
+from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.queue import WorkQueue
+from reserver.kube.migration.hands import Hands, Told
+from reserver.kube.migration.moves import KnownMove, Moves
+from reserver.kube.migration.sight import News, Sight
+from reserver.kube.migration.workloads import Workloads, workload
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.reflector import advice
+from reserver.migration.advance import Step, advance
+from reserver.migration.move import Move, Phase
+from reserver.migration.seen import Turn
+from reserver.quarantine import quarantined
+from reserver.rebalance.inventory import Budget
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import StoreKind
+from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import decode
+from reserver.wire.migration.podmove import (
+    MoveObject,
+    StatusObject,
+    path,
+    refused,
+    show_status,
+    status_path,
+)
+
+log = structlog.get_logger(__name__)
+
+LOOK_AGAIN_S = 5.0
+"""So long a move that has begun goes without a look, in seconds: not all that it depends on is
+told, such as taints of its node or how many pods its controller wants."""
+
+_AT_ONCE = 8
+"""How many steps are made at once; bindings have the rest of the connections."""
+
+
+class Mover:
+    """Carries out PodMoves.
+
+    Attributes:
+        queue: of the PodMoves that may have a next step.
+        moves: all PodMoves.
+        budgets: the PodDisruptionBudgets.
+        writes: how many statuses were written.
+        subscribers: called with each PodMove whose phase has changed.
+    """
+
+    def __init__(
+        self, client: ApiClient, clock: Callable[[], float], state: State, seats: ObjectCache
+    ) -> None:
+        """Begin without moves.
+
+        Args:
+            client: of the API server.
+            clock: unix seconds.
+            state: what is decided on.
+            seats: the Reservation objects.
+        """
+        self._client = client
+        self._clock = clock
+        self.queue = WorkQueue[PodName]("moves")
+        self.moves = Moves(self.queue.add)
+        self._workloads = Workloads(client, state.pods)
+        self._sight = Sight(state, seats, self.moves, self._workloads)
+        self._hands = Hands(client, seats)
+        self.budgets: dict[PodName, Budget] = {}
+        self._told: dict[PodName, Told] = {}
+        self.subscribers: list[Callable[[KnownMove], None]] = []
+        self.writes = 0
+        self._fault = ""
+
+    def pod_changed(self, before: Pod | None, after: Pod | None) -> None:
+        """Take a pod that was added, changed or deleted; returns at once."""
+        self._workloads.changed(before, after)
+        for pod in (before, after):
+            if pod is None:
+                continue
+            for name in self.moves.of_pod(pod.name):
+                self.queue.add(name)
+            made_by = workload(pod)
+            for name in self.moves.of_workload(made_by) if made_by else ():
+                self.queue.add(name)
+
+    def seat_changed(self, ref: Ref) -> None:
+        """Note that a reservation may have changed; returns at once."""
+        if ref.kind is StoreKind.OBJECT:
+            name = self.moves.of_seat(PodName(ref.namespace, ref.key))
+            if name is not None:
+                self.queue.add(name)
+
+    async def run(self) -> None:
+        """Make moves until cancelled; all has been listed once."""
+        await self.queue.run(self._work, _AT_ONCE)
+
+    async def _work(self, names: list[PodName]) -> None:
+        for name in names:
+            await self.step(name)
+
+    async def step(self, name: PodName) -> None:
+        """Make the next step of a PodMove; what fails is tried later."""
+        known = self.moves.get(name)
+        if known is None:
+            self.queue.discard(name)
+            self._told.pop(name, None)
+            return
+        with quarantined("move", str(name), partial(self._spoiled, name)):
+            try:
+                await self._go_on(known)
+            except ApiError as exc:
+                self._later(name, exc)
+
+    async def _go_on(self, known: KnownMove) -> None:
+        move, name = known.move, known.name
+        if move is None:
+            await self._refuse(known)
+            return
+        news = await self._news(move)
+        now = self._clock()
+        step = advance(move, self._sight.look(move, Turn(), news), now)
+        self._take_replacement(step.move)
+        if show_status(step.move.status, known.generation) != known.said:
+            await self._write(known, step.move)
+            return
+        self.moves.judged(known, step.move.status)
+        self._told.pop(name, None)
+        for effect in step.effects:
+            told = await self._hands.carry_out(step.move, effect)
+            if told.answer is not None:
+                self._told[name] = told
+                self.queue.add(name)
+        self.queue.succeeded(name)
+        await self._rest(known, step, now)
+
+    async def _news(self, move: Move) -> News:
+        wanted = None
+        made_by = self._sight.workload(move)
+        if made_by is not None and self._sight.is_awaited(move):
+            wanted = await self._workloads.wants(made_by)
+        told = self._told.get(move.name, Told())
+        return News(told.answer, told.said, wanted)
+
+    async def _write(self, known: KnownMove, move: Move) -> None:
+        """Write how far a move is; only the next step does what follows from it."""
+        before = known.move.status.phase if known.move else None
+        status = show_status(move.status, known.generation)
+        known.writing = (status, move.status)
+        try:
+            answer = await self._patch(known, status)
+        finally:
+            known.writing = None
+        self._told.pop(move.name, None)
+        if self.moves.get(move.name) is known:  # Else the watch was faster.
+            known.writing = (status, move.status)
+            self.moves.put(decode(MoveObject, answer))
+        written = self.moves.get(move.name)
+        if written is not None and move.status.phase is not before:
+            log.info(
+                "move", name=str(move.name), phase=move.status.phase, reason=move.status.reason
+            )
+            self._tell(written)
+
+    async def _patch(self, known: KnownMove, status: StatusObject) -> bytes:
+        body = {"metadata": {"resourceVersion": known.metadata.resource_version}, "status": status}
+        answer = await self._client.patch(status_path(known.name), body)
+        self.writes += 1
+        self._fault = ""
+        return answer
+
+    async def _refuse(self, known: KnownMove) -> None:
+        """Say of a PodMove that cannot be read why it is not carried out."""
+        assert known.problem is not None  # noqa: S101 - else there is a move
+        status = refused(known.problem, known.generation)
+        if known.said != status:
+            self.moves.put(decode(MoveObject, await self._patch(known, status)))
+            self._tell(self.moves.get(known.name) or known)
+
+    async def _rest(self, known: KnownMove, step: Step, now: float) -> None:
+        """Have a move looked at again when it is due, or deleted when its time is over."""
+        if step.again_at is not None:
+            after_s = max(0.0, step.again_at - now)
+            if step.move.status.phase is not Phase.PENDING:
+                after_s = min(after_s, LOOK_AGAIN_S)
+            self.queue.add(known.name, max(after_s, 0.01))
+        elif known.keep_s is not None and step.move.status.finished_at is not None:
+            left_s = step.move.status.finished_at + known.keep_s - now
+            if left_s > 0:
+                self.queue.add(known.name, left_s)
+            else:
+                options = {"preconditions": {"uid": known.metadata.uid}}
+                await self._client.delete(path(known.name), options)
+
+    def _take_replacement(self, move: Move) -> None:
+        """Let no other move count the same pod as its replacement."""
+        if move.status.replacement.uid:
+            self.moves.take(move.status.replacement.uid, move.name)
+
+    def _tell(self, known: KnownMove) -> None:
+        for tell in self.subscribers:
+            tell(known)
+
+    def _later(self, name: PodName, error: ApiError) -> None:
+        if error.is_absent:
+            self.queue.discard(name)  # The watch will show that it is gone.
+            return
+        fault = advice(error)
+        self.queue.failed(name, error, None if error.is_conflict else fault)
+        if fault != self._fault and not error.is_conflict:
+            log.warning("move cannot go on, retrying", name=str(name), why=fault)
+            self._fault = fault
+
+    def _spoiled(self, name: PodName, fault: Fault) -> None:
+        """Have a move that could not be judged tried again, later each time."""
+        log.error("move cannot be judged", name=str(name), why=str(fault))
+        self.queue.failed(name, what=str(fault))

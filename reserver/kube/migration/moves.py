@@ -1,0 +1,208 @@
+"""The PodMoves that are known, and how far each is."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput
+from reserver.kube.migration.workloads import Workload
+from reserver.migration.move import Move, Status
+from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.migration.podmove import (
+    MoveObject,
+    StatusObject,
+    keep_for,
+    read_object,
+)
+
+K = TypeVar("K", bound=Hashable)
+
+MOST_MOVES = 1_000
+"""PodMoves of one namespace that are under way at once; others are refused."""
+
+MOST_MOVES_IN_ALL = 10_000
+"""PodMoves of all namespaces that are under way at once."""
+
+
+@dataclass(slots=True)
+class KnownMove:
+    """A PodMove as it was last read.
+
+    Attributes:
+        metadata: of the object; its resourceVersion is the precondition of a write.
+        generation: of the spec.
+        spec: as written.
+        move: what it asks for and how far it is; None where it cannot be carried out.
+        problem: why it cannot; None where it can.
+        said: its status as the API server has it; None if it has none that Reserver wrote.
+        keep_s: how long it is kept after its end, in seconds; None for ever.
+        writing: what is being written of it, and what it follows from; None while nothing is.
+    """
+
+    metadata: Metadata
+    generation: int
+    spec: bytes
+    move: Move | None
+    problem: InvalidInput | None
+    said: StatusObject | None
+    keep_s: float | None = None
+    writing: tuple[StatusObject, Status] | None = None
+
+    @property
+    def name(self) -> PodName:
+        """Namespace and name."""
+        return PodName(self.metadata.namespace, self.metadata.name)
+
+    def known_status(self, said: StatusObject | None) -> Status | None:
+        """Return how far it is, if its status says so; None if somebody else wrote that."""
+        if self.writing is not None and said == self.writing[0]:
+            return self.writing[1]
+        return self.move.status if self.move is not None and said == self.said else None
+
+
+class Moves:
+    """All PodMoves, by name, by pod and by seat."""
+
+    def __init__(self, touched: Callable[[PodName], None]) -> None:
+        """Begin with none; `touched` is called with each that is written or gone."""
+        self._touched = touched
+        self._known: dict[PodName, KnownMove] = {}
+        self._of_pod: defaultdict[PodName, set[PodName]] = defaultdict(set)
+        self._of_workload: defaultdict[Workload, set[PodName]] = defaultdict(set)
+        self._of_seat: dict[PodName, PodName] = {}
+        self._replacements: dict[str, PodName] = {}
+        self._under_way: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[KnownMove]:
+        """Yield each of them."""
+        yield from self._known.values()
+
+    def get(self, name: PodName) -> KnownMove | None:
+        """Return a PodMove; None if there is none."""
+        return self._known.get(name)
+
+    def names(self) -> tuple[PodName, ...]:
+        """Return namespace and name of those that are known."""
+        return tuple(self._known)
+
+    def of_pod(self, pod: PodName) -> frozenset[PodName]:
+        """Return the PodMoves of a pod, by its name."""
+        return frozenset(self._of_pod.get(pod, ()))
+
+    def of_workload(self, workload: Workload) -> frozenset[PodName]:
+        """Return the PodMoves under way whose pods a controller makes."""
+        return frozenset(self._of_workload.get(workload, ()))
+
+    def of_seat(self, seat: PodName) -> PodName | None:
+        """Return whose seat a Reservation is; None if it is nobody's."""
+        return self._of_seat.get(seat)
+
+    def put(self, item: MoveObject) -> None:
+        """Take a PodMove as it is now."""
+        before = self._known.get(item.name)
+        if before is not None and before.metadata.uid != item.metadata.uid:
+            self.drop(item.name)
+            before = None
+        if before is not None and item.metadata.revision < before.metadata.revision:
+            return  # The answer to our own write was faster.
+        self._forget(before)
+        self._known[item.name] = known = self._read(item, before)
+        self._remember(known)
+        self._touched(item.name)
+
+    def drop(self, name: PodName) -> None:
+        """Forget a PodMove that is gone."""
+        known = self._known.pop(name, None)
+        if known is not None:
+            self._forget(known)
+            self._touched(name)
+
+    def judged(self, known: KnownMove, status: Status) -> None:
+        """Take how far a PodMove is from now on."""
+        if known.move is not None:
+            self._forget(known)
+            known.move = replace(known.move, status=status)
+            self._remember(known)
+
+    def may_take(self, uid: str, name: PodName) -> bool:
+        """Return whether a pod may be the replacement of a move: it is not that of another one."""
+        return self._replacements.get(uid, name) == name
+
+    def take(self, uid: str, name: PodName) -> None:
+        """Note whose replacement a pod is."""
+        self._replacements.setdefault(uid, name)
+
+    def _read(self, item: MoveObject, before: KnownMove | None) -> KnownMove:
+        metadata, spec = item.metadata, bytes(item.spec)
+        known = KnownMove(metadata, metadata.generation, spec, None, None, _said(item))
+        try:
+            known.move = read_object(item)
+            known.keep_s = keep_for(item)
+            self._check_number(known, before)
+        except InvalidInput as exc:
+            known.move, known.problem = None, exc
+            return known
+        status = before.known_status(known.said) if before else None
+        if status is not None:  # With what is not written.
+            known.move = replace(known.move, status=status)
+        return known
+
+    def _check_number(self, known: KnownMove, before: KnownMove | None) -> None:
+        """Refuse one of too many, unless it has begun.
+
+        Raises:
+            InvalidInput: there are too many.
+        """
+        namespace = known.metadata.namespace
+        has_begun = known.said is not None or (before is not None and before.move is not None)
+        here, in_all = self._under_way[namespace], self._under_way.total()
+        if not has_begun and (here >= MOST_MOVES or in_all >= MOST_MOVES_IN_ALL):
+            problem = f"{here} PodMoves are under way in this namespace, {in_all} in all"
+            raise InvalidInput("", problem, "write it again once some of them have ended")
+
+    def _remember(self, known: KnownMove) -> None:
+        move = known.move
+        if move is None:
+            return
+        self._of_seat[PodName(move.name.namespace, move.seat_name)] = move.name
+        if move.status.replacement.uid:
+            self.take(move.status.replacement.uid, move.name)
+        if not move.is_over:
+            self._of_pod[move.spec.pod].add(move.name)
+            self._of_workload[workload_of(move)].add(move.name)
+            self._under_way[move.name.namespace] += 1
+
+    def _forget(self, known: KnownMove | None) -> None:
+        move = known.move if known else None
+        if move is None:
+            return
+        self._of_seat.pop(PodName(move.name.namespace, move.seat_name), None)
+        self._replacements.pop(move.status.replacement.uid, None)
+        if not move.is_over:
+            _discard(self._of_pod, move.spec.pod, move.name)
+            _discard(self._of_workload, workload_of(move), move.name)
+            self._under_way[move.name.namespace] -= 1
+            if not self._under_way[move.name.namespace]:
+                del self._under_way[move.name.namespace]
+
+
+def workload_of(move: Move) -> Workload:
+    """Return what makes a move's pod again, as far as that is known."""
+    return Workload(move.name.namespace, move.status.controller)
+
+
+def _discard(index: dict[K, set[PodName]], key: K, name: PodName) -> None:
+    index[key].discard(name)
+    if not index[key]:
+        del index[key]
+
+
+def _said(item: MoveObject) -> StatusObject | None:
+    try:
+        return decode(StatusObject, item.status)
+    except InvalidInput:
+        return None

@@ -1,0 +1,190 @@
+"""What a step of a move looks at: its pod, its seat and its replacement, as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from reserver.cluster.pod import NO_CONTROLLER, Pod, PodName
+from reserver.kube.migration.moves import Moves
+from reserver.kube.migration.workloads import Workload, Workloads
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.migration.move import NOBODY, Move, Phase, Replacement
+from reserver.migration.seen import Answer, Seen, SeenPod, SeenSeat, Turn
+from reserver.reservations.placement import Part, nodes_of
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.status import ShortNodes
+from reserver.scheduling.placement import suits
+from reserver.scheduling.state import State
+from reserver.wire.migration.controllers import Wanted
+from reserver.wire.times import show_moment
+
+
+class News(NamedTuple):
+    """What no watch shows.
+
+    Attributes:
+        answer: of the API server to the effect of the step before; None if nothing is new.
+        said: what it said.
+        wanted: how many pods the controller wants; None where nobody can tell.
+    """
+
+    answer: Answer | None = None
+    said: str = ""
+    wanted: Wanted | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Looks at the cluster for moves.
+
+    Attributes:
+        state: capacity, pods and the ledger.
+        seats: the Reservation objects.
+        moves: all PodMoves.
+        workloads: the pods of each controller.
+    """
+
+    state: State
+    seats: ObjectCache
+    moves: Moves
+    workloads: Workloads
+
+    def look(self, move: Move, turn: Turn, news: News) -> Seen:
+        """Return all that a step of a move looks at."""
+        came, has_claimed = NOBODY, False
+        if move.status.phase is Phase.LANDING:
+            came, has_claimed = self._replacement(move)
+        return Seen(
+            pod=self._pod(move),
+            seat=self._seat(move),
+            replacement=came,
+            has_claimed=has_claimed,
+            is_replaced=self._is_replaced(move, news.wanted),
+            waiting=frozenset(pod.uid for pod in self._waiting(move)),
+            turn=turn,
+            answer=news.answer,
+            said=news.said,
+        )
+
+    def is_awaited(self, move: Move) -> bool:
+        """Return whether it takes its controller to tell if a replacement will come."""
+        has_left = self._pod(move) is None
+        return move.status.phase is Phase.LANDING and has_left and not any(self._waiting(move))
+
+    def _pod(self, move: Move) -> SeenPod | None:
+        pod = self.state.pods.get(move.spec.pod)
+        if pod is None:
+            return None
+        return SeenPod(
+            uid=pod.uid,
+            node=pod.node,
+            controller=pod.controller,
+            requests=pod.requests,
+            is_leaving=pod.terminating,
+            is_finished=pod.finished,
+            is_mirror=pod.is_mirror,
+        )
+
+    def _seat(self, move: Move) -> SeenSeat | None:
+        if not move.status.seat:
+            return None
+        known = self.seats.known(Ref.of_object(move.name.namespace, move.status.seat))
+        if known is None:
+            return None
+        if known.metadata.controller_uid != move.uid:
+            return SeenSeat(is_foreign=True)
+        written = known.reservation
+        if written is None or known.entries.problems:
+            return SeenSeat(impossible=str(known.entries.problems[0].error))
+        ledger = self.state.ledger
+        status = ShortNodes.of(self.state.snapshot).status(written, ledger)
+        placed = replace(written, placed=ledger.placed(written))
+        return SeenSeat(
+            node=nodes_of(placed.parts),
+            is_backed=status.is_backed,
+            obstacle=status.message,
+            impossible=self._impossible(move.spec.node, placed, status.message),
+        )
+
+    def _impossible(self, named: str, seat: Reservation, said: str) -> str:
+        """Return why a seat will never be had; empty if it may.
+
+        One whose node goes is placed again elsewhere, unless the move names its node.
+        """
+        there = replace(seat, placed=(Part(named, 1),)) if named else seat
+        if not there.parts or suits(there, self.state).is_allowed:
+            return ""
+        node = nodes_of(there.parts)
+        if not self.state.snapshot.has_node(node):
+            return f"there is no node {node}"
+        return f"{node} does not let the pod in (taints, labels or neighbours): {said}"
+
+    def workload(self, move: Move) -> Workload | None:
+        """Return what makes a move's pod again; None if nothing does."""
+        controller = move.status.controller
+        if controller == NO_CONTROLLER:
+            pod = self.state.pods.get(move.spec.pod)
+            controller = pod.controller if pod else NO_CONTROLLER
+        return None if controller == NO_CONTROLLER else Workload(move.name.namespace, controller)
+
+    def _others(self, move: Move) -> Iterator[Pod]:
+        """Yield the other pods of the controller that may come in the pod's place."""
+        workload = self.workload(move)
+        if workload is None:
+            return
+        keeps_name = workload.controller.kind == "StatefulSet"
+        leaving = move.status.uid or move.spec.uid
+        for pod in self.workloads.pods(workload):
+            is_other = pod.uid != leaving if leaving else pod.name != move.spec.pod
+            if is_other and (not keeps_name or pod.name == move.spec.pod):
+                yield pod
+
+    def _waiting(self, move: Move) -> Iterator[Pod]:
+        """Yield those that have no node, as far as the watch shows."""
+        return (pod for pod in self._others(move) if not pod.node and not pod.terminating)
+
+    def _replacement(self, move: Move) -> tuple[Replacement, bool]:
+        """Return the pod that came, as far as it is bound, and whether it claimed the seat."""
+        came = [pod for pod in self._others(move) if pod.node]
+        seat = f"{PodName(move.name.namespace, move.status.seat)}#" if move.status.seat else ""
+        for pod in came:
+            if seat and any(claim.startswith(seat) for claim in pod.claims):
+                return _shown(pod), True
+        left_at = show_moment(move.status.evicted_at or 0.0)
+        free = [
+            pod
+            for pod in came
+            if pod.created >= left_at
+            and not pod.terminating
+            and not pod.claims
+            and self.moves.may_take(pod.uid, move.name)
+            and pod.uid not in self._were_there(move)
+        ]
+        return (_shown(min(free, key=_age)), False) if free else (NOBODY, False)
+
+    def _were_there(self, move: Move) -> frozenset[str]:
+        """Return the pods that waited already when the seat was written."""
+        ref = Ref.of_object(move.name.namespace, move.status.seat)
+        seat = self.state.ledger.get(ref) if move.status.seat else None
+        return seat.rules[0].replaces.existing if seat and seat.rules else frozenset()
+
+    def _is_replaced(self, move: Move, wanted: Wanted | None) -> bool:
+        """Return whether a replacement is to be awaited."""
+        if self.workload(move) is None:
+            return False
+        if wanted is None or wanted.replicas is None or any(self._waiting(move)):
+            return True
+        workload = self.workload(move)
+        assert workload is not None  # noqa: S101 - asked above
+        there = [pod for pod in self.workloads.pods(workload) if not pod.terminating]
+        return wanted.replicas > sum(pod.uid != move.status.uid for pod in there)
+
+
+def _shown(pod: Pod) -> Replacement:
+    return Replacement(pod.name.name, pod.uid, pod.node)
+
+
+def _age(pod: Pod) -> tuple[str, str]:
+    return pod.created, pod.uid

@@ -1,0 +1,1 @@
+"""PodMoves, and the Reservations that hold their seats: bytes to values and back."""

@@ -1,0 +1,66 @@
+"""Controllers of pods: how many pods each wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from reserver.wire.k8s.objects import WireStruct, decode
+from reserver.wire.limits import Int32
+
+PATHS: Mapping[str, str] = {
+    "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets/{name}",
+    "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets/{name}",
+    "Job": "/apis/batch/v1/namespaces/{namespace}/jobs/{name}",
+}
+"""Where controllers of these kinds are; nobody can tell what another one wants."""
+
+
+class Wanted(NamedTuple):
+    """How many pods a controller wants.
+
+    Attributes:
+        replicas: so many; None where it says so in another way.
+    """
+
+    replicas: int | None
+
+
+class _Spec(WireStruct, frozen=True):
+    replicas: Int32 | None = None
+
+
+class _Condition(WireStruct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(WireStruct, frozen=True):
+    conditions: list[_Condition] | None = None
+
+
+class _Metadata(WireStruct, frozen=True):
+    deletion_timestamp: str | None = None
+
+
+class _Controller(WireStruct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+def read_wanted(raw: bytes) -> Wanted:
+    """Return how many pods a controller wants: of a Job, none once it has ended.
+
+    Raises:
+        InvalidInput: it is malformed; the error carries the path.
+    """
+    found = decode(_Controller, raw)
+    has_ended = any(
+        each.type in {"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"}
+        and each.status == "True"
+        for each in found.status.conditions or ()
+    )
+    if has_ended or found.metadata.deletion_timestamp is not None:
+        return Wanted(0)
+    return Wanted(found.spec.replicas)

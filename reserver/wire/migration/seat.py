@@ -1,0 +1,57 @@
+"""The Reservation that is the seat of a move, as it is written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from reserver.cluster import quantity
+from reserver.migration.effects import Hold
+from reserver.migration.move import Move
+from reserver.reservations.owner import OwnerRule
+from reserver.reservations.reservation import Ref
+from reserver.reservations.terms import Policy
+from reserver.wire.k8s.objects import encode
+from reserver.wire.migration.demands import placement
+from reserver.wire.migration.podmove import KIND
+from reserver.wire.spec.object import API_VERSION, manifest
+from reserver.wire.times import show_moment
+
+
+def seat(move: Move, hold: Hold, pod: bytes) -> dict[str, object]:
+    """Return the Reservation to be created for a move; whoever deletes the PodMove deletes it.
+
+    Args:
+        move: whose seat it is.
+        hold: what it holds.
+        pod: the pod that leaves, as the API server has it.
+
+    Raises:
+        InvalidInput: the pod demands what the move's target does not have.
+    """
+    wanted = json.loads(hold.placement.text or "{}")
+    spec = {
+        "owners": [_owner(hold.owner)],
+        "resources": {name: quantity.show(name, amount) for name, amount in hold.resources.items()},
+        "placement": placement(
+            pod, leaves=hold.avoid, node=hold.node, selector=wanted.get("nodeSelector", {})
+        ),
+        "policy": Policy.REQUIRE,
+        "expiresAt": show_moment(hold.expires_at),
+    }
+    body: dict[str, Any] = manifest(Ref.of_object(*hold.seat), encode(spec).decode())
+    owner = {"apiVersion": API_VERSION, "kind": KIND, "name": move.name.name, "uid": move.uid}
+    body["metadata"] = {
+        **body["metadata"],
+        "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": False}],
+    }
+    return body
+
+
+def _owner(rule: OwnerRule) -> dict[str, object]:
+    """Return who may claim, as an entry of ``owners``."""
+    entry: dict[str, object] = {
+        "controller": {"kind": rule.controller.kind, "name": rule.controller.name},
+        "replaces": {"uid": rule.replaces.uid, "existing": sorted(rule.replaces.existing)},
+    }
+    return {**entry, "pod": {"name": rule.pod}} if rule.pod else entry

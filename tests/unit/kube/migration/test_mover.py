@@ -1,0 +1,155 @@
+"""PodMoves are carried out, whatever comes in between, and whoever is killed."""
+
+import pytest
+
+from reserver.errors import ApiError
+from tests.unit.kube.migration.world import MOVES, PODS, SEATS, Crash, World
+
+BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
+FORBIDDEN = ApiError(403, "Forbidden", "a webhook says no")
+MOST_WRITES = 20
+
+
+@pytest.fixture
+async def world() -> World:
+    made = World()
+    await made.start()
+    return made
+
+
+async def test_a_pod_moves_to_its_seat_and_nothing_is_left(world: World) -> None:
+    world.move()
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Succeeded", "Landed")
+    assert (status["from"], status["to"]) == ("worker-1", "worker-2")
+    assert status["replacement"]["node"] == "worker-2"
+    assert [write for write in world.api.writes if write.endswith("/eviction")] == [
+        f"{PODS}/web-0/eviction"
+    ]
+
+
+async def test_what_a_write_follows_from_is_written_before_it(world: World) -> None:
+    world.move()
+    await world.settle()
+    mine = [write for write in world.api.writes if "/reservations/" not in write]
+    before_seat, before_eviction = mine.index(SEATS), mine.index(f"{PODS}/web-0/eviction")
+    assert 0 < before_seat < before_eviction
+    assert f"{MOVES}/move" in mine[before_seat + 1 : before_eviction]
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before it is carried out", "after it"])
+async def test_reserver_is_killed_at_every_write_in_turn(*, is_done: bool) -> None:
+    for number in range(1, MOST_WRITES):
+        world = World()
+        await world.start()
+        world.move()
+        world.api.crash_at, world.api.is_done = number, is_done
+        try:
+            await world.settle()
+        except Crash:
+            await world.start()
+        else:
+            assert number > 7, "there are more writes than that"
+            return
+        status = await world.settle()
+        assert (status["phase"], status["reason"]) == ("Succeeded", "Landed"), number
+        (pod,) = world.api.of(PODS)
+        assert pod["spec"]["nodeName"] == "worker-2"
+    raise AssertionError("a move takes more writes than were tried")
+
+
+async def test_an_eviction_that_a_budget_blocks_is_sent_again_later_each_time(
+    world: World,
+) -> None:
+    world.move()
+    world.api.refusals = [BLOCKED] * 3
+    status = await world.settle()
+    assert status["reason"] == "Landed"
+    evictions = [write for write in world.api.writes if write.endswith("/eviction")]
+    assert len(evictions) == 4
+
+
+async def test_an_eviction_that_is_refused_for_good_releases_the_seat(world: World) -> None:
+    world.move()
+    world.api.refusals = [FORBIDDEN]
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "EvictionRefused")
+    assert "a webhook says no" in status["message"]
+    assert len(world.api.of(PODS)) == 1
+
+
+async def test_a_move_ends_at_its_deadline_and_says_what_it_waited_for(world: World) -> None:
+    world.move(timeout="5s")
+    world.api.refusals = [BLOCKED] * 9
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert "Evicting" in status["message"]
+
+
+async def test_a_workload_that_is_scaled_to_zero_is_not_replaced(world: World) -> None:
+    world.move()
+    world.schedules = False
+    for _ in range(20):
+        await world.round()
+        world.api.now += 1
+        if world.status.get("phase") == "Landing":
+            world.replicas = 0
+    assert (world.status["phase"], world.status["reason"]) == ("Succeeded", "NotReplaced")
+    assert not world.api.of(SEATS)
+
+
+async def test_a_named_node_that_is_not_there_evicts_nobody(world: World) -> None:
+    world.move(to={"node": "worker-9"})
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "SeatImpossible")
+    assert "no node worker-9" in status["message"]
+
+
+async def test_labels_that_no_node_has_wait_until_the_deadline(world: World) -> None:
+    world.move(to={"nodeSelector": {"zone": "a"}}, timeout="10s")
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+
+
+async def test_a_move_that_cannot_be_read_says_so_and_costs_no_other(world: World) -> None:
+    world.move(to={"nodeSelector": {"not a label": "x"}})
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "InvalidSpec")
+    assert "spec.to.nodeSelector" in status["message"]
+
+
+async def test_a_reservation_that_has_the_name_of_the_seat_is_left_alone(world: World) -> None:
+    world.move()
+    uid = world.api.objects[f"{MOVES}/move"]["metadata"]["uid"]
+    spec = {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": "1"}, "node": "worker-2"}
+    seat = {"metadata": {"name": f"move-{uid[:8]}", "namespace": "shop"}, "spec": spec}
+    world.api.add(SEATS, seat)
+    for _ in range(10):
+        await world.round()
+        world.api.now += 1
+    assert (world.status["phase"], world.status["reason"]) == ("Failed", "SeatRefused")
+    assert len(world.api.of(SEATS)) == 1
+
+
+async def test_a_move_is_kept_for_as_long_as_it_says(world: World) -> None:
+    world.move(ttlSecondsAfterFinished=60)
+    await world.settle()
+    world.api.now += 50
+    await world.round()
+    assert world.api.of(MOVES)
+    world.api.now += 11
+    await world.round()
+    assert not world.api.of(MOVES)
+
+
+async def test_a_paused_move_takes_no_seat_until_it_goes_on(world: World) -> None:
+    world.move(paused=True)
+    for _ in range(5):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Pending", "Paused")
+    document = world.api.objects[f"{MOVES}/move"]
+    document["spec"]["paused"] = False
+    document["metadata"]["generation"] = 2
+    world.api.put(MOVES, document)
+    assert (await world.settle())["reason"] == "Landed"

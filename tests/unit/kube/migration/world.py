@@ -1,0 +1,266 @@
+"""An API server in memory, a controller and a scheduler: a move goes its way without clocks."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from reserver.assembly import Assembly
+from reserver.config import Settings
+from reserver.errors import ApiError
+from reserver.kube.api.client import MERGE_PATCH, ApiClient
+from reserver.migration.move import ENDED
+from reserver.pacer import Pacer, outcome
+from reserver.wire.k8s.objects import encode
+from reserver.wire.k8s.pods import CLAIMS_ANNOTATION
+from reserver.wire.migration import podmove
+from reserver.wire.spec import object as reservation
+from reserver.wire.times import show_moment
+
+NOW = 1_900_000_000.0
+PODS = "/api/v1/namespaces/shop/pods"
+MOVES = podmove.collection("shop")
+SEATS = reservation.collection("shop")
+SETS = "/apis/apps/v1/namespaces/shop/replicasets"
+_COLLECTIONS = {
+    "/api/v1/pods": PODS,
+    podmove.COLLECTION: MOVES,
+    reservation.COLLECTION: SEATS,
+    "/api/v1/nodes": "/api/v1/nodes",
+}
+
+Document = dict[str, Any]
+
+
+class Crash(BaseException):
+    """Reserver is killed."""
+
+
+class Api(ApiClient):
+    """An API server in memory.
+
+    Attributes:
+        objects: by path.
+        events: that no watch has shown yet: collection, type and object.
+        writes: what was written, in order.
+        crash_at: the number of the write at which Reserver is killed; None for never.
+        is_done: whether that write is carried out.
+        refusals: what an eviction is answered, in turn; it is carried out once they are used up.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Document] = {}
+        self.events: list[tuple[str, str, Document]] = []
+        self.writes: list[str] = []
+        self.crash_at: int | None = None
+        self.is_done = False
+        self.refusals: list[ApiError] = []
+        self._revisions = itertools.count(1)
+        self.now = NOW
+
+    def put(self, collection: str, document: Document, kind: str = "MODIFIED") -> Document:
+        """Store an object, and have watches show it."""
+        metadata = document["metadata"]
+        metadata["resourceVersion"] = str(next(self._revisions))
+        path = f"{collection}/{metadata['name']}"
+        self.objects[path] = document
+        self.events.append((collection, kind, deepcopy(document)))
+        return document
+
+    def add(self, collection: str, document: Document) -> Document:
+        metadata = document["metadata"]
+        metadata.setdefault("uid", f"uid-{next(self._revisions)}-{metadata['name']}")
+        metadata |= {"creationTimestamp": show_moment(self.now), "generation": 1}
+        return self.put(collection, document, "ADDED")
+
+    def remove(self, path: str) -> None:
+        document = self.objects.pop(path)
+        document["metadata"]["resourceVersion"] = str(next(self._revisions))
+        self.events.append((path.rpartition("/")[0], "DELETED", document))
+
+    def of(self, collection: str) -> list[Document]:
+        return [
+            each for path, each in self.objects.items() if path.rpartition("/")[0] == collection
+        ]
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        assert params is None
+        return encode(self._there(path))
+
+    async def create(self, path: str, body: object) -> bytes:
+        if path.endswith("/events"):
+            return b"{}"
+        document: Document = json.loads(encode(body))
+        if path.endswith("/eviction"):
+            return self._write(path, lambda: self._evict(path.removesuffix("/eviction"), document))
+        if f"{path}/{document['metadata']['name']}" in self.objects:
+            raise ApiError(409, "AlreadyExists", "it is there")
+        return self._write(path, lambda: self.add(path, document | {"status": {}}))
+
+    async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
+        assert content_type == MERGE_PATCH
+        patch: Document = json.loads(encode(body))
+        path = path.removesuffix("/status")
+        there = deepcopy(self._there(path))
+        if patch["metadata"]["resourceVersion"] != there["metadata"]["resourceVersion"]:
+            raise ApiError(409, "Conflict", "it was written meanwhile")
+        merged = {**there.get("status", {}), **patch["status"]}
+        there["status"] = {name: value for name, value in merged.items() if value is not None}
+        return self._write(path, lambda: self.put(path.rpartition("/")[0], there))
+
+    async def delete(self, path: str, options: object) -> bytes:
+        assert options["preconditions"]["uid"] == self._there(path)["metadata"]["uid"]  # type: ignore[index]
+        return self._write(path, lambda: self.remove(path))
+
+    def _there(self, path: str) -> Document:
+        if path not in self.objects:
+            raise ApiError(404, "NotFound", f"{path} not found")
+        return self.objects[path]
+
+    def _write(self, path: str, carry_out: Any) -> bytes:
+        self.writes.append(path)
+        is_last = len(self.writes) == self.crash_at
+        if is_last and not self.is_done:
+            raise Crash
+        answer = carry_out()
+        if is_last:
+            raise Crash
+        return encode(answer or {})
+
+    def _evict(self, path: str, eviction: Document) -> None:
+        pod = self._there(path)
+        assert eviction["deleteOptions"]["preconditions"]["uid"] == pod["metadata"]["uid"]
+        if self.refusals:
+            raise self.refusals.pop(0)
+        held = [
+            part["node"]
+            for seat in self.of(SEATS)
+            for part in seat["status"].get("placements", ())
+            if seat["status"]["phase"] == "Active"
+        ]
+        assert held, "evicted without a seat"
+        assert pod["spec"]["nodeName"] not in held
+        self.remove(path)
+
+
+class World:
+    """Two nodes, a ReplicaSet with one pod, and Reserver.
+
+    Attributes:
+        api: what is written.
+        reserver: the process that runs now.
+        replicas: how many pods the ReplicaSet wants.
+        schedules: whether pods are bound.
+    """
+
+    def __init__(self) -> None:
+        self.api = Api()
+        self.replicas = 1
+        self.schedules = True
+        self._numbers = itertools.count()
+        for number in (1, 2):
+            node: Document = {"metadata": {"name": f"worker-{number}"}, "status": {}}
+            node["status"] = {"allocatable": {"cpu": "4", "pods": "110"}}
+            self.api.add("/api/v1/nodes", node)
+        self.make_pod("worker-1")
+
+    def make_pod(self, node: str = "") -> Document:
+        owner = {"kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}
+        container = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
+        name = f"web-{next(self._numbers)}"
+        return self.api.add(
+            PODS,
+            {
+                "metadata": {"name": name, "namespace": "shop", "ownerReferences": [owner]},
+                "spec": {"containers": [container]} | ({"nodeName": node} if node else {}),
+            },
+        )
+
+    def move(self, pod: str = "web-0", name: str = "move", **spec: Any) -> None:
+        metadata = {"name": name, "namespace": "shop"}
+        self.api.add(MOVES, {"metadata": metadata, "spec": {"pod": {"name": pod}, **spec}})
+
+    @property
+    def status(self) -> Document:
+        found: Document = self.api.objects[f"{MOVES}/move"].get("status", {})
+        return found
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status.get("phase") in ENDED
+
+    async def start(self) -> None:
+        """Start Reserver, which lists what there is."""
+        settings = Settings(pod_moves=True, default_quota="none")
+        self.reserver = Assembly(settings, self.api, lambda: self.api.now, asyncio.TaskGroup())  # type: ignore[arg-type]
+        self.api.events.clear()
+        for reflector in self.reserver.reflectors:
+            reflector.view.list_began()
+            collection = _COLLECTIONS.get(reflector.path, "")
+            for document in self.api.of(collection) if collection else ():
+                outcome(reflector.view.listed(encode(document)))  # type: ignore[arg-type]
+            outcome(reflector.view.list_ended(1))
+        self.reserver.state.is_complete = True
+        await Pacer().run(self.reserver.state.ledger.open())
+
+    def watch(self) -> None:
+        """Have Reserver see what has happened."""
+        views = {each.path: each.view for each in self.reserver.reflectors}
+        paths = {collection: path for path, collection in _COLLECTIONS.items()}
+        events, self.api.events = self.api.events, []
+        for collection, kind, document in events:
+            view = views[paths[collection]]
+            take = view.deleted if kind == "DELETED" else view.changed
+            outcome(take(encode(document)))  # type: ignore[arg-type]
+
+    async def round(self) -> None:
+        """Let everybody have a turn: watches, Reserver, the controller, the scheduler."""
+        self.watch()
+        await self._reserver()
+        replicas = {"metadata": {"name": "web"}, "spec": {"replicas": self.replicas}}
+        self.api.objects[f"{SETS}/web"] = replicas
+        pods = self.api.of(PODS)
+        if len(pods) < self.replicas:
+            self.make_pod()
+        elif len(pods) > self.replicas:
+            self.api.remove(f"{PODS}/{pods[-1]['metadata']['name']}")
+        self.watch()
+        if self.schedules:
+            self._schedule()
+
+    async def _reserver(self) -> None:
+        assembly = self.reserver
+        assert assembly.mover is not None
+        try:
+            await assembly.placer.look(assembly.state, Pacer())
+            for store in assembly.stores:
+                await store.statuses.write(assembly.state)
+            self.watch()
+            for name in assembly.mover.moves.names():
+                await assembly.mover.step(name)
+        except BaseExceptionGroup as group:
+            raise Crash from group
+
+    def _schedule(self) -> None:
+        """Bind pods as Reserver would have them bound."""
+        state = self.reserver.state
+        for pod in tuple(state.pods.values()):
+            if pod.node or f"{PODS}/{pod.name.name}" not in self.api.objects:
+                continue
+            seats = state.ledger.seats(pod)
+            document = deepcopy(self.api.objects[f"{PODS}/{pod.name.name}"])
+            document["spec"]["nodeName"] = seats[0].node if seats else "worker-1"
+            claims = [seat.identity for seat in seats[:1]]
+            document["metadata"]["annotations"] = {CLAIMS_ANNOTATION: json.dumps(claims)}
+            self.api.put(PODS, document)
+
+    async def settle(self, rounds: int = 30) -> Document:
+        """Go on until the move has ended and no seat is left; return its status."""
+        for _ in range(rounds):
+            await self.round()
+            if self.has_ended and not self.api.of(SEATS):
+                return self.status
+            self.api.now += 1.0
+        raise AssertionError(f"still {self.status}, seats {self.api.of(SEATS)}")
