@@ -20,6 +20,7 @@ from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.lease import Lease
 from reserver.kube.loops.placer import Notice, Placer
 from reserver.kube.loops.quotas import QuotaWriter
+from reserver.kube.loops.reminder import Reminder
 from reserver.kube.loops.requeue import Requeue
 from reserver.kube.loops.waker import Waker
 from reserver.kube.migration.mover import Mover
@@ -132,6 +133,8 @@ class Assembly:
         pods = next(reflector for reflector in cluster if reflector.path == PODS)
         past = self.state.ledger.past
         self.history = History(client, past, pods, written, settings.namespace)
+        tell = partial(announce.expiring, self.recorder, self.stores)
+        self.reminder = Reminder(settings.warn_before_expiry, clock, self.stores.since, tell)
         self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
         self.rebalancing = self._rebalancing(settings)
 
@@ -238,6 +241,11 @@ class Assembly:
         """The ledger of reservations, at this moment."""
         self.state.ledger.advance(self.clock())
         return self.state.ledger
+
+    @property
+    def expiring(self) -> int:
+        """How many holds expire soon although nobody has claimed them."""
+        return len(self.reminder.expiring)
 
     @property
     def is_ready(self) -> bool:

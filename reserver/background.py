@@ -85,6 +85,7 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(assembly.requeue.run())
     tasks.create_task(assembly.quota_writer.run(assembly.quotas))
     tasks.create_task(assembly.archivist.run())
+    tasks.create_task(assembly.reminder.run(assembly.state.ledger))
     tasks.create_task(assembly.cleaner.run(assembly.stores))
     for store in assembly.stores:
         tasks.create_task(store.statuses.run(assembly.state))

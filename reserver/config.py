@@ -200,8 +200,8 @@ class Settings:
     history_ttl: Annotated[
         float,
         _setting(
-            "How long it is kept what became of reservations that are over, such as 72h; 0: not "
-            "at all.",
+            "How long it is kept what became of reservations that are over; 0: not at all. "
+            "Default: 7d.",
             metavar="DURATION",
             read=parse_seconds,
         ),
@@ -227,6 +227,15 @@ class Settings:
     rebalance_dry_run: Annotated[
         bool, _setting("Log what would be evicted by that policy, and evict nothing.")
     ] = False
+    warn_before_expiry: Annotated[
+        float,
+        _setting(
+            "How long before it expires people are warned of a hold that nobody has claimed; 0: "
+            "never. Default: 10m.",
+            metavar="DURATION",
+            read=parse_seconds,
+        ),
+    ] = 600.0
     log_level: Annotated[LogLevel, _setting("From this level on; debug shows each refusal.")] = (
         LogLevel.INFO
     )

@@ -22,6 +22,8 @@ def counters(parts: Assembly) -> Iterator[tuple[str, str, int]]:
     writes = sum(store.statuses.writes for store in stores)
     yield "reserver_status_writes", "Writes of what became of entries.", writes
     yield "reserver_quota_status_writes", "Writes of what is used.", parts.quota_writer.writes
+    unclaimed = "Reservations that expired with slots that nobody had claimed."
+    yield "reserver_expired_unclaimed", unclaimed, parts.archivist.unclaimed
     yield "reserver_history_writes", "Writes of what is over.", parts.archivist.writes
     if parts.rebalancing is not None:
         ended = "How often the process that rebalances has ended by itself."

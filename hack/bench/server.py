@@ -72,6 +72,7 @@ class _UpToDate:
 
     state: State
     is_ready: bool = True
+    expiring: int = 0
 
     @property
     def ledger(self) -> Ledger:

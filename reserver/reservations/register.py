@@ -66,6 +66,10 @@ class Register:
         """Yield all refs, in the order in which they became known."""
         return iter(self._by_ref.items())
 
+    def refs(self) -> tuple[Ref, ...]:
+        """Return all refs at this moment, in the order in which they became known."""
+        return tuple(self._by_ref)
+
     def __len__(self) -> int:
         """Return how many refs there are."""
         return len(self._by_ref)

@@ -47,6 +47,10 @@ class LedgerView:
         """Return how many reservations are known, ended ones included."""
         return len(self._register)
 
+    def refs(self) -> tuple[Ref, ...]:
+        """Return where reservations are written at this moment."""
+        return self._register.refs()
+
     def get(self, ref: Ref) -> Reservation | None:
         """Return what is written at a ref."""
         account = self._register.get(ref)

@@ -42,6 +42,10 @@ class Measured(Protocol):
         """The ledger of reservations, at this moment."""
 
     @property
+    def expiring(self) -> int:
+        """How many holds expire soon although nobody has claimed them."""
+
+    @property
     def is_ready(self) -> bool:
         """Whether calls are decided."""
 
@@ -162,6 +166,9 @@ class _StateCollector(Collector):
         )
         count = count_unbacked(self._measured.state.snapshot, self._measured.ledger)
         yield GaugeMetricFamily("reserver_unbacked_reservations", unbacked, value=count)
+        expiring = "Holds that expire soon although nobody has claimed them."
+        count = self._measured.expiring
+        yield GaugeMetricFamily("reserver_expiring_reservations", expiring, value=count)
         waiting = (
             "Pods that were refused because of what is held for others, or for want of their seat."
         )

@@ -14,8 +14,10 @@ import pytest
 
 from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.errors import ApiError
+from reserver.pacer import Pacer
 from reserver.reservations.terms import Outcome, StoreKind
 from reserver.v1 import reservation_pb2 as pb
+from reserver.wire.status.archive import SHARDS
 from tests.integration.world import SYSTEM, World, again, serving
 
 SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})
@@ -42,15 +44,18 @@ async def bind(world: World, pod: str, node: str = "worker-1") -> None:
     await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", body)
 
 
+async def messages(world: World, reason: str) -> list[str]:
+    """Return what events say."""
+    events = json.loads(await world.cluster.client.send("GET", _EVENTS))["items"]
+    return [event["message"] for event in events if event["reason"] == reason]
+
+
 async def told(world: World, reason: str) -> str:
     """Wait for an event and return its message."""
     async with asyncio.timeout(20):
         while True:
-            events = json.loads(await world.cluster.client.send("GET", _EVENTS))["items"]
-            for event in events:
-                if event["reason"] == reason:
-                    assert event["type"] == "Normal"
-                    return str(event["message"])
+            for message in await messages(world, reason):
+                return message
             await asyncio.sleep(0.01)
 
 
@@ -131,7 +136,8 @@ async def test_it_is_known_what_became_of_it_even_after_a_restart(
     assert (past[1].resources["cpu"], past[1].description) == ("2", "for the move")
     store = StoreKind.OBJECT if world.writes_objects else StoreKind.CONFIGMAP
     async with asyncio.timeout(20):
-        while world.running.assembly.archivist.writes < 1:  # noqa: ASYNC110 - nothing tells
+        archive = world.running.assembly.archivist.archive
+        while any(map(archive.pending, range(SHARDS))):  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.05)
     async with again(tmp_path, store) as api:
         answer = await api.History(pb.HistoryRequest(name="move"))
@@ -143,3 +149,23 @@ async def test_it_is_known_what_became_of_it_even_after_a_restart(
         pages = [await api.History(pb.HistoryRequest(page_size=1))]
         pages.append(await api.History(pb.HistoryRequest(page_token=pages[0].next_page_token)))
         assert [each.name for page in pages for each in page.reservations] == ["other", "move"]
+
+
+async def test_an_event_warns_of_a_hold_that_nobody_claims_before_it_expires(
+    world: World, client: Client
+) -> None:
+    await client.create("move", replace(SPEC, ttl=timedelta(hours=1)))
+    await client.extend("move", datetime.now(UTC) + timedelta(minutes=5))
+    assembly = world.running.assembly
+    told: list[str] = []
+    clock = assembly.reminder._clock
+    assembly.reminder._clock = lambda: clock() + 200.0
+    async with asyncio.timeout(20):
+        await assembly.reminder.look(assembly.state.ledger, Pacer())
+        while not told:
+            told = await messages(world, "ExpiresSoon")
+            await asyncio.sleep(0.01)
+    (message,) = told
+    assert "and nobody has claimed it; let it live longer (reserver extend)" in message
+    assert message.startswith("expires in" if world.writes_objects else "move: expires in")
+    assert assembly.expiring == 1

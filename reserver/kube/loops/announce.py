@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
@@ -12,7 +13,7 @@ from reserver.kube.loops.placer import Notice
 from reserver.kube.migration.moves import KnownMove
 from reserver.kube.stores.stores import Stores
 from reserver.migration.move import Phase
-from reserver.reservations.reservation import Ref
+from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.migration import podmove
@@ -32,6 +33,12 @@ def unwritten(recorder: Recorder, stores: Stores, ref: Ref, why: str) -> None:
     """Report that the status of a reservation cannot be written."""
     message = f"what became of it cannot be written, it is tried again: {why}"
     _announce(stores, ref, "NotWritten", message, recorder.warn_once)
+
+
+def expiring(recorder: Recorder, stores: Stores, reservation: Reservation, message: str) -> None:
+    """Warn of a reservation that expires soon; of each once, even if Reserver is restarted."""
+    write = partial(recorder.warn_once_ever, reservation.identity)
+    _announce(stores, reservation.ref, "ExpiresSoon", message, write)
 
 
 def over(recorder: Recorder, stores: Stores, edit: Edit | Deletion) -> None:

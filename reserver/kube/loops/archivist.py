@@ -13,6 +13,7 @@ from reserver.kube.loops.queue import WorkQueue
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.ending import Ending
+from reserver.reservations.terms import Outcome
 from reserver.wire.k8s.objects import LabelledConfigMap, decode
 from reserver.wire.status.archive import LABEL, SHARDS, Archive, past
 
@@ -36,6 +37,7 @@ class Archivist:
         archive: what became of reservations that are over.
         queue: of the shards that are to be written.
         writes: how many writes were made.
+        unclaimed: how many reservations have expired with slots that nobody had claimed.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Archivist:
         """Write into ConfigMaps of a namespace; `clock` gives unix seconds."""
         self.archive = archive
         self.writes = 0
+        self.unclaimed = 0
         self._client = client
         self._collection = f"/api/v1/namespaces/{namespace}/configmaps"
         self._clock = clock
@@ -57,6 +60,7 @@ class Archivist:
 
     def ended(self, ending: Ending) -> None:
         """Note that a reservation is over; returns at once."""
+        self.unclaimed += ending.outcome is Outcome.EXPIRED
         number = self.archive.add(past(ending), self._clock())
         self.queue.add(number, _AFTER_S + self.archive.size(number) / _BYTES_A_SECOND)
 

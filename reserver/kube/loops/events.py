@@ -66,6 +66,7 @@ class _Event:
     reason: str
     message: str
     is_warning: bool = True
+    once: str = ""  # What tells it from others of its reason: there is one event of each.
 
     def body(self, at: float) -> dict[str, object]:
         """Return it as the API takes it, of a moment in unix seconds."""
@@ -79,10 +80,13 @@ class _Event:
         }
         if about.resource_version:
             involved["resourceVersion"] = about.resource_version
+        name = {"generateName": f"{about.name[:200]}."}
+        if self.once:
+            name = {"name": f"{about.name[:200]}.{self.once}.{self.reason.lower()}"}
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"generateName": f"{about.name[:200]}.", "namespace": about.namespace},
+            "metadata": {**name, "namespace": about.namespace},
             "involvedObject": involved,
             "type": "Warning" if self.is_warning else "Normal",
             "reason": self.reason,
@@ -162,6 +166,14 @@ class Recorder:
             own = (store.namespace, store.name, store.uid, store.resource_version)
             self._put(_Subject(kind, *own), reason, message, more)
 
+    def warn_once_ever(
+        self, key: str, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP
+    ) -> None:
+        """Queue an event on a store, unless there are too many, or there is one of this key."""
+        if self._count(store, reason) <= _BURST and not self._is_full:
+            own = (store.namespace, store.name, store.uid, store.resource_version)
+            self._put(_Subject(kind, *own), reason, message, once=_digest(key)[:8].hex())
+
     def note(self, store: Metadata, reason: str, message: str, kind: str = CONFIG_MAP) -> None:
         """Queue a Normal event on a store, unless there are too many; returns at once."""
         count = self._count(store, reason)
@@ -215,9 +227,10 @@ class Recorder:
         more: str = "",
         *,
         is_warning: bool = True,
+        once: str = "",
     ) -> None:
         text = printable(message)[: _MAX_MESSAGE - len(more)] + more
-        self.queue.add(_Event(subject, reason, text, is_warning))
+        self.queue.add(_Event(subject, reason, text, is_warning, once))
 
     async def run(self) -> None:
         """Write events until cancelled; one that is refused is logged and dropped."""
@@ -233,5 +246,6 @@ class Recorder:
                     if exc.is_away:
                         self.queue.failed(event, exc)
                         continue
-                    log.warning("event could not be written", why=str(exc))
+                    if not (event.once and exc.is_conflict):  # Else it is there.
+                        log.warning("event could not be written", why=str(exc))
                 self.queue.succeeded(event)

@@ -231,6 +231,10 @@ class Cache(ABC, Generic[K, E]):
                 times = self._claimed_at(ref)
                 self.ended(Ending.of(reservation, self.ledger, self.clock(), since, times))
 
+    def since(self, ref: Ref) -> float:
+        """Return when what is written at a ref was first seen, in unix seconds; 0 if it is not."""
+        return self._since.get(ref, 0.0)
+
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:  # noqa: ARG002 - most do not know
         """Return when slots were claimed, by UID, as far as that is noted."""
         return {}

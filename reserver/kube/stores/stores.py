@@ -59,6 +59,10 @@ class Stores:
         metadata = cache.subject(ref)
         return (metadata, cache.event_kind) if metadata else None
 
+    def since(self, ref: Ref) -> float:
+        """Return when what is written at a ref was first seen, in unix seconds; 0 if it is not."""
+        return self.at(ref).cache.since(ref)
+
     def reservations(self, ref: Ref) -> tuple[Reservation, ...]:
         """Return what is written at a ref, `item` empty: the items of a list, or one."""
         entries = self.at(ref).cache.entries(ref)

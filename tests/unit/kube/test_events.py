@@ -81,6 +81,17 @@ async def test_a_problem_is_reported_once() -> None:
     assert len(events(client)) == 3
 
 
+async def test_of_what_is_told_once_ever_the_api_server_keeps_one_event_whoever_writes_it() -> None:
+    client = ScriptedClient({}, refused(409, "AlreadyExists"), {})
+    for key in ("a", "a", "b"):
+        async with recording(client) as recorder:  # As after a restart.
+            recorder.warn_once_ever(key, STORE, "ExpiresSoon", "it expires")
+    first, second, third = (event["metadata"]["name"] for event in events(client))
+    assert first == second != third
+    assert first.startswith("store.")
+    assert first.endswith(".expiressoon")
+
+
 async def test_a_configmap_written_anew_has_its_problems_reported_anew() -> None:
     client = ScriptedClient({}, {})
     async with recording(client) as recorder:

@@ -40,6 +40,10 @@ class Measured:
         return self._served.state.ledger
 
     @property
+    def expiring(self) -> int:
+        return 0
+
+    @property
     def is_ready(self) -> bool:
         return not self._served.readiness.said
 
