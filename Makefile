@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench sbom image proto proto-check cli-reference lock clean
+.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench sbom image proto proto-check cli-reference docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -139,6 +139,10 @@ proto-check: venv ## Lint the contracts; compare them with the last release (bui
 cli-reference: venv ## Write docs/cli-reference.md from the commands' help
 	@$(BIN)/python -m hack.cli_reference
 
+docs: venv ## Build the documentation in dist/docs; SERVE=1 shows it on a local port
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-docs.lock
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs $(if $(SERVE),serve,build --strict) && echo 'The documentation is in dist/docs'
+
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate
 
@@ -147,6 +151,7 @@ lock: venv ## Pin what pyproject.toml asks for, with hashes
 	$(COMPILE) --group dev pyproject.toml -o requirements-dev.lock
 	$(COMPILE) --group build -c requirements-dev.lock -o requirements-build.lock
 	$(COMPILE) --group sbom -c requirements-dev.lock -o requirements-sbom.lock
+	$(COMPILE) --group docs -c requirements-dev.lock -o requirements-docs.lock
 	$(COMPILE) --group fuzz -o requirements-fuzz.lock
 
 clean: ## Remove what the other targets made

@@ -22,6 +22,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 80, 24
 
 _LONGEST_BAR = 40
 _BESIDE_A_BAR = 44
+_GAP = 2
 _LINES_OF_TEXT = 9
 """What is left at least for what happens, its title included."""
 
@@ -109,11 +110,11 @@ def draw(scene: Scene, width: int = LEAST_WIDTH, height: int = LEAST_HEIGHT) -> 
     return Group(
         *(_your_turn(scene, rest) if scene.pages else _what_happens(scene.steps, rest)),
         _title("Nodes: CPU"),
-        *_rows(_nodes(scene.nodes, width), most[0]),
+        *_rows(_nodes(scene.nodes, width), most[0], width),
         _title("Reservations"),
-        *_rows([*_reservations(scene.reservations), *_refused(scene.problems)], most[1]),
+        *_rows([*_reservations(scene.reservations), *_refused(scene.problems)], most[1], width),
         _title("Pods"),
-        *_rows(_pods(scene.pods), most[2]),
+        *_rows(_pods(scene.pods), most[2], width),
         _keys(scene),
     )
 
@@ -131,7 +132,7 @@ def bar(row: NodeRow, length: int = _LONGEST_BAR) -> Text:
 
 def node_table(rows: Sequence[NodeRow], width: int) -> RenderableType:
     """Return the bars of all nodes, for a terminal of so many columns."""
-    return Group(*_rows(_nodes(rows, width), len(rows)))
+    return Group(*_rows(_nodes(rows, width), len(rows), width))
 
 
 def time_left(seconds: float | None) -> str:
@@ -254,15 +255,25 @@ def _pods(rows: Sequence[PodRow]) -> list[list[Text]]:
     ]
 
 
-def _rows(rows: Sequence[list[Text] | Text], most: int) -> list[RenderableType]:
+def _fitting(widths: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns with which they fit beside each other: the widest gives way."""
+    fitting = list(widths)
+    room -= _GAP * (len(widths) - 1)
+    while sum(fitting) > room and max(fitting) > 1:
+        fitting[fitting.index(max(fitting))] -= 1
+    return fitting
+
+
+def _rows(rows: Sequence[list[Text] | Text], most: int, width: int) -> list[RenderableType]:
     """Return the last rows, each on one line, and how many there are above them."""
     if not rows:
         return [Text("none", "bright_black")]
     hidden = len(rows) - most + 1 if len(rows) > most else 0
-    table = Table.grid(padding=(0, 2))
-    cells = max((len(row) for row in rows if isinstance(row, list)), default=0)
-    for _ in range(cells):
-        table.add_column(no_wrap=True, overflow="ellipsis")
+    table = Table.grid(padding=(0, _GAP))
+    cells = [row for row in rows[hidden:] if isinstance(row, list)]
+    widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
+    for length in _fitting(widths, width):
+        table.add_column(no_wrap=True, overflow="ellipsis", width=length)
     alone: list[RenderableType] = []
     for row in rows[hidden:]:
         if isinstance(row, list):

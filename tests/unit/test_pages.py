@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -31,3 +32,9 @@ def test_the_tests_that_the_threat_model_names_are_there() -> None:
     assert named
     missing = {name for name in named if f"def {name}(" not in TESTS}
     assert not missing
+
+
+def test_every_page_has_a_place_on_the_site() -> None:
+    nav = str(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+    missing = {page.name for page in ROOT.glob("docs/*.md") if f"'{page.name}'" not in nav}
+    assert not missing, "name them in the nav of mkdocs.yml"

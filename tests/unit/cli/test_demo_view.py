@@ -115,3 +115,15 @@ def test_a_step_that_failed_is_said_with_the_keys() -> None:
     page = Page("go on", ("text",))
     shown = Scene(nodes=(), reservations=(), problems=(), pods=(), steps=failed, pages=(page,))
     assert drawn(shown, 80, 24)[-1].startswith("a step did not come true")
+
+
+def test_a_long_reason_gives_way_to_names_and_nodes() -> None:
+    pods = [
+        PodRow(name="default/reserved-pod", cpu=4000, node="worker-1", why=""),
+        PodRow(name="default/normal-pod", cpu=5000, node="", why="held " * 30),
+    ]
+    empty = scene(0, played=False)
+    shown = Scene(nodes=(), reservations=(), problems=(), pods=pods, steps=empty.steps)
+    lines = drawn(shown, 80, 24)
+    assert any(line.startswith("default/reserved-pod  4  on worker-1") for line in lines)
+    assert any(line.startswith("default/normal-pod    5  Pending") for line in lines)

@@ -1,0 +1,209 @@
+"""Hooks of the documentation site (mkdocs.yml): pages made from code, and files beside docs/.
+
+The pages of docs/ link to the files of the repository, where they are read as well. On the site
+those files are copied to the same places, and folders become pages that show what is in them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from prometheus_client import generate_latest
+
+from reserver import app
+from reserver.cli import logs
+from reserver.config import LogLevel, Settings
+from reserver.reservations.terms import Phase, Policy, StoreKind, Strategy
+from reserver.server.descheduling import DeschedulingMetrics
+from reserver.sim.cluster import EmbeddedCluster
+
+ROOT = Path(__file__).parents[1]
+_BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+_COPIED = (".pre-commit-config.yaml",)
+_SHOWN = ("examples", "proto/reserver/v1", "scheduler-config")
+_CLIENT = """\
+# The Python client
+
+A typed asyncio client of the [gRPC API](../grpc.md), in `reserver.client`.
+
+::: reserver.client
+"""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add what is not in docs/."""
+    logs.configure(LogLevel.ERROR)
+    made = {
+        "index.md": _flat((ROOT / "README.md").read_text()),
+        **{name: _flat((ROOT / name).read_text()) for name in _BESIDE},
+        **dict(_folders()),
+        **dict(_crds()),
+        "adr/index.md": _decisions(),
+        "reference/metrics.md": _metrics(),
+        "reference/conditions.md": _conditions(),
+        "reference/client.md": _CLIENT,
+    }
+    for path, text in made.items():
+        files.append(File.generated(config, path, content=text))
+    for folder in _SHOWN:
+        for file in sorted((ROOT / folder).rglob("*.*")):
+            if file.suffix in {".yaml", ".py", ".json", ".proto"}:
+                path = str(file.relative_to(ROOT))
+                files.append(File.generated(config, path, abs_src_path=str(file)))
+    for name in _COPIED:
+        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links to the repository lead to where its files are on the site."""
+    del config, files
+    if not page.file.src_uri.startswith(("reference/", "adr/")):
+        markdown = markdown.replace("](../", "](")
+    folder = r"\]\(((?:adr|examples|proto|scheduler-config)[\w/-]*?)/?\)"
+    return re.sub(folder, r"](\1/index.md)", markdown)
+
+
+def _flat(markdown: str) -> str:
+    """Return a page of the repository's root as a page of the site's."""
+    return re.sub(r"\]\(docs/", "](", markdown)
+
+
+def _decisions() -> str:
+    """Return a page that lists the decisions."""
+    files = sorted((ROOT / "docs/adr").glob("*.md"))
+    titles = ((file.read_text().partition("\n")[0].lstrip("# "), file.name) for file in files)
+    return "\n".join(["# Decisions\n", *(f"- [{title}]({name})" for title, name in titles)]) + "\n"
+
+
+def _folders() -> Iterator[tuple[str, str]]:
+    """Yield a page for each folder that links lead to."""
+    for top in _SHOWN:
+        for folder in [ROOT / top, *(f for f in (ROOT / top).rglob("*") if f.is_dir())]:
+            shown = [f for f in sorted(folder.iterdir()) if f.suffix in {".yaml", ".proto", ".py"}]
+            name = folder.relative_to(ROOT)
+            parts = [f"## {f.name}\n\n{_code(f)}\n" for f in shown]
+            yield f"{name}/index.md", "\n".join((f"# {name}\n", *parts))
+
+
+def _code(file: Path) -> str:
+    return f"````{file.suffix[1:]}\n{file.read_text()}````"
+
+
+def _crds() -> Iterator[tuple[str, str]]:
+    """Yield a page for each CRD."""
+    for file in sorted((ROOT / "scheduler-config/core").glob("*.yaml")):
+        for document in yaml.safe_load_all(file.read_text()):
+            if document["kind"] == "CustomResourceDefinition":
+                kind = document["spec"]["names"]["kind"]
+                yield f"reference/{kind.lower()}.md", _crd(document, kind)
+
+
+def _crd(crd: Mapping[str, Any], kind: str) -> str:
+    spec = crd["spec"]
+    (version,) = spec["versions"]
+    schema = version["schema"]["openAPIV3Schema"]
+    api_version, plural = f"{spec['group']}/{version['name']}", spec["names"]["plural"]
+    origin = f"`{api_version}`, from the CRD; `kubectl explain {plural}` says the same.\n"
+    lines = [f"# {kind}\n", origin, f"{schema.get('description', '')}\n"]
+    for part in ("spec", "status"):
+        if part in schema["properties"]:
+            lines += [f"## {part}\n", "| field | type | |", "|---|---|---|"]
+            lines += [*_fields(schema["properties"][part], ""), ""]
+    if rules := list(_rules(schema, "")):
+        lines += ["## Rules\n", "The API server refuses what breaks one of them:\n"]
+        lines += [f"- `{path}`: {message}" for path, message in rules]
+    return "\n".join(lines) + "\n"
+
+
+def _fields(schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    needed = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        where = f"{path}{name}"
+        about = " ".join(field.get("description", "").split()).replace("|", "\\|")
+        bounds = "; ".join((["required"] if name in needed else []) + [*_bounds(field)])
+        yield f"| `{where}` | {_type(field)} | {about}{f' ({bounds})' if bounds else ''} |"
+        yield from _fields(field.get("items", field), f"{where}{'[]' if 'items' in field else ''}.")
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    if field.get("x-kubernetes-int-or-string"):
+        return "quantity"
+    if "items" in field:
+        return f"list of {_type(field['items'])}"
+    if "additionalProperties" in field:
+        return f"map of {_type(field['additionalProperties'])}"
+    return str(field.get("format", field.get("type", "")))
+
+
+def _bounds(field: Mapping[str, Any]) -> Iterator[str]:
+    if "default" in field:
+        yield f"default {field['default']}"
+    if "enum" in field:
+        yield "one of " + ", ".join(map(str, field["enum"]))
+    for word, said in (("minimum", "from"), ("maximum", "to"), ("maxLength", "at most")):
+        if word in field:
+            yield f"{said} {field[word]}" + (" characters" if word == "maxLength" else "")
+    for word in ("maxItems", "maxProperties"):
+        if word in field:
+            yield f"at most {field[word]} of them"
+
+
+def _rules(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    for rule in schema.get("x-kubernetes-validations", ()):
+        yield f"{path}{rule.get('fieldPath', '')}".lstrip("."), rule["message"]
+    inner = {f".{name}": field for name, field in schema.get("properties", {}).items()}
+    inner |= {"": schema.get("items"), ".*": schema.get("additionalProperties")}
+    for name, field in inner.items():
+        if field:
+            yield from _rules(field, f"{path}{name}")
+
+
+def _conditions() -> str:
+    """Return the phases and the columns of what Reserver says of a reservation."""
+    parts = ["# Phases, policies and other words of the API\n"]
+    for words in (Phase, Policy, Strategy, StoreKind):
+        about = " ".join((words.__doc__ or "").split())
+        parts += [f"## {words.__name__}\n", f"{about}\n"]
+        parts += [f"- `{word.value}`" for word in words] + [""]
+    return "\n".join(parts)
+
+
+def _metrics() -> str:
+    """Return the tables of what both processes expose, as they expose it."""
+    rebalancing = generate_latest(DeschedulingMetrics().registry).decode()
+    parts = ["# Metrics\n", "## `reserver serve`\n", *_table(asyncio.run(_served_metrics()))]
+    parts += ["\n## `reserver rebalance run`\n", *_table(rebalancing)]
+    return "\n".join(parts) + "\n"
+
+
+async def _served_metrics() -> str:
+    """Return what Reserver exposes on an empty cluster."""
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        async with EmbeddedCluster() as cluster:
+            cluster.write_kubeconfig(kubeconfig)
+            settings = Settings(kubeconfig=kubeconfig, http_port=0)
+            async with (
+                app.running(settings) as running,
+                aiohttp.ClientSession() as session,
+                session.get(f"{running.url}/metrics") as answer,
+            ):
+                return await answer.text()
+
+
+def _table(exposed: str) -> list[str]:
+    told = dict(re.findall(r"^# HELP (\S+) (.*)$", exposed, re.MULTILINE))
+    kinds = dict(re.findall(r"^# TYPE (\S+) (.*)$", exposed, re.MULTILINE))
+    rows = [f"| `{name}` | {kinds[name]} | {text} |" for name, text in sorted(told.items())]
+    return ["| metric | type | |", "|---|---|---|", *rows]
