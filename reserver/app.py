@@ -23,6 +23,8 @@ from reserver.kube.api.reviewer import Reviewer
 from reserver.kube.loops.lease import Lease
 from reserver.kube.migration.moves import KnownMove
 from reserver.measures import counters
+from reserver.rebalance.scene import held_on
+from reserver.rebalance_process import Planner
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.door import Door
 from reserver.server.extender import Extender
@@ -189,6 +191,7 @@ def _service(
         obstacles=assembly.readiness.obstacles,
         counted=metrics,
         past=assembly.archivist,
+        planning=Planner(str(settings.kubeconfig or ""), lambda: held_on(assembly.state.snapshot)),
     )
 
 

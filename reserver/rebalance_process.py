@@ -1,4 +1,4 @@
-"""A process that rebalances, beside one that serves (docs/adr/0037).
+"""Processes that rebalance and plan, beside one that serves (docs/adr/0037).
 
 Planning takes seconds, a Filter call a millisecond; in one interpreter the calls would wait.
 """
@@ -9,13 +9,23 @@ import asyncio
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 
 import structlog
 
 from reserver.backoff import Backoff
 from reserver.rebalance.scene import Held
-from reserver.wire.rebalance.channel import MOST_BYTES, Answer, Orders, Told, line, read
+from reserver.rebalance.ways import Compat
+from reserver.wire.rebalance.channel import (
+    MOST_BYTES,
+    Answer,
+    Orders,
+    Planned,
+    Question,
+    Told,
+    line,
+    read,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -59,14 +69,7 @@ class RebalanceProcess:
 
     async def _once(self) -> int:
         """Run it once; return its exit status."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            number = theirs.fileno()
-            command = (sys.executable, "-m", "reserver.cli.rebalance_child", str(number))
-            process = await asyncio.create_subprocess_exec(
-                *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=(number,)
-            )
-        reader, writer = await asyncio.open_connection(sock=ours, limit=MOST_BYTES)
+        process, reader, writer = await _started("reserver.cli.rebalance_child")
         try:
             writer.write(line(self._orders))
             await self._answer(reader, writer)
@@ -86,6 +89,47 @@ class RebalanceProcess:
             if told.asks_holds:
                 writer.write(line(Answer(held=self._held())))
                 await writer.drain()
+
+
+class Planner:
+    """Makes plans, each in a process of its own."""
+
+    def __init__(self, kubeconfig: str, held: Callable[[], Held]) -> None:
+        """Plan on the cluster of a kubeconfig; `held` returns what reservations hold, by node."""
+        self._kubeconfig, self._held = kubeconfig, held
+
+    async def plan(self, policy: str, compat: Compat) -> AsyncGenerator[Planned]:
+        """Yield what is being done, and then the plan in parts.
+
+        The process ends with the generator, so that nobody plans for who no longer waits.
+        """
+        process, reader, writer = await _started("reserver.cli.plan_child")
+        try:
+            asked = Question(
+                policy=policy, compat=compat, kubeconfig=self._kubeconfig, held=self._held()
+            )
+            writer.write(line(asked))
+            while written := await reader.readline():
+                yield read(Planned, written)
+        finally:
+            writer.close()
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+async def _started(
+    module: str,
+) -> tuple[asyncio.subprocess.Process, asyncio.StreamReader, asyncio.StreamWriter]:
+    """Run a module in a process; return it with our end of a channel to it."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        number = theirs.fileno()
+        command = (sys.executable, "-m", module, str(number))
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=(number,)
+        )
+    return process, *await asyncio.open_connection(sock=ours, limit=MOST_BYTES)
 
 
 async def _end(process: asyncio.subprocess.Process, writer: asyncio.StreamWriter) -> None:

@@ -42,10 +42,11 @@ def _as_upstream(look: Look, _: Held) -> Decision:
     return compat.decide(look)
 
 
-_WAYS: Mapping[Compat, Callable[[Look, Held], Decision]] = {
+WAYS: Mapping[Compat, Callable[[Look, Held], Decision]] = {
     Compat.SOUND: sound.decide,
     Compat.UPSTREAM: _as_upstream,
 }
+"""How a round is decided."""
 
 
 async def rebalance(
@@ -87,7 +88,7 @@ async def rebalance(
         evictions = Evictions(
             client, clock, socket.gethostname(), pace, lambda outcome: _count(metrics, outcome)
         )
-        judge = Judge(decide=_WAYS[settings.compat], held=held, timed=metrics.time_strategy)
+        judge = Judge(decide=WAYS[settings.compat], held=held, timed=metrics.time_strategy)
         rebalancer = Rebalancer(client, file, evictions, judge, clock, dry_run=settings.dry_run)
         if not settings.descheduling_interval:
             return await _once(rebalancer, metrics, clock)

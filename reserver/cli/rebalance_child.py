@@ -86,9 +86,13 @@ def settings_of(orders: Orders) -> RebalanceSettings:
     )
 
 
+async def channel_end(number: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return this process's end of the channel, from its file descriptor."""
+    return await asyncio.open_connection(sock=socket.socket(fileno=number), limit=MOST_BYTES)
+
+
 async def _run(number: int) -> None:
-    end = socket.socket(fileno=number)
-    reader, writer = await asyncio.open_connection(sock=end, limit=MOST_BYTES)
+    reader, writer = await channel_end(number)
     orders = read(Orders, await reader.readline())
     logs.configure(LogLevel(orders.log_level))
     channel, metrics = _Channel(reader, writer), DeschedulingMetrics()

@@ -17,6 +17,7 @@ from reserver.backoff import Backoff
 from reserver.client import messages
 from reserver.client.capacity import Capacity
 from reserver.client.connection import DEADLINE_S, PAUSES_S, REPEATED, Connection, Retrying
+from reserver.client.rebalance import Rebalance
 from reserver.client.spec_message import write_spec
 from reserver.client.values import (
     EVERYTHING,
@@ -38,6 +39,7 @@ class Client:
 
     Attributes:
         capacity: the calls about capacity.
+        rebalance: the call about rebalancing.
     """
 
     def __init__(  # noqa: PLR0913 - what a connection needs
@@ -81,6 +83,7 @@ class Client:
         self._stub: Any = ReservationServiceStub(self._connection.channel)
         self._call = self._connection.call
         self.capacity = Capacity(self._connection)
+        self.rebalance = Rebalance(self._connection)
 
     async def __aenter__(self) -> Self:
         """Return the client; it connects with its first call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -20,6 +21,8 @@ from kubernetes.client import AppsV1Api, CoordinationV1Api, PolicyV1Api
 
 from hack.controlplane.cluster import service_account_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
+from reserver.client import CallFailed, Client
+from reserver.rebalance.ways import Compat
 from tests.e2e.cluster import FORMS, GROUP, Corner
 from tests.e2e.conftest import grant
 
@@ -302,6 +305,25 @@ def _children(process: ReserverProcess) -> list[int]:
     return list(map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split()))
 
 
+async def _plan(process: ReserverProcess, shop: Shop, policy: str) -> None:
+    """Ask for plans over gRPC, and for what is none."""
+    async with Client(process.grpc_address) as client:
+        plan, said = client.rebalance.plan, list[str]()
+        found = await plan(policy, progress=said.append)
+        assert said == ["reading the cluster", "planning"]
+        assert {move.pod.namespace for move in found.moves} == {shop.corner.name}
+        assert len(found.moves) == 6
+        assert {move.source for move in found.moves} == set(shop.nodes[:2])
+        assert shop.nodes[2] not in {move.target for move in found.moves}  # All of it is held.
+        found = await plan(policy, Compat.UPSTREAM)
+        assert {move.target for move in found.moves} == {None}
+        with pytest.raises(CallFailed, match="profiles"):
+            await plan("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: 7\n")
+        with pytest.raises(CallFailed, match="DEADLINE"):
+            await plan(policy, deadline_s=0.2)
+    wait_for(lambda: len(_children(process)) == 1, "nobody plans for who no longer waits")
+
+
 def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
     shop: Shop, within_kubeconfig: Path, tmp_path: Path
 ) -> None:
@@ -310,7 +332,8 @@ def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
     shop.corner.wait_held(shop.nodes[2])
     policy = tmp_path / "within.yaml"
     shop.write(policy, RemoveDuplicates={})
-    flags = (f"--rebalance-policy={policy}", "--rebalance-interval=1s")
+    flags = [f"--rebalance-policy={policy}", "--rebalance-interval=1s"]
+    flags += ["--grpc-address=127.0.0.1:0"]
     with ReserverProcess(within_kubeconfig, tmp_path / "log", *flags) as process:
 
         def is_spread() -> bool:
@@ -320,6 +343,8 @@ def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
         assert shop.nodes[2] not in shop.count("web")
         evicted = 'result="success",strategy="RemoveDuplicates"} 2.0'
         wait_for(lambda: evicted in process.get("/metrics")[1], "its metrics are ours")
+        shop.write(tmp_path / "aged.yaml", PodLifeTime={"maxPodLifeTimeSeconds": 1})
+        asyncio.run(_plan(process, shop, (tmp_path / "aged.yaml").read_text()))
         (child,) = _children(process)
         os.kill(child, signal.SIGKILL)
         wait_for(lambda: _children(process) not in ([], [child]), "another one has taken its place")

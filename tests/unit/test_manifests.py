@@ -90,6 +90,7 @@ USERS_RIGHTS = {
         "reservations/capacity": {"get", "list"},
     },
     "reserver-scheduler-plugin": {"reservations/scheduler": {"get", "create", "delete"}},
+    "reserver-planner": {"reservations/plan": {"get"}},
     "reserver-cli": {"pods": {"get", "list"}, "pods/portforward": {"get", "create"}},
 }
 

@@ -49,6 +49,10 @@ _RESERVATIONS, _CAPACITY, _SCHEDULER = (
     "reservations/capacity",
     "reservations/scheduler",
 )
+_PLAN = "reservations/plan"
+_EVERYWHERE = "/"
+"""The name of all namespaces: a plan shows pods of each (`Reviewer.may`)."""
+
 _RIGHTS = {
     "ReservationService/Create": ("create", _RESERVATIONS),
     "ReservationService/CreateSet": ("create", _RESERVATIONS),
@@ -63,6 +67,7 @@ _RIGHTS = {
     "CapacityService/ListQuotas": ("list", _CAPACITY),
     "CapacityService/WhatIf": ("get", _CAPACITY),
     "CapacityService/Explain": ("get", _CAPACITY),
+    "RebalanceService/Plan": ("get", _PLAN),
     "SchedulerService/Filter": ("get", _SCHEDULER),
     "SchedulerService/Preempt": ("get", _SCHEDULER),
     "SchedulerService/Reserve": ("create", _SCHEDULER),
@@ -116,6 +121,7 @@ class Access:
             Refusal: they may not.
             ApiError: the API server does not say.
         """
+        name = _EVERYWHERE if call.resource == _PLAN else name
         if not await self._reviewer.may(user, call.verb, call.resource, name):
             message = f"{user.name} may not {call.verb} {call.resource}.{GROUP}"
             raise Refusal(grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED", message)

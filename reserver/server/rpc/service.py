@@ -19,9 +19,11 @@ from reserver.server.rpc.changes import Changes, Editing
 from reserver.server.rpc.creation import Creation, Inserting
 from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.history import Bygone, History
+from reserver.server.rpc.rebalance import Planning, Rebalance
 from reserver.server.rpc.reservations import Reservations
 from reserver.server.rpc.scheduler import Scheduler
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
+from reserver.v1.rebalance_pb2_grpc import add_RebalanceServiceServicer_to_server
 from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_server
 from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
 
@@ -55,6 +57,7 @@ class Service:
         obstacles: Callable[[], tuple[str, ...]],
         counted: Counted,
         past: Bygone,
+        planning: Planning,
     ) -> None:
         """Put the services together.
 
@@ -68,6 +71,7 @@ class Service:
             obstacles: what keeps calls from being answered; empty if nothing.
             counted: where calls are counted.
             past: what became of reservations that are over.
+            planning: makes plans.
         """
         catalogue = Catalogue(stores, state, clock, stores.find, namespace, past.archive)
         creation = Creation(state, clock, catalogue, stores)
@@ -79,6 +83,7 @@ class Service:
         )
         self._capacity = Capacity(state, extender, clock, namespace)
         self._scheduler = Scheduler(extender)
+        self._rebalance = Rebalance(planning)
         self.calls = Calls(access, obstacles, counted)
 
     def add_to(self, server: grpc.aio.Server) -> None:
@@ -86,6 +91,7 @@ class Service:
         add_ReservationServiceServicer_to_server(self._reservations, server)
         add_CapacityServiceServicer_to_server(self._capacity, server)
         add_SchedulerServiceServicer_to_server(self._scheduler, server)
+        add_RebalanceServiceServicer_to_server(self._rebalance, server)
 
 
 class Health(health.aio.HealthServicer):  # type: ignore[misc]  # it has no types

@@ -1,7 +1,7 @@
-"""What `reserver serve` and the process that rebalances beside it tell each other, a line each.
+"""What `reserver serve` and a process that rebalances or plans for it tell each other, a line each.
 
-The one that serves begins with `Orders`. Nobody else has an end of the channel, so that its end is
-the end of whoever is at the other one.
+The one that serves begins, with `Orders` or a `Question`. Nobody else has an end of the channel, so
+that its end is the end of whoever is at the other one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
+from reserver.rebalance.plan import Kept, Move
 from reserver.rebalance.ways import Compat
 
 MOST_BYTES = 64 * 2**20
@@ -63,10 +64,54 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stops: bool = False
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be planned.
+
+    Attributes:
+        policy: the policy's text.
+        compat: how it is judged.
+        kubeconfig: path; empty for what `serve` takes without one.
+        held: what reservations hold, by node.
+    """
+
+    policy: str
+    compat: Compat
+    kubeconfig: str
+    held: Mapping[str, Mapping[str, int]]
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of a plan, or what is being done for one.
+
+    Attributes:
+        progress: what is being done.
+        moves: in their order.
+        kept: what stays.
+        more_kept: how many more stay.
+        notes: what else people have to know.
+        warnings: what of the policy has no effect.
+        problems: why the policy is none.
+        failure: why there is no plan.
+        is_refused: the API server refuses what a plan takes.
+        complete: this is the last part.
+    """
+
+    progress: str = ""
+    moves: tuple[Move, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    more_kept: int = 0
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    failure: str = ""
+    is_refused: bool = False
+    complete: bool = False
+
+
 T = TypeVar("T")
 
 
-def line(value: Orders | Told | Answer) -> bytes:
+def line(value: Orders | Told | Answer | Question | Planned) -> bytes:
     """Return a value as a line."""
     return msgspec.json.encode(value) + b"\n"
 

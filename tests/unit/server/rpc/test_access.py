@@ -110,6 +110,7 @@ async def served(files: Files, reviewer: Reviewer, *, mutual: bool = False) -> A
         obstacles=tuple,
         counted=nothing,
         past=nothing,
+        planning=nothing,
     )
     tls = files.files if mutual else files.files._replace(client_ca=None)
     async with serving(("127.0.0.1", 0), service, tuple, 1.0, tls) as address:
@@ -230,6 +231,7 @@ async def test_files_that_are_missing_and_ports_that_are_taken_are_named(files: 
             obstacles=tuple,
             counted=nothing,
             past=nothing,
+            planning=nothing,
         )
         with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}"):
             async with serving(("127.0.0.1", port), service, tuple, 1.0):

@@ -45,6 +45,7 @@ async def served(
         obstacles=tuple,
         counted=nothing,
         past=nothing,
+        planning=nothing,
     )
     async with serving(("127.0.0.1", 0), service, obstacles, 1.0) as address:
         yield address
