@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
 from reserver.pacer import Pacer
@@ -33,27 +35,30 @@ async def list_cluster(client: ApiClient) -> Dump:
         ApiError: the API server refused, or did not answer.
         InvalidInput: an answer is no list.
     """
-    reading = Reading()
-    pacer = Pacer()
+    try:
+        return await _listed(client, {"limit": _PAGE})
+    except ApiError as exc:
+        if not exc.is_forgotten:  # The version that a first page was of is compacted by now.
+            raise
+    return await _listed(client, {})
+
+
+async def _listed(client: ApiClient, first: Mapping[str, str]) -> Dump:
+    """Read collections, a page after the other; memory holds one of them.
+
+    Args:
+        client: of the API server.
+        first: asks for the first page.
+    """
+    reading, pacer = Reading(), Pacer()
     for path in COLLECTIONS:
-        for page in await _listed(client, path):
+        following = ""
+        while True:
+            params = {**first, "continue": following} if following else dict(first)
+            page = await client.get(path, params or None)
             reading.take("the dump", page)
             await pacer.give_way()
-    return reading.result()
-
-
-async def _listed(client: ApiClient, path: str) -> list[bytes]:
-    """Return the pages of a collection, or all of it as one if it changes too fast for pages."""
-    pages: list[bytes] = []
-    params = {"limit": _PAGE}
-    try:
-        while True:
-            pages.append(await client.get(path, params))
-            following = decode(_Page, pages[-1]).metadata.continue_
+            following = decode(_Page, page).metadata.continue_
             if not following:
-                return pages
-            params = {"limit": _PAGE, "continue": following}
-    except ApiError as exc:
-        if not exc.is_forgotten:  # The version that the first page was of is compacted by now.
-            raise
-        return [await client.get(path)]
+                break
+    return reading.result()

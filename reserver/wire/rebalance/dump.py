@@ -263,10 +263,10 @@ class Reading:
         )
 
     def _take_item(self, place: str, kind: str, raw: msgspec.Raw) -> None:
-        found = _kind_of(raw)
+        found = _kind_of(raw) or kind  # Those of a PodList do not repeat it.
         if not found:
             try:
-                found = decode(_Object, raw).kind or kind  # Those of a PodList do not repeat it.
+                found = decode(_Object, raw).kind
             except InvalidInput as exc:
                 self._name(place, exc)
                 return

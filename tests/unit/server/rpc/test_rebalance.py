@@ -149,6 +149,6 @@ async def test_who_plans_may_do_so_in_all_namespaces() -> None:
     reviewer: Any = Reviewer()
     call = call_of("/reserver.v1.RebalanceService/Plan")
     with pytest.raises(Refusal) as caught:
-        await Access(reviewer).require(User("somebody"), call, "")
+        await Access(reviewer).require(User("somebody", "u", ()), call, "")
     assert caught.value.code is grpc.StatusCode.PERMISSION_DENIED
     assert asked == [("get", "reservations/plan", "/")]
