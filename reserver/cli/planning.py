@@ -6,7 +6,7 @@ import asyncio
 import gc
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -21,6 +21,7 @@ from reserver.cli.options import Goal
 from reserver.cli.patience import patience
 from reserver.cli.policies import raw
 from reserver.cli.target import Target
+from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
 from reserver.rebalance import compat, sound
 from reserver.rebalance.deciding import Look
@@ -56,6 +57,8 @@ class Request:
         compat: how the policy is judged.
         without_holds: what reservations hold does not count.
         solver_s: how long a solver may look for a better plan, in seconds; 0 for not at all.
+        pods_file: file with pods that may be, to make room for instead of pending ones.
+        together: room is made for all of them, or for none.
     """
 
     goal: Goal
@@ -64,6 +67,8 @@ class Request:
     compat: Compat = Compat.SOUND
     without_holds: bool = False
     solver_s: float = 0.0
+    pods_file: str = ""
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,15 +91,16 @@ async def planned(request: Request, target: Target) -> Plan:
     if request.solver_s and not is_installed():
         problem = "there is no solver; run pip install 'reserver[solver]', or leave it out"
         raise Failed(Status.USAGE, f"--solver-seconds: {problem}")
+    asked = _pods(request.pods_file) if request.pods_file else None
     async with patience("Reading the cluster"):
         cluster = await (_read_dump(request) if request.dump else _read_live(request, target))
     async with patience("Planning"):
         with _collecting_later():
-            plan = await asyncio.to_thread(_plan, request, cluster)
+            plan = await asyncio.to_thread(_plan, request, cluster, asked)
     return replace(plan, notes=(*cluster.notes, *plan.notes))
 
 
-def _plan(request: Request, cluster: _Cluster) -> Plan:
+def _plan(request: Request, cluster: _Cluster, asked: Sequence[Pod] | None) -> Plan:
     look = Look(
         policy=cluster.policy,
         inventory=cluster.inventory,
@@ -108,20 +114,32 @@ def _plan(request: Request, cluster: _Cluster) -> Plan:
     if request.goal is Goal.POLICY:
         return sound.decide(look, cluster.held).plan
     profile = (*cluster.policy.profiles, Profile(name=""))[0]
-    pending = [
-        each.pod
-        for each in look.inventory.pods
-        if not (each.pod.node or each.pod.finished or each.pod.terminating)
-    ]
+    wanted = asked
+    if wanted is None:
+        wanted = [
+            each.pod
+            for each in look.inventory.pods
+            if not (each.pod.node or each.pod.finished or each.pod.terminating)
+        ]
     scene = scene_of(
         look.inventory,
         sound.protection(look, profile),
         held=cluster.held,
-        wanted=pending if request.goal is Goal.MAKE_ROOM else (),
+        wanted=wanted if request.goal is Goal.MAKE_ROOM else (),
     )
     if request.goal is Goal.MAKE_ROOM:
-        return make_room(scene, seconds=request.solver_s)
+        return make_room(scene, together=request.together, seconds=request.solver_s)
     return defragment(scene, seconds=request.solver_s)
+
+
+def _pods(name: str) -> list[Pod]:
+    """Return pods that are to have room, though nobody has created them."""
+    found = _dump(name)
+    for each in found.broken:
+        raise Failed(Status.REFUSED, f"{name}: {each.what}: {each.error}")
+    if not found.inventory.pods:
+        raise Failed(Status.REFUSED, f"{name}: has no pods; write `kind: Pod`, as for kubectl")
+    return [replace(each.pod, uid=f"wanted {each.name}", node="") for each in found.inventory.pods]
 
 
 async def _read_dump(request: Request) -> _Cluster:

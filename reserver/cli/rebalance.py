@@ -72,6 +72,17 @@ def plan(
     make_room: Annotated[
         bool, typer.Option("--make-room", help="Instead: room for the pending pods.")
     ] = False,
+    pods: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="With --make-room: for these pods, not for pending ones; - for standard input.",
+            autocompletion=completion.files,
+        ),
+    ] = "",
+    together: Annotated[
+        bool, typer.Option("--together", help="With --make-room: for all of them, or for none.")
+    ] = False,
     defragment: Annotated[
         bool, typer.Option("--defragment", help="Instead: as many empty nodes as possible.")
     ] = False,
@@ -118,6 +129,8 @@ def plan(
 
     try:
         goal = _goal(policy_config_file, make_room, defragment)
+        if (pods or together) and goal is not Goal.MAKE_ROOM:
+            raise Failed(Status.USAGE, "--pods, --together: go with --make-room; give it, too")
         plan_view.check_picture(picture)
         request = planning.Request(
             goal=goal,
@@ -126,6 +139,8 @@ def plan(
             compat=compat,
             without_holds=without_holds,
             solver_s=solver_seconds,
+            pods_file=pods,
+            together=together,
         )
         found = asyncio.run(planning.planned(request, target))
         plan_view.show(found, output)

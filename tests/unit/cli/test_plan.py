@@ -151,6 +151,20 @@ def test_room_is_made_for_pending_pods() -> None:
     }
 
 
+def test_room_is_made_for_pods_that_may_be_one_by_one_or_together(tmp_path: Path) -> None:
+    dump = _dump(_node("a"), _pod("p", "a"), _node("b"), _pod("q", "b", "3"))
+    file = tmp_path / "pods.yaml"
+    file.write_text(f"{json.dumps(_pod('big', cpu='4'))}\n{json.dumps(_pod('small'))}\n")
+    wanted = ("--make-room", f"--pods={file}", "-o", "json")
+    told = json.loads(_run(*wanted, dump=dump).stdout)
+    assert [(move["pod"], move["to"]) for move in told["moves"]] == [("p", "b")]
+    assert [(each["pod"], each["node"]) for each in told["landings"]] == [("big", "a")]
+    told = json.loads(_run(*wanted, "--together", dump=dump).stdout)
+    assert (told["moves"], told["landings"]) == ([], [])
+    file.write_text("kind: Pod\nmetadata: {}\n")
+    assert "metadata.name: is empty" in _run(*wanted, dump=dump).stderr
+
+
 def test_nodes_are_emptied() -> None:
     output = _run(
         "--defragment", dump=_dump(_node("a"), _pod("p", "a"), _node("b"), _pod("q", "b"))
@@ -175,6 +189,7 @@ def test_a_picture_has_the_nodes_and_names_no_other_host(
     [
         ((), "--policy-config-file: is missing; give a policy's file, --make-room or --defragment"),
         (("--make-room", "--defragment"), "--defragment: does not go with --make-room"),
+        (("--defragment", "--together"), "--pods, --together: go with --make-room"),
         (("--policy-config-file=-",), "standard input is the dump already"),
         (("--policy-config-file=/nowhere",), "/nowhere: cannot be read: No such file"),
         (("--defragment", "--picture=x.png"), "x.png: ends neither in .svg nor in .html"),
