@@ -131,7 +131,8 @@ def show(found: Sequence[Reservation], form: Output, *, alone: bool = False) -> 
     if output.is_for_programs(form):
         output.reservations(found, form, alone=alone)
     elif found:
-        table.show(_columns(form), _rows(found, form), right=_NUMBERS)
+        is_folded = form is not Output.WIDE  # So many columns would be four characters wide.
+        table.show(_columns(form), _rows(found, form), right=_NUMBERS, is_folded=is_folded)
     else:
         failure.tell("no reservations")
 

@@ -29,15 +29,22 @@ Row = Sequence[AnyCell]
 _GAP = "   "
 
 
-def show(columns: Sequence[str], rows: Iterable[Row], *, right: Iterable[str] = ()) -> None:
+def show(
+    columns: Sequence[str],
+    rows: Iterable[Row],
+    *,
+    right: Iterable[str] = (),
+    is_folded: bool = True,
+) -> None:
     """Print rows under their columns' titles.
 
     Args:
         columns: titles in capital letters.
         rows: as many cells each as there are columns.
         right: the columns of numbers.
+        is_folded: what is wider than a terminal is folded within its columns, not at its edge.
     """
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and is_folded:
         from rich.console import Console
 
         Console(highlight=False).print(drawn(columns, rows, right=right))

@@ -1,0 +1,198 @@
+"""What a newcomer meets, in a terminal of 80 and of 160 columns, and in a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from structlog.testing import capture_logs
+
+from tests.integration.cli.runs import write
+from tests.integration.cli.screens import Screen, Shown
+from tests.integration.world import World, serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+Show = Callable[..., Awaitable[Shown]]
+OWNERS = [{"pod": {"name": "web-0", "namespace": "shop"}}]
+SPEC = {"owners": OWNERS, "node": "worker-1", "resources": {"cpu": "100m"}}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    with capture_logs():
+        async with serving(tmp_path_factory.mktemp("world"), "worker-1", "worker-2") as world:
+            yield world
+
+
+@pytest.fixture(scope="module", params=[80, 160, 0], ids=["80-columns", "160-columns", "a-pipe"])
+def screen(world: World, request: pytest.FixtureRequest) -> Iterator[Screen]:
+    with Screen(request.param, world.running.grpc_address or "") as screen:
+        yield screen
+
+
+@pytest.fixture
+def show(screen: Screen) -> Show:
+    """Run a command; whatever it shows fits, and a pipe gets nothing that a terminal obeys."""
+
+    async def show(*arguments: str, typed: str = "") -> Shown:
+        shown = await asyncio.to_thread(screen.run, *arguments, typed=typed)
+        if not screen.columns:
+            assert "\x1b" not in shown.raw
+        assert "Traceback" not in shown.text
+        assert "Value error" not in shown.text
+        return shown
+
+    return show
+
+
+def fits(shown: Shown, screen: Screen) -> bool:
+    return not screen.columns or max(map(len, shown.text.splitlines())) <= screen.columns
+
+
+@pytest.fixture
+def name(screen: Screen, request: pytest.FixtureRequest) -> str:
+    """A name that no other test uses."""
+    return f"r{screen.columns}-{abs(hash(request.node.name)) % 10_000}"
+
+
+async def made(show: Show, name: str, *flags: str) -> None:
+    owner = ("--owner", "pod/web-0", "-n", "shop")
+    shown = await show("create", name, "--node", "worker-1", *owner, "--cpu", "100m", *flags)
+    assert shown.status == 0, shown.text
+
+
+async def test_the_name_that_get_prints_is_enough(show: Show, world: World, name: str) -> None:
+    await write(world, name, {f"{name}-seat": json.dumps(SPEC)})
+    while f"{name}-seat" not in (await show("get")).words:
+        pass
+    for command in (("get",), ("describe",), ("extend", "--ttl", "2h"), ("release",)):
+        assert (await show(*command, f"{name}-seat")).status == 0
+
+
+async def test_what_can_never_fit_is_refused(show: Show, name: str) -> None:
+    flags = ("--owner", "pod/a", "--cpu", "64")
+    shown = await show("create", name, "--node", "worker-2", *flags)
+    assert shown.status == 4
+    assert f"{name}: worker-2 offers too little cpu; it would never fit" in shown.words
+    unknown = await show("create", name, "--node", "worker-99", *flags)
+    assert "node 'worker-99' does not exist" in unknown.words
+
+
+async def test_broken_entries_are_shown(
+    show: Show, screen: Screen, world: World, name: str
+) -> None:
+    broken = SPEC | {"resources": {"cpu": "two"}}
+    await write(world, name, {f"{name}-bad": json.dumps(broken)})
+    while f"{name}-bad Invalid" not in (await show("get", "--phase", "invalid")).words:
+        pass
+    shown = await show("describe", f"{name}-bad")
+    assert "resources.cpu: 'two' is not a quantity; write a Kubernetes quantity" in shown.words
+    assert fits(await show("get"), screen)
+
+
+async def test_no_traceback_whatever_is_asked_for(show: Show) -> None:
+    for words in ("get ghost", "describe ghost", "release ghost", "explain pod shop/ghost"):
+        shown = await show(*words.split())
+        assert (shown.status, "there is no" in shown.words) == (1, True)
+    assert (await show("get", "--kubeconfig", "/nope", "--address", "")).status == 2
+
+
+async def test_useless_files_are_refused(show: Show, tmp_path: Path) -> None:
+    past = {"name": "a", "spec": SPEC | {"expiresAt": "2020-01-31T10:00:00Z"}}
+    (tmp_path / "past.json").write_text(json.dumps(past))
+    shown = await show("validate", "-f", str(tmp_path))
+    assert (shown.status, "lies in the past" in shown.words) == (1, True)
+    store = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "s"}}
+    text = json.dumps(store | {"data": {"a": json.dumps(SPEC)}})
+    (tmp_path / "past.json").write_text(text)
+    shown = await show("validate", "-f", str(tmp_path))
+    assert (shown.status, "lacks reserver.io/store" in shown.words) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("serve --grpc-address 9443", "write ADDRESS:PORT, e.g. 127.0.0.1:9443"),
+        ("create a --node n --strategy pack --owner pod/a", "--strategy: excludes --node"),
+        ("create a --ttl 1h --expires-at x --owner pod/a", "--expires-at: excludes --ttl"),
+        ("get --phase lost", "write one of Pending, Active, Claimed, Expired, Failed, Invalid"),
+        ("get --nope", "No such option: --nope"),
+    ],
+)
+async def test_a_remedy_is_right(show: Show, words: str, remedy: str) -> None:
+    shown = await show(*words.split())
+    assert shown.status == 2
+    assert remedy in shown.words
+
+
+async def test_a_duration_that_is_printed_is_taken(show: Show, name: str) -> None:
+    await made(show, name, "--ttl", "30d")
+    shown = await show("extend", name, "--ttl", "2d12h")
+    assert f"{name} extended: Active on worker-1, for 2d12h" in shown.words
+
+
+@pytest.mark.parametrize("words", ["", "serve", "create", "get", "top nodes", "rebalance plan"])
+async def test_help_is_whole_at_any_width(show: Show, screen: Screen, words: str) -> None:
+    shown = await show(*words.split(), "--help")
+    assert shown.status == 0
+    assert fits(shown, screen)
+    if words == "serve":
+        assert "--extender-client-ca-file FILE" in shown.words
+    assert not any(kind in shown.text for kind in ("<str>", "<bool>", "list["))
+
+
+async def test_numbers_stand_beside_bars(show: Show, screen: Screen) -> None:
+    shown = await show("top", "nodes", "--slot", "cpu=1")
+    assert shown.status == 0
+    assert "worker-1" in shown.words
+    assert "16Gi" in shown.words
+    assert fits(shown, screen)
+
+
+async def test_owners_show_their_namespace(show: Show, name: str) -> None:
+    await made(show, name)
+    assert "shop/pod/web-0" in (await show("describe", name)).words
+    wide = await show("get", "-o", "wide")
+    assert any(name in line and "shop/pod/web-0" in line for line in wide.text.splitlines())
+
+
+async def test_the_small_ones(show: Show, name: str) -> None:
+    assert (await show("--version")).text.startswith("reserver ")
+    await made(show, name)
+    assert name in (await show("get", "-A")).words
+    assert name in (await show("get", name, "-n", "shop")).words
+    assert "#compdef reserver" in (await show("completion", "zsh")).text
+    refused = await show("get", "--address", "127.0.0.1:1")
+    assert refused.status == 3
+    assert "trying on for" in refused.words
+    assert "cannot reach reserver at 127.0.0.1:1" in refused.words
+
+
+async def test_a_terminal_is_asked_and_a_pipe_is_not(show: Show, screen: Screen, name: str) -> None:
+    await made(show, name)
+    owner = ("--owner", "pod/web-0", "-n", "shop")
+    typed = "n\n" if screen.columns else ""
+    shown = await show("release", "--all", *owner, typed=typed)
+    assert shown.status == (1 if screen.columns else 2)
+    said = "nothing released" if screen.columns else "pass --yes"
+    assert said in shown.words
+    assert name in (await show("get")).words
+    assert f"{name} released" in (await show("release", "--all", *owner, "--yes")).words
+
+
+async def test_apply_update_and_a_manifest_read_the_same(
+    show: Show, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"name": name, "spec": SPEC}))
+    file = str(tmp_path / "a.json")
+    assert f"{name} created: Active" in (await show("apply", "-f", file)).words
+    assert f"{name} unchanged" in (await show("apply", "-f", file)).words
+    assert f"{name} updated: Active" in (await show("update", name, "--slots", "2")).words
+    assert f"{name} configured: Active" in (await show("apply", "-f", file)).words
+    shown = await show("create", "-f", file, "--dry-run", "-o", "yaml")
+    assert "kind: Reservation" in shown.text
