@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench sbom image proto proto-check cli-reference docs lock clean
+.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench sbom dist image proto proto-check cli-reference docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,7 +56,7 @@ check-lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/shellcheck hack/*.sh .ci/run
+	$(BIN)/shellcheck hack/*.sh hack/krew/kubectl-reserver .ci/run
 
 check-types:
 	$(BIN)/mypy
@@ -125,6 +125,9 @@ sbom: venv ## List what the image installs, in CycloneDX's form, in dist/reserve
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-sbom.lock
 	@mkdir -p dist
 	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o dist/reserver.cdx.json requirements.lock
+
+dist: venv ## Build wheel, source distribution and krew plug-in in dist/; try the wheel on its own
+	@$(BIN)/python -m hack.dist
 
 image: ## Build the container image reserver:dev
 	docker build --tag reserver:dev .

@@ -42,6 +42,7 @@ class Step:
 STEPS = (
     Step("check", "make check", 1),
     Step("test", "make test", 5),
+    Step("dist", "make dist", 1),
     Step("fuzz", "make fuzz INPUTS=1000000", 5),
     Step(
         "state",

@@ -1,0 +1,120 @@
+"""Builds what is published: wheel, source distribution, and the plug-in that krew installs.
+
+The wheel is tried where nothing else is: an environment of its own, with what the lock names.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+OUT = ROOT / "dist"
+LAUNCHER = ROOT / "hack/krew/kubectl-reserver"
+_VERSION = "VERSION"
+
+
+def version() -> str:
+    """Return the version that pyproject.toml names."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return str(project["version"])
+
+
+def archive(release: str) -> bytes:
+    """Return the archive of the plug-in, the same bytes whenever it is made."""
+    files = {
+        "kubectl-reserver": LAUNCHER.read_bytes().replace(_VERSION.encode(), release.encode()),
+        "LICENSE": (ROOT / "LICENSE").read_bytes(),
+    }
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w") as tar,
+    ):
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(data), 0o755 if name == "kubectl-reserver" else 0o644
+            tar.addfile(info, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def manifest(release: str, digest: str, name: str) -> dict[str, object]:
+    """Return krew's manifest of the plug-in; who publishes it puts the address before its name."""
+    selector = {
+        "matchExpressions": [{"key": "os", "operator": "In", "values": ["linux", "darwin"]}]
+    }
+    files = [{"from": "*", "to": "."}]
+    platform = {"selector": selector, "uri": name, "sha256": digest, "bin": "kubectl-reserver"}
+    return {
+        "apiVersion": "krew.googlecontainertools.github.com/v1alpha2",
+        "kind": "Plugin",
+        "metadata": {"name": "reserver"},
+        "spec": {
+            "version": f"v{release}",
+            "shortDescription": "Hold node capacity for pods that do not exist yet",
+            "description": "Creates reservations of node capacity, shows what is used, held and "
+            "free, and says why a pod waits. Reserver has to run beside kube-scheduler.\n",
+            "caveats": "It runs `reserver` if that is installed; else it needs uv or pipx, which "
+            "install it where nothing else sees it, with the first call.\n",
+            "platforms": [platform | {"files": files}],
+        },
+    }
+
+
+def build() -> Path:
+    """Write all of it, and return the wheel."""
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir()
+    for target in ("wheel", "sdist"):
+        _run(
+            sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(OUT)
+        )
+    release = version()
+    packed, name = archive(release), f"kubectl-reserver-v{release}.tar.gz"
+    (OUT / name).write_bytes(packed)
+    digest = hashlib.sha256(packed).hexdigest()
+    text = yaml.safe_dump(manifest(release, digest, name), sort_keys=False)
+    (OUT / "krew-reserver.yaml").write_text(text)
+    (wheel,) = OUT.glob("*.whl")
+    return wheel
+
+
+def tried(wheel: Path) -> None:
+    """Install a wheel into an empty environment, and play the demo there.
+
+    Raises:
+        CalledProcessError: something of it fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        uv, python = str(ROOT / ".venv/bin/uv"), f"{folder}/venv/bin/python"
+        _run(uv, "venv", "--quiet", "--python", sys.executable, f"{folder}/venv")
+        install = (uv, "pip", "install", "--quiet", "--python", python)
+        _run(*install, "--require-hashes", "-r", str(ROOT / "requirements.lock"))
+        _run(*install, "--no-deps", "--no-index", str(wheel))
+        for words in (("--version",), ("completion", "bash"), ("demo", "--once")):
+            _run(f"{folder}/venv/bin/reserver", *words, cwd=folder)
+
+
+def _run(*command: str, cwd: str | Path = ROOT) -> None:
+    subprocess.run(command, cwd=cwd, check=True)
+
+
+def main() -> None:
+    """Build, try, and say what there is."""
+    tried(build())
+    for each in sorted(OUT.iterdir()):
+        print(f"{each.relative_to(ROOT)}  {each.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
