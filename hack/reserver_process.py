@@ -26,6 +26,7 @@ class ReserverProcess:
     Attributes:
         url: base URL of the extender.
         grpc_address: of its gRPC API; empty if it has none.
+        webhook_url: base URL of its webhooks; empty if it has none.
         log: file that its log is written to.
     """
 
@@ -37,6 +38,7 @@ class ReserverProcess:
         self.log = log
         self.url = ""
         self.grpc_address = ""
+        self.webhook_url = ""
 
     def __enter__(self) -> Self:
         """Start it."""
@@ -76,6 +78,8 @@ class ReserverProcess:
                 self._port = str(self.port)
             elif line.startswith("gRPC"):
                 self.grpc_address = line.split()[1]
+            elif line.startswith("webhooks"):
+                self.webhook_url = line.split()[1]
             elif line.startswith("store"):
                 break
         else:

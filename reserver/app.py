@@ -38,6 +38,7 @@ from reserver.server.rpc.listen import serving
 from reserver.server.rpc.service import Service
 from reserver.server.stalls import Stalls
 from reserver.server.tls import ServerTls
+from reserver.webhooks import prepare
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +61,7 @@ class Running:
         url: base URL of the extender.
         health_url: base URL of health and metrics, None where they have no address of their own.
         grpc_address: ``ADDRESS:PORT`` of the gRPC API, None where it is not served.
+        webhook_url: base URL of the webhooks, None where they are not served.
         assembly: what watches, decides and writes.
     """
 
@@ -68,6 +70,7 @@ class Running:
     url: str
     health_url: str | None
     grpc_address: str | None
+    webhook_url: str | None
     assembly: Assembly
 
 
@@ -91,15 +94,18 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             if assembly.mover is not None:
                 assembly.mover.subscribers.append(partial(_count_move, metrics))
             extender = _extender(assembly, writes)
-            service = None
+            service, follow = None, []
             if settings.grpc_address is not None:
                 service = _service(settings, reviews, assembly, extender, metrics)
                 assembly.subscribers.append(service.feed.touched)
+                follow.append(service.feed.run)
             routes = Routes(extender, metrics, assembly.readiness.obstacles)
+            webhooks = prepare(settings, assembly, client, metrics)
+            follow += webhooks.loops if webhooks else ()
             async with asyncio.TaskGroup() as tasks:
                 background = (
                     tasks.create_task(access.renew()),
-                    tasks.create_task(lead(assembly, *([service.feed.run] if service else []))),
+                    tasks.create_task(lead(assembly, *follow)),
                     tasks.create_task(assembly.readiness.beat()),
                 )
                 try:
@@ -109,8 +115,12 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                         url = await _serve_extender(settings, routes, metrics, tls, stack)
                         health = await _serve_health(settings, routes, metrics, stack)
                         rpc = await _serve_grpc(settings, service, assembly, stack)
-                        yield Running(access.server, access.source, url, health, rpc, assembly)
+                        hooks = await webhooks.serve(stack) if webhooks else None
+                        where = url, health, rpc, hooks
+                        yield Running(access.server, access.source, *where, assembly)
                     await extender.bindings.drain()
+                    if webhooks:
+                        await webhooks.release()
                 finally:
                     for task in background:
                         task.cancel()

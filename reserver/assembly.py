@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable
 from functools import partial
+from uuid import uuid4
 
 from reserver.clock import SteadyClock
 from reserver.cluster.quantity import shorten
@@ -24,6 +26,7 @@ from reserver.kube.loops.reminder import Reminder
 from reserver.kube.loops.requeue import Requeue
 from reserver.kube.loops.waker import Waker
 from reserver.kube.migration.mover import Mover
+from reserver.kube.patching.patches import SchedPatches
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.status import CompanionStatuses
 from reserver.kube.stores.configmap.writer import ConfigMapWriter
@@ -34,6 +37,7 @@ from reserver.kube.stores.status import Room
 from reserver.kube.stores.stores import Store, Stores
 from reserver.kube.watch.history import History
 from reserver.kube.watch.quotas import QuotaCache
+from reserver.kube.watch.views import unheard
 from reserver.kube.watch.watches import (
     PODS,
     cluster_reflectors,
@@ -83,6 +87,7 @@ class Assembly:
         mover: carries out PodMoves; None where nobody does.
         readiness: whether calls may be decided.
         rebalancing: what rebalances beside it; None if nobody has asked for that.
+        patches: the SchedPatches; None where the webhooks are not served.
     """
 
     def __init__(
@@ -121,8 +126,10 @@ class Assembly:
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
         self.mover = self._mover(client, objects) if settings.pod_moves else None
-        changed = (self.mover.pod_changed,) if self.mover else ()
-        cluster = tuple(cluster_reflectors(client, self.state, *changed))
+        self.patches = self._patches(settings, client)
+        changed = self.mover.pod_changed if self.mover else unheard
+        marked = self.patches.pod_seen if self.patches else unheard
+        cluster = tuple(cluster_reflectors(client, self.state, changed, marked))
         written = (
             *store_reflectors(client, settings.namespace, settings.configmaps, configmaps),
             object_reflector(client, objects, is_optional=not settings.needs_crd),
@@ -137,6 +144,15 @@ class Assembly:
         self.reminder = Reminder(settings.warn_before_expiry, clock, self.stores.since, tell)
         self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
         self.rebalancing = self._rebalancing(settings)
+
+    def _patches(self, settings: Settings, client: ApiClient) -> SchedPatches | None:
+        if settings.webhook_address is None:
+            return None
+        identity = f"{socket.gethostname()}_{uuid4()}"
+        return SchedPatches(client, identity, self.clock, self._obstacles)
+
+    def _obstacles(self) -> tuple[str, ...]:
+        return self.readiness.obstacles()
 
     def _decided_on(self, settings: Settings) -> State:
         trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}

@@ -28,7 +28,8 @@ async def lead(assembly: Assembly, *follow: Callable[[], Coroutine[None, None, N
 
     Args:
         assembly: what runs.
-        follow: what follows the changes of reservations until cancelled, once it is ready.
+        follow: what follows the changes of reservations, or else runs on the leader alone, until
+            cancelled, once it is ready.
     """
     if assembly.readiness.lease is not None:
         await assembly.readiness.lease.acquire()

@@ -31,6 +31,10 @@ DEFAULT_QUOTA = (
 """The quota of namespaces without one: a worker's worth, for a week at most (docs/adr/0018)."""
 
 
+WEBHOOK_SERVICE = "reserver-webhook"
+"""Name of the Service that API servers call the webhooks by."""
+
+
 class LogLevel(StrEnum):
     """From which level on log lines are written."""
 
@@ -128,6 +132,26 @@ class Settings:
     grpc_client_ca_file: Annotated[
         Path | None,
         _setting("PEM: gRPC clients need a certificate of these CAs as well as a token."),
+    ] = None
+    webhook_address: Annotated[
+        tuple[str, int] | None,
+        _setting(
+            "Serve the webhooks for SchedPatches and resizes of pods here over TLS, e.g. "
+            "0.0.0.0:9444.",
+            metavar="ADDRESS:PORT",
+            read=parse_address,
+            check=check_host,
+        ),
+    ] = None
+    webhook_cert_file: Annotated[
+        Path | None,
+        _setting(
+            "PEM: certificate of the webhooks, for reserver-webhook.NAMESPACE.svc. Default: "
+            "Reserver makes one, and has API servers trust it."
+        ),
+    ] = None
+    webhook_private_key_file: Annotated[
+        Path | None, _setting("PEM file with the key of the webhooks' certificate.")
     ] = None
     grpc_loopback_tls: Annotated[
         bool, _setting("Serve the gRPC API over TLS on loopback, too.")
@@ -274,6 +298,12 @@ class Settings:
             missing = ", ".join(flag for flag, file in files.items() if not file)
             raise ConfigurationError(f"{missing}: missing; TLS needs a certificate and its key")
 
+        if bool(self.webhook_cert_file) != bool(self.webhook_private_key_file):
+            raise ConfigurationError(
+                "--webhook-cert-file and --webhook-private-key-file: one is missing; give both, or "
+                "none, and Reserver makes a certificate"
+            )
+
     def _tls(self, client_ca: Path | None) -> TlsFiles | None:
         if self.tls_cert_file is None or self.tls_private_key_file is None:
             return None
@@ -296,6 +326,21 @@ class Settings:
     def grpc_tls(self) -> TlsFiles | None:
         """The files that the gRPC API is served with; None for plain text."""
         return self._grpc_tls if self.grpc_loopback_tls or not self.is_grpc_local else None
+
+    @property
+    def webhook_tls(self) -> TlsFiles | None:
+        """The files that the webhooks are served with; None where Reserver makes them."""
+        if self.webhook_cert_file is None or self.webhook_private_key_file is None:
+            return None
+        return TlsFiles(self.webhook_cert_file, self.webhook_private_key_file)
+
+    @property
+    def webhook_names(self) -> tuple[str, ...]:
+        """The hosts that the webhooks are called by: their Service, and an address if given."""
+        address = self.webhook_address[0] if self.webhook_address else "0.0.0.0"  # noqa: S104
+        names = (f"{WEBHOOK_SERVICE}.{self.namespace}.svc",)
+        is_any = parse_ip("--webhook-address", address).is_unspecified
+        return names if is_any else (*names, address)
 
     @property
     def needs_crd(self) -> bool:

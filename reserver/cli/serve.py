@@ -53,6 +53,8 @@ async def _serve(settings: Settings) -> None:
         typer.echo(f"extender    {running.url}")
         if running.grpc_address:
             typer.echo(f"gRPC        {running.grpc_address}")
+        if running.webhook_url:
+            typer.echo(f"webhooks    {running.webhook_url}")
         if running.health_url:
             typer.echo(f"health      {running.health_url}")
         typer.echo(f"store       namespace {settings.namespace}, ConfigMaps labelled as store")

@@ -172,15 +172,16 @@ class Book:
         scheduling = pod.scheduling
         marks: list[Mark] = []
         patched: list[PatchName] = []
-        known = {(mark.patch, mark.uid): mark for mark in pod.marks}
+        # Asked about again, as another webhook has changed the pod: it keeps what it has.
+        known = [mark for mark in dict.fromkeys(pod.marks) if self._is_out(pod.namespace, mark)]
+        marks += known
+        has = {mark.patch for mark in known}
         for entry in self._matching(pod, now):
             if max(len(marks), len(patched)) >= MOST_MERGED:
                 break
             patch, slots = entry.patch, entry.slots
             slots.lapse(now)
-            mark = known.get((patch.name.name, patch.uid))
-            if mark is not None and slots.is_out(mark.slot):
-                marks.append(mark)  # Asked about again: another webhook changed the pod.
+            if patch.name.name in has:
                 continue
             with_it = merged(scheduling, patch.injected)
             if isinstance(with_it, Conflict):
@@ -214,6 +215,12 @@ class Book:
             entry = here[name]
             if not entry.is_suspended and entry.patch.matches(pod.labels, now):
                 yield entry
+
+    def _is_out(self, namespace: str, mark: Mark) -> bool:
+        entry = self._entries.get(namespace, {}).get(mark.patch)
+        if entry is None or entry.patch.uid != mark.uid:
+            return False
+        return entry.slots.is_out(mark.slot)
 
     def _note(self, entry: Entry, pod: NewPod, conflict: Conflict) -> None:
         name = pod.name or "a pod without a name yet"

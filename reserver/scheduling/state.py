@@ -87,6 +87,7 @@ class State:
         self.undecided = Undecided()
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, Assumption] = {}
+        self._grown: dict[str, Mapping[str, int]] = {}
         self._shown = 0
 
     def fork(self) -> State:
@@ -187,6 +188,7 @@ class State:
         if assumption is not None and not assumption.is_written:
             return  # Its binding is still under way, and decides what becomes of the claims.
         self._assumed.pop(pod.uid, None)
+        self._grown.pop(pod.uid, None)
         self._uncount(pod.uid)
         self.ledger.pod_gone(pod.uid)
 
@@ -254,9 +256,33 @@ class State:
             self._uncount(pod_uid)
             self.ledger.unclaim(pod_uid)
 
+    def grow(self, pod: Pod) -> None:
+        """Count a bound pod with the requests that it is to have, until the watch shows them."""
+        counted = self.snapshot.counted(pod.uid)
+        if counted is not None:
+            self._grown[pod.uid] = pod.requests
+            self._place_written(counted.pod, counted.node)
+
+    def ungrow(self, pod: Pod) -> None:
+        """Count a pod as the watch shows it: it was not resized after all."""
+        if self._grown.get(pod.uid) is not pod.requests:
+            return  # The watch has shown it, or it was resized again.
+        del self._grown[pod.uid]
+        counted, shown = self.snapshot.counted(pod.uid), self._pods.get(pod.name)
+        is_there = shown is not None and shown.uid == pod.uid and not shown.finished
+        if counted is not None and shown is not None and is_there:
+            self._place_written(shown, counted.node)
+            self._node_changed(counted.node)
+
     def _place_written(self, pod: Pod, node: str) -> None:
-        """Count a bound pod with what it requests."""
+        """Count a bound pod with what it requests, or is to."""
         before = self.snapshot.counted(pod.uid)
+        if (grown := self._grown.get(pod.uid)) is not None:
+            more = {name: max(n, pod.requests.get(name, 0)) for name, n in grown.items()}
+            if more.items() <= pod.requests.items():
+                del self._grown[pod.uid]
+            else:
+                pod = replace(pod, requests={**pod.requests, **more})
         self.snapshot.count(pod, node)
         if before is not None and before.pod.requests != pod.requests:
             self._freed(node)

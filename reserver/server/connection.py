@@ -37,6 +37,7 @@ class Limits:
         headers: header fields of a request.
         header_bytes: bytes of one header field, and of the request line.
         bodies: bytes of a body, by path; other paths accept none.
+        queries: whether a path may be followed by a query there: API servers add their timeout.
         bodies_bytes: bytes of all bodies that are read and answered at once.
     """
 
@@ -50,6 +51,7 @@ class Limits:
     headers: int = 32
     header_bytes: int = 4096
     bodies: dict[str, int] = field(default_factory=dict)
+    queries: bool = False
     bodies_bytes: int = 64 * 2**20
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
+from typing import Any, Protocol
 
 import structlog
 from aiohttp import web
@@ -14,7 +15,6 @@ from aiohttp import web
 from reserver.server.connection import Connection, Limits
 from reserver.server.connections import Bodies, Connections, Stage
 from reserver.server.gate import Hosts, Refusal, refusal
-from reserver.server.tls import ServerTls
 from reserver.wire.k8s.objects import encode
 
 log = structlog.get_logger(__name__)
@@ -31,6 +31,17 @@ _CLOSING_S = 1.0
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+class Tls(Protocol):
+    """What connections are served with."""
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context of new connections; when it is another one, former connections end."""
+
+    def stranger(self, certificate: Mapping[str, Any] | None) -> str | None:
+        """Return why the owner of a certificate may not call; None if they may."""
+
+
 class Door:
     """Accepts connections within limits, and passes on calls that may be read.
 
@@ -43,7 +54,7 @@ class Door:
         limits: Limits,
         hosts: Hosts,
         refused: Callable[[str], None],
-        tls: ServerTls | None = None,
+        tls: Tls | None = None,
     ) -> None:
         """Admit clients that keep to `limits` and call one of `hosts`.
 
@@ -181,6 +192,8 @@ class Door:
             if stranger is not None:
                 return Refusal(HTTPStatus.FORBIDDEN, "name", stranger)
         target = request.raw_path
+        if self._limits.queries:
+            target = target.partition("?")[0]
         return refusal(request.method, target, request.headers, self._hosts, self._limits.bodies)
 
     def _take(self, connection: Connection, size: int) -> Refusal | None:

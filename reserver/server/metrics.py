@@ -112,6 +112,13 @@ class Metrics:
             buckets=_LANDING_SECONDS,
             registry=self.registry,
         )
+        self._webhooks = Histogram(
+            "reserver_webhook_call_seconds",
+            "Time from a webhook call's last byte to the answer, in seconds, by outcome.",
+            ("webhook", "outcome"),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
         self._held = Histogram(
             "reserver_event_loop_held_seconds",
             "Times for which the event loop was held for longer than 0.1 seconds, by what.",
@@ -131,6 +138,10 @@ class Metrics:
         self._moves.labels(status.phase, status.reason or "").inc()
         if status.replacement.uid and status.evicted_at and status.finished_at:
             self._landing.labels(move.spec.mode).observe(status.finished_at - status.evicted_at)
+
+    def count_webhook(self, webhook: str, outcome: str, seconds: float) -> None:
+        """Count a call of a webhook."""
+        self._webhooks.labels(webhook, outcome).observe(seconds)
 
     def count_rpc(self, method: str, code: str, seconds: float) -> None:
         """Count a gRPC call; the duration of a watch is not recorded."""

@@ -78,10 +78,26 @@ def server_context(files: TlsFiles) -> ssl.SSLContext:
     Raises:
         ConfigurationError: they cannot be read, or do not belong together.
     """
+    context = bare_context()
+    load(context, files)
+    return context
+
+
+def bare_context() -> ssl.SSLContext:
+    """Return a TLS context without a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # In 1.3 a session is resumed with a ticket only, and there is none.
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0
+    return context
+
+
+def load(context: ssl.SSLContext, files: TlsFiles) -> None:
+    """Have a TLS context serve with files from now on.
+
+    Raises:
+        ConfigurationError: they cannot be read, or do not belong together.
+    """
     try:
         context.load_cert_chain(files.certificate, files.private_key)
         if files.client_ca:
@@ -91,7 +107,6 @@ def server_context(files: TlsFiles) -> ssl.SSLContext:
         names = ", ".join(str(file) for file in files if file)
         problem = exc.reason if isinstance(exc, ssl.SSLError) else exc.strerror
         raise ConfigurationError(f"TLS cannot be set up from {names}: {problem}") from exc
-    return context
 
 
 def _names(certificate: Mapping[str, Any]) -> Iterator[str]:

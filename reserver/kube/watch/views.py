@@ -28,6 +28,7 @@ from reserver.wire.k8s.pods import BoundPod, PodObject
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.k8s.watch import PartialObject
 from reserver.wire.migration.podmove import MoveObject
+from reserver.wire.patching.review import MARKS_ANNOTATION
 from reserver.wire.rebalance.objects import read_budget
 from reserver.wire.spec.object import ReservationObject
 from reserver.wire.spec.quotaform import QuotaObject
@@ -145,10 +146,28 @@ PodChanged = Callable[[Pod | None, Pod | None], None]
 """Takes a pod as it was and as it is; None where it was or is not."""
 
 
-def pod_view(state: State, changed: PodChanged = lambda *_: None) -> ObjectView[PodObject]:
-    """Return a view that keeps the state's pods up to date; `changed` is called afterwards."""
+def unheard(*_: object) -> None:
+    """Hear nothing."""
+
+
+def pod_view(
+    state: State,
+    changed: PodChanged = unheard,
+    marked: Callable[[str, str], None] = unheard,
+) -> ObjectView[PodObject]:
+    """Return a view that keeps the state's pods up to date.
+
+    Args:
+        state: what to feed.
+        changed: called after each change of a pod.
+        marked: called with the namespace of each pod that has SchedPatches, and what it says of
+            them.
+    """
 
     def seen(pod: PodObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
+        marks = (pod.metadata.annotations or {}).get(MARKS_ANNOTATION)
+        if marks is not None:
+            marked(pod.metadata.namespace, marks)
         value = pod.value()
         before = state.pods.get(value.name)
         state.pod_seen(value, listed=listed)

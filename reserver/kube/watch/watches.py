@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from operator import eq
 
@@ -26,6 +26,7 @@ from reserver.kube.watch.views import (
     pod_view,
     quota_view,
     store_view,
+    unheard,
     volume_view,
 )
 from reserver.rebalance.inventory import Budget
@@ -39,12 +40,15 @@ PODS = "/api/v1/pods"
 
 
 def cluster_reflectors(
-    client: ApiClient, state: State, pod_changed: PodChanged = lambda *_: None
+    client: ApiClient,
+    state: State,
+    pod_changed: PodChanged = unheard,
+    marked: Callable[[str, str], None] = unheard,
 ) -> Iterable[Reflector]:
-    """Yield the watches of what placing a pod depends on; `pod_changed` hears of pods."""
+    """Yield the watches of what placing a pod depends on; the functions are those of `pod_view`."""
     snapshot, storage = state.snapshot, state.snapshot.storage
     yield Reflector(client, "/api/v1/nodes", node_view(state))
-    yield Reflector(client, PODS, pod_view(state, pod_changed))
+    yield Reflector(client, PODS, pod_view(state, pod_changed, marked))
     yield Reflector(client, "/api/v1/namespaces", namespace_view(snapshot))
     yield Reflector(client, "/api/v1/persistentvolumeclaims", claim_view(storage))
     yield Reflector(client, "/api/v1/persistentvolumes", volume_view(storage))

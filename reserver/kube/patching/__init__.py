@@ -1,0 +1,1 @@
+"""SchedPatches: watched, counted in their status."""

@@ -1,0 +1,393 @@
+"""SchedPatches and resizes, on the real control plane, by the webhooks that the manifests ship."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes.client import AdmissionregistrationV1Api, AppsV1Api, CustomObjectsApi
+from kubernetes.client.exceptions import ApiException
+
+from hack.controlplane.cluster import service_account_kubeconfig
+from hack.controlplane.kubeconfig import kubectl
+from hack.reserver_process import ReserverProcess, wait_for
+from reserver.kube.api import credentials
+from reserver.kube.api.client import ApiClient
+from reserver.patching.slots import RETURN_AFTER_S
+from reserver.wire.patching.review import MARKS_ANNOTATION
+from reserver.wire.patching.secretform import SECRET
+from tests.e2e.cluster import GROUP, OBJECT, OBJECTS, Corner
+from tests.e2e.conftest import RBAC, _install_crd, grant
+from tests.e2e.test_status import wait_status
+
+pytestmark = pytest.mark.controlplane
+
+COMPONENT = Path(__file__).parents[2] / "scheduler-config/components/webhooks"
+HOME = "reserver-system"
+ACCOUNT = "webhooks-e2e"
+ASKED = "e2e-asks-webhooks"
+
+
+def granted() -> Iterator[dict[str, Any]]:
+    """Yield the rights that we ship, for an account of its own: a test judges Reserver's."""
+    for file in (RBAC, COMPONENT / "rbac.yaml"):
+        for document in yaml.safe_load_all(file.read_text()):
+            document["metadata"]["name"] += f"-{ACCOUNT}"
+            if document["kind"] == "ServiceAccount":
+                document["metadata"]["name"] = ACCOUNT
+            if "roleRef" in document:
+                document["roleRef"]["name"] += f"-{ACCOUNT}"
+                document["subjects"][0]["name"] = ACCOUNT
+            yield document
+
+
+def configurations(port: int) -> Iterator[dict[str, Any]]:
+    """Yield the configurations that we ship, for a server on loopback and namespaces of ours."""
+    for document in yaml.safe_load_all((COMPONENT / "configurations.yaml").read_text()):
+        for hook in document["webhooks"]:
+            path = hook["clientConfig"].pop("service")["path"]
+            hook["clientConfig"]["url"] = f"https://127.0.0.1:{port}{path}"
+            ours = {"key": ASKED, "operator": "Exists"}
+            hook["namespaceSelector"]["matchExpressions"].append(ours)
+        yield document
+
+
+@pytest.fixture(scope="module")
+def hooks(
+    kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ReserverProcess]:
+    """A reserver that serves the webhooks, with the rights that we ship for it."""
+    _install_crd(api.api_client, "schedpatches.reserver.io", COMPONENT / "crd-patch.yaml")
+    grant(api, *granted())
+    folder = tmp_path_factory.mktemp("webhooks")
+    account = folder / "kubeconfig"
+    service_account_kubeconfig(kubeconfig, HOME, ACCOUNT, account)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for document in configurations(port):
+        kubectl(kubeconfig, "apply", "-f", str(dump(folder / "hook.json", document)))
+    flag = f"--webhook-address=127.0.0.1:{port}"
+    with ReserverProcess(account, folder / "log", flag) as process:
+        wait_for(lambda: is_trusted(api, port), "the API server trusts the webhooks")
+        yield process
+    admission: Any = AdmissionregistrationV1Api(api.api_client)
+    admission.delete_mutating_webhook_configuration("reserver")
+    admission.delete_validating_webhook_configuration("reserver")
+
+
+def dump(path: Path, document: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(document))
+    return path
+
+
+def is_trusted(api: Any, port: int) -> bool:
+    admission: Any = AdmissionregistrationV1Api(api.api_client)
+    (hook,) = admission.read_validating_webhook_configuration("reserver").webhooks
+    return bool(hook.client_config.ca_bundle) and bool(served(port))
+
+
+def served(port: int) -> str:
+    """Return the certificate that the webhooks are served with; empty while there is none."""
+    try:
+        return ssl.get_server_certificate(("127.0.0.1", port))
+    except OSError:
+        return ""
+
+
+class Shop:
+    """A namespace that the webhooks are asked about.
+
+    Attributes:
+        corner: of the cluster, with this namespace.
+    """
+
+    def __init__(self, corner: Corner) -> None:
+        self.corner = corner
+        self._objects: Any = CustomObjectsApi(corner.api.api_client)
+        corner.api.patch_namespace(corner.name, {"metadata": {"labels": {ASKED: "yes"}}})
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        return (*OBJECTS, self.corner.name, "schedpatches")
+
+    def patch(self, name: str, count: int, **spec: Any) -> None:
+        """Create a SchedPatch for pods of the service `test`, and return once it is active."""
+        labels = {"matchLabels": {"service": "test"}}
+        spec = {"selector": labels, "maxCount": count, "tolerations": [{"key": name}], **spec}
+        body = {"apiVersion": "/".join(OBJECTS), "kind": "SchedPatch", "metadata": {"name": name}}
+        self._objects.create_namespaced_custom_object(*self.where, {**body, "spec": spec})
+        wait_for(lambda: self.reason(name) == "Patching", f"{name} is active")
+
+    def status(self, name: str) -> dict[str, Any]:
+        found = self._objects.get_namespaced_custom_object(*self.where, name)
+        status: dict[str, Any] = found.get("status", {})
+        return status
+
+    def reason(self, name: str, kind: str = "Active") -> str:
+        conditions = self.status(name).get("conditions", ())
+        return next((each["reason"] for each in conditions if each["type"] == kind), "")
+
+    def wait_patched(self, name: str, count: int) -> None:
+        wait_for(
+            lambda: self.status(name).get("patchedPods") == count,
+            f"{name} says that {count} pods are patched",
+        )
+
+    def marks(self) -> Counter[str]:
+        """Return how many pods have each mark."""
+        return Counter(
+            mark
+            for pod in self.corner.api.list_namespaced_pod(self.corner.name).items
+            for mark in json.loads((pod.metadata.annotations or {}).get(MARKS_ANNOTATION, "[]"))
+        )
+
+    def create(self, name: str, **metadata: Any) -> Any:
+        return self.corner.api.create_namespaced_pod(self.corner.name, manifest(name, **metadata))
+
+
+def manifest(name: str, **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"service": "test"}, **metadata},
+        "spec": {"schedulerName": "nobody", "containers": [{"name": "main", "image": "none"}]},
+    }
+
+
+def is_patched(pod: Any) -> bool:
+    return MARKS_ANNOTATION in (pod.metadata.annotations or {})
+
+
+@pytest.fixture
+def shop(corner: Corner, hooks: ReserverProcess) -> Shop:
+    assert hooks.is_ready()
+    return Shop(corner)
+
+
+@pytest.fixture(scope="module")
+def refused(hooks: ReserverProcess, kubeconfig: Path, api: Any) -> Iterator[tuple[Shop, float]]:
+    """Three pods that were patched and then refused by a quota, and when: they take their time."""
+    assert hooks.is_ready()
+    corner = Corner(kubeconfig, "nobody", api)
+    corner.open()
+    shop = Shop(corner)
+    quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+    api.create_namespaced_resource_quota(corner.name, quota)
+    wait_for(
+        lambda: api.read_namespaced_resource_quota("none", corner.name).status.hard or {},
+        "the quota is in force",
+    )
+    shop.patch("some", 3)
+    for number in range(3):
+        with pytest.raises(ApiException, match="exceeded quota"):
+            shop.create(f"refused-{number}")
+    at = time.monotonic()
+    api.delete_namespaced_resource_quota("none", corner.name)
+    yield shop, at
+    corner.close()
+
+
+async def create_at_once(kubeconfig: Path, namespace: str, count: int, query: str = "") -> None:
+    path = f"/api/v1/namespaces/{namespace}/pods{query}"
+    async with ApiClient(await credentials.load(kubeconfig), connections=count) as client:
+        await asyncio.gather(
+            *(client.create(path, manifest(f"web-{number}")) for number in range(count))
+        )
+
+
+@pytest.mark.usefixtures("refused")  # Which begins to wait.
+async def test_of_two_hundred_creations_at_once_exactly_as_many_are_patched_as_it_says(
+    shop: Shop, kubeconfig: Path, hooks: ReserverProcess
+) -> None:
+    shop.patch("some", 17)
+    await create_at_once(kubeconfig, shop.corner.name, 200, "?dryRun=All")
+    assert shop.status("some")["patchedPods"] == 0
+    await create_at_once(kubeconfig, shop.corner.name, 200)
+    marks = shop.marks()
+    assert (len(marks), set(marks.values())) == (17, {1})
+    shop.wait_patched("some", 17)
+    assert shop.reason("some") == "AllPatched"
+    assert hooks.metric('reserver_webhook_call_seconds_count{outcome="error",webhook="patch"}') == 0
+
+
+def test_a_dry_run_shows_the_patch_and_takes_none(shop: Shop) -> None:
+    shop.patch("one", 1)
+    shown = shop.corner.api.create_namespaced_pod(
+        shop.corner.name, manifest("shown"), dry_run="All"
+    )
+    assert [each.key for each in shown.spec.tolerations if each.key == "one"] == ["one"]
+    assert is_patched(shop.create("real"))
+    assert not is_patched(shop.create("late"))
+
+
+def test_several_patches_are_merged_by_name_and_what_contradicts_is_named(shop: Shop) -> None:
+    shop.patch("b", 1, nodeSelector={"zone": "b"})
+    shop.patch("a", 1, nodeSelector={"zone": "a"})
+    shop.patch("c", 1)
+    pod = shop.create("web-0")
+    assert pod.spec.node_selector == {"zone": "a"}
+    assert {"a", "c"} <= {each.key for each in pod.spec.tolerations}
+    wait_for(lambda: shop.reason("b", "Conflicting") == "PodContradicts", "the conflict is told")
+    assert shop.status("b")["patchedPods"] == 0
+
+
+def test_a_pod_of_a_deployment_moves_by_a_patch_and_a_deletion(shop: Shop) -> None:
+    corner = shop.corner
+    here, there = corner.add_nodes(2, cpu="4")
+    corner.create_pod("filler", {"cpu": "1"}, nodeSelector={"kubernetes.io/hostname": there})
+    corner.wait_bound("filler")
+    corner.api.patch_node(there, {"spec": {"unschedulable": True}})
+    apps: Any = AppsV1Api(corner.api.api_client)
+    template = manifest("web")
+    template["spec"] |= {"schedulerName": corner.scheduler, "nodeSelector": {GROUP: corner.name}}
+    apps.create_namespaced_deployment(
+        corner.name,
+        {
+            "metadata": {"name": "web"},
+            "spec": {
+                "replicas": 2,
+                "selector": {"matchLabels": {"service": "test"}},
+                "template": {"metadata": {"labels": {"service": "test"}}, "spec": template["spec"]},
+            },
+        },
+    )
+
+    def nodes() -> dict[str, str]:
+        listed = corner.api.list_namespaced_pod(corner.name, label_selector="service=test").items
+        return {
+            pod.metadata.name: pod.spec.node_name
+            for pod in listed
+            if pod.spec.node_name and pod.metadata.deletion_timestamp is None
+        }
+
+    wait_for(lambda: list(nodes().values()) == [here, here], "both pods are on the first node")
+    corner.api.patch_node(there, {"spec": {"unschedulable": False}})
+    terms = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [there]}]
+    preferred = [{"weight": 100, "preference": {"matchExpressions": terms}}]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    shop.patch("to-there", 1, affinity=affinity)
+    moved, kept = sorted(nodes())
+    corner.api.delete_namespaced_pod(moved, corner.name, grace_period_seconds=0)
+    wait_for(lambda: sorted(nodes().values()) == sorted([here, there]), "one pod has moved")
+    assert nodes()[kept] == here
+    shop.wait_patched("to-there", 1)
+    apps.delete_namespaced_deployment("web", corner.name)
+
+
+def play_kubelet(corner: Corner, name: str, cpu: str) -> None:
+    """Say what a container has, as a kubelet does that can resize; KWOK says nothing of it."""
+    wait_for(lambda: corner.pod(name).status.container_statuses, f"{name} runs")
+    path = "/status/containerStatuses/0"
+    body = [
+        {"op": "add", "path": f"{path}/resources", "value": {"requests": {"cpu": cpu}}},
+        {"op": "add", "path": f"{path}/allocatedResources", "value": {"cpu": cpu}},
+    ]
+    corner.api.patch_namespaced_pod_status(name, corner.name, body)
+
+
+def resize(kubeconfig: Path, corner: Corner, cpu: str) -> str:
+    """Resize a pod as a user does; return what kubectl says."""
+    container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+    patch = json.dumps({"spec": {"containers": [container]}})
+    arguments = ("-n", corner.name, "patch", "pod", "web-0", "--subresource=resize", "-p", patch)
+    try:
+        return kubectl(kubeconfig, *arguments)
+    except subprocess.CalledProcessError as exc:
+        return str(exc.stderr)
+
+
+def test_a_pod_does_not_grow_into_room_that_is_held(shop: Shop, kubeconfig: Path) -> None:
+    corner = shop.corner
+    (node,) = corner.add_nodes(1, cpu="4")
+    corner.create_pod("web-0", {"cpu": "1"})
+    corner.wait_bound("web-0")
+    play_kubelet(corner, "web-0", "1")
+    name = corner.reserve(OBJECT, node, "owner", cpu="2")
+    wait_status(corner, OBJECT, name, phase="Active", backed=True)
+
+    def refusal() -> str | None:
+        """The other reserver may have seen the reservation before this one did."""
+        said = resize(kubeconfig, corner, "3")
+        if "denied the request" in said:
+            return said
+        resize(kubeconfig, corner, "1")
+        return None
+
+    told = wait_for(refusal, "it is refused")
+    assert f"held by reservation {corner.name}/{name}: node {node} has 1 of cpu" in told
+    assert f"beside the 2 that are held, and pod {corner.name}/web-0 needs 2 more" in told
+    assert "patched" in resize(kubeconfig, corner, "2")
+    assert "denied the request" in resize(kubeconfig, corner, "2100m")  # It counts at once.
+    corner.create_pod("stranger", {"cpu": "500m"})
+    corner.wait_refused("stranger", "held by")  # What the kubelet defers is in the accounts.
+    corner.delete_object(name)
+    wait_for(lambda: "patched" in resize(kubeconfig, corner, "3"), "nothing is held any more")
+
+
+def test_no_pod_is_missed_while_the_certificate_is_replaced(
+    shop: Shop, hooks: ReserverProcess
+) -> None:
+    shop.patch("all", 1000)
+    port = int(hooks.webhook_url.rsplit(":", 1)[1])
+    former = served(port)
+    shop.corner.api.delete_namespaced_secret(SECRET, HOME)
+    created: list[bool] = []
+
+    def is_replaced() -> bool:
+        created.append(is_patched(shop.create(f"web-{len(created)}")))
+        time.sleep(0.05)
+        return served(port) not in {former, ""}
+
+    wait_for(is_replaced, "another certificate is served")
+    for _ in range(20):
+        is_replaced()
+    assert all(created), Counter(created)
+
+
+def test_while_reserver_is_away_pods_are_created_unpatched_and_the_count_goes_on_after(
+    shop: Shop, hooks: ReserverProcess
+) -> None:
+    shop.patch("some", 3)
+    assert is_patched(shop.create("before"))
+    assert hooks.stop()[0] == 0
+    assert not is_patched(shop.create("meanwhile"))
+    hooks.start()
+    wait_for(lambda: served(int(hooks.webhook_url.rsplit(":", 1)[1])), "webhooks are served")
+    after = []
+    for number in range(4):
+        wait_for(lambda: shop.reason("some") in {"Patching", "AllPatched"}, "it is active")
+        after.append(is_patched(shop.create(f"after-{number}")))
+    assert sorted(after) == [False, False, True, True]
+    shop.wait_patched("some", 3)
+
+
+def test_pods_that_were_refused_afterwards_give_their_slots_back(
+    refused: tuple[Shop, float],
+) -> None:
+    shop, at = refused
+    if time.monotonic() < at + RETURN_AFTER_S - 1:
+        assert not is_patched(shop.create("early"))
+    created = iter(range(100))
+
+    def patched() -> bool:
+        pod = shop.create(f"again-{next(created)}")
+        if is_patched(pod):
+            return True
+        time.sleep(1)
+        with suppress(ApiException):
+            shop.corner.delete_pod(pod.metadata.name)
+        return False
+
+    wait_for(patched, "a slot is back", 2 * RETURN_AFTER_S)
+    assert [is_patched(shop.create(f"more-{number}")) for number in range(3)] == [True, True, False]
