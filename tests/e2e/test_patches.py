@@ -355,23 +355,6 @@ def test_no_pod_is_missed_while_the_certificate_is_replaced(
     assert all(created), Counter(created)
 
 
-def test_while_reserver_is_away_pods_are_created_unpatched_and_the_count_goes_on_after(
-    shop: Shop, hooks: ReserverProcess
-) -> None:
-    shop.patch("some", 3)
-    assert is_patched(shop.create("before"))
-    assert hooks.stop()[0] == 0
-    assert not is_patched(shop.create("meanwhile"))
-    hooks.start()
-    wait_for(lambda: served(int(hooks.webhook_url.rsplit(":", 1)[1])), "webhooks are served")
-    after = []
-    for number in range(4):
-        wait_for(lambda: shop.reason("some") in {"Patching", "AllPatched"}, "it is active")
-        after.append(is_patched(shop.create(f"after-{number}")))
-    assert sorted(after) == [False, False, True, True]
-    shop.wait_patched("some", 3)
-
-
 def test_pods_that_were_refused_afterwards_give_their_slots_back(
     refused: tuple[Shop, float],
 ) -> None:
@@ -391,3 +374,20 @@ def test_pods_that_were_refused_afterwards_give_their_slots_back(
 
     wait_for(patched, "a slot is back", 2 * RETURN_AFTER_S)
     assert [is_patched(shop.create(f"more-{number}")) for number in range(3)] == [True, True, False]
+
+
+def test_while_reserver_is_away_pods_are_created_unpatched_and_the_count_goes_on_after(
+    shop: Shop, hooks: ReserverProcess
+) -> None:
+    shop.patch("some", 3)
+    assert is_patched(shop.create("before"))
+    assert hooks.stop()[0] == 0
+    assert not is_patched(shop.create("meanwhile"))
+    hooks.start()
+    wait_for(lambda: served(int(hooks.webhook_url.rsplit(":", 1)[1])), "webhooks are served")
+    after = []
+    for number in range(4):
+        wait_for(lambda: shop.reason("some") in {"Patching", "AllPatched"}, "it is active")
+        after.append(is_patched(shop.create(f"after-{number}")))
+    assert sorted(after) == [False, False, True, True]
+    shop.wait_patched("some", 3)
