@@ -11,6 +11,7 @@ import io
 import re
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,13 +25,16 @@ from reserver.cli.demo_run import play, started
 pytestmark = pytest.mark.controlplane  # for its kubectl
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/crd.md", "docs/tutorial.md")
+PAGES = ("README.md", "docs/crd.md", "docs/quotas.md", "docs/tutorial.md")
+SET_UPS = {
+    "docs/quotas.md": ("kubectl apply -f examples/quota.yaml", "kubectl create -f held.yaml")
+}
+"""What there is before the first command of a page."""
 ELSEWHERE = {
     "docs/cli.md": "tests/e2e/test_cli.py",
     "docs/operations.md": "tests/e2e/test_manifests.py, for what is there to be applied",
     "docs/tutorial-cluster.md": "tests/e2e/test_manifests.py",
     "docs/grpc.md": "tests/e2e/test_grpc.py",
-    "docs/quotas.md": "tests/integration/test_quota.py",
     "docs/rebalance.md": "tests/unit/cli/test_plan.py and test_rebalance.py",
     "docs/reservations.md": "tests/integration/test_endings.py",
     "docs/promises.md": "tests/e2e/test_chaos.py",
@@ -41,6 +45,7 @@ ELSEWHERE = {
 NOT_HERE = ("make ", "reserver migrate", "reserver demo")
 """Commands that start something else, or need what the demo does not have."""
 
+_PATIENCE_S = 10.0
 _BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _VARYING = (
     (re.compile(r"\b(?:\d+[dhms]){1,2}\b"), "SPAN"),
@@ -48,6 +53,25 @@ _VARYING = (
     (re.compile(r"[ \t]+"), " "),
     (re.compile(r" $", re.MULTILINE), ""),
 )
+
+
+_HELD = """\
+apiVersion: reserver.io/v1alpha1
+kind: Reservation
+metadata: {{name: {name}, namespace: shop}}
+spec:
+  owners: [{{selector: {{matchLabels: {{app: web}}}}}}]
+  node: {node}
+  resources: {{cpu: {cpu}{more}}}
+  slots: {slots}
+  ttl: 1h
+---
+"""
+QUOTA_USED = "".join(
+    _HELD.format(name=f"held-{node}", node=node, cpu=20, more=", memory: 40Gi", slots=1)
+    for node in ("worker-1", "worker-2", "worker-3")
+) + _HELD.format(name="web", node="worker-3", cpu=2, more="", slots=4)
+"""Three that use 60 CPUs and 120 GiB of a quota, and one more."""
 
 
 @dataclass(frozen=True)
@@ -80,25 +104,44 @@ def normal(text: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES)
 async def test_the_page_shows_what_happens(page: str, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "held.yaml").write_text(QUOTA_USED)
     with demo_folder() as folder:
         async with started(folder, Console(file=io.StringIO())) as demo:
             assert await play(demo, folder)
+            for line in SET_UPS.get(page, ()):
+                await _run(line, folder, tmp_path)
             for block in blocks(page):
                 if not isinstance(block, Command):
                     (tmp_path / block[0]).write_text(block[1])
                 elif not block.line.startswith(NOT_HERE):
-                    done = await asyncio.to_thread(
-                        subprocess.run,
-                        ["bash", "-c", f"PATH={bin_dir()}:$PATH; . {folder}/env; {block.line}"],
-                        cwd=tmp_path,
-                        capture_output=True,
-                        text=True,
-                        timeout=60,
-                        check=False,
-                    )
-                    assert done.returncode == 0, f"{block.line}\n{done.stdout}{done.stderr}"
-                    if block.expected:
-                        assert normal(done.stdout) == normal(block.expected), block.line
+                    said = await _run(block.line, folder, tmp_path)
+                    if block.line.startswith("kubectl get"):
+                        said = await _settled(block, said, folder, tmp_path)
+                    assert not block.expected or normal(said) == normal(block.expected), said
+
+
+async def _settled(command: Command, said: str, folder: Path, here: Path) -> str:
+    """Repeat a command until it prints what is expected: a status follows within a second or so."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE_S):
+            while command.expected and normal(said) != normal(command.expected):
+                said = await _run(command.line, folder, here)
+    return said
+
+
+async def _run(line: str, folder: Path, here: Path) -> str:
+    """Run a command in a terminal that knows the demo's cluster; return what it printed."""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        ["bash", "-c", f"PATH={bin_dir()}:$PATH; . {folder}/env; {line}"],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    return done.stdout
 
 
 def test_every_page_with_commands_is_run_somewhere() -> None:

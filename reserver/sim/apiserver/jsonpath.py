@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 _STEP = re.compile(
-    r"""\.(?P<name>[\w-]+)|\[(?P<index>\d+|\*)\]|\[\?\(@\.(?P<key>\w+)\s*==\s*["'](?P<is>[^"']*)["']\)\]"""
+    r"""\.(?P<name>(?:[\w-]|\\\.)+)|\[(?P<index>\d+|\*)\]|\[\?\(@\.(?P<key>\w+)\s*==\s*["'](?P<is>[^"']*)["']\)\]"""
 )
 
 
@@ -29,7 +29,8 @@ def first(value: object, path: str) -> object:
 
 
 def _inner(value: object, step: re.Match[str]) -> Iterator[object]:
-    if (name := step["name"]) is not None:
+    if step["name"] is not None:
+        name = step["name"].replace("\\.", ".")
         if isinstance(value, dict) and name in value:
             yield value[name]
         return
