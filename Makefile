@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench sbom dist image proto proto-check cli-reference docs lock clean
+.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -120,6 +120,9 @@ release-check: controlplane grpcurl ## Run all that takes long, three hours; ARG
 
 bench: venv ## Print the tables of docs/performance.md
 	$(BIN)/python -m hack.bench
+
+bench-live: controlplane ## Print what a scheduled pod costs, on that control plane; ARGS='--nodes 1000 --only stock,reserver'
+	$(BIN)/python -m hack.throughput $(ARGS)
 
 sbom: venv ## List what the image installs, in CycloneDX's form, in dist/reserver.cdx.json
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-sbom.lock
