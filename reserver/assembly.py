@@ -136,7 +136,7 @@ class Assembly:
         )
         self.reflectors = (*cluster, *written, quota_reflector(client, self.quotas))
         if self.mover is not None:
-            self.reflectors += tuple(move_reflectors(client, self.mover.moves, self.mover.budgets))
+            self.reflectors += tuple(move_reflectors(client, self.mover.moves, self.mover.turns))
         pods = next(reflector for reflector in cluster if reflector.path == PODS)
         past = self.state.ledger.past
         self.history = History(client, past, pods, written, settings.namespace)

@@ -61,6 +61,10 @@ class Mishaps:
         self.seen["steering failed"] += 1
         return _error(HTTPStatus.INTERNAL_SERVER_ERROR, "etcdserver: leader changed")
 
+    async def write(self, forward: Forward, request: web.BaseRequest) -> web.Response:  # noqa: ARG002 - for those who override it
+        """Forwards a write of a move: its status, its seat and the eviction."""
+        return await forward()
+
     async def _late_request(self, forward: Forward, _: web.BaseRequest) -> web.Response:
         await asyncio.sleep(self._rng.uniform(0, LATEST_REQUEST))
         return await forward()

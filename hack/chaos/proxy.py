@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 import threading
 from collections.abc import Coroutine
@@ -22,6 +23,9 @@ from hack.chaos.mishaps import Mishaps
 from hack.controlplane.kubeconfig import write_kubeconfig
 
 _PASSED_ON = ("Authorization", "Content-Type", "Accept", "Accept-Encoding", "User-Agent")
+_MOVES = re.compile(r"/podmoves/|/eviction$|/reservations$")
+"""What is written of a move: its status, its seat, and the eviction."""
+
 _GONE = {
     "kind": "Status",
     "apiVersion": "v1",
@@ -148,10 +152,8 @@ class Proxy:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            if request.method == "POST" and request.path.endswith("/binding"):
-                return await self._mishaps.bind(lambda: self._forward(request), request)
-            if request.method == "PATCH" and "/pods/" in request.path:
-                return await self._mishaps.steer(lambda: self._forward(request))
+            if request.method in {"POST", "PATCH"}:
+                return await self._change(request)
             if request.query.get("watch") == "true":
                 return await self._watch(request)
             if "continue" in request.query and request.path in self._watches.expired_pages:
@@ -160,6 +162,15 @@ class Proxy:
             return await self._forward(request)
         except (aiohttp.ClientError, ConnectionError):
             return _abort(request)  # as the API server's own connections break off
+
+    async def _change(self, request: web.BaseRequest) -> web.Response:
+        if request.path.endswith("/binding"):
+            return await self._mishaps.bind(lambda: self._forward(request), request)
+        if _MOVES.search(request.path):
+            return await self._mishaps.write(lambda: self._forward(request), request)
+        if "/pods/" in request.path:
+            return await self._mishaps.steer(lambda: self._forward(request))
+        return await self._forward(request)
 
     async def _watch(self, request: web.BaseRequest) -> web.StreamResponse:
         if not self._watches.allowed.is_set():

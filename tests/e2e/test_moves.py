@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from aiohttp import web
 from kubernetes.client import AppsV1Api, BatchV1Api, CustomObjectsApi, PolicyV1Api
 from kubernetes.client.exceptions import ApiException
 
+from hack.chaos.mishaps import Forward, Mishaps
+from hack.chaos.proxy import Proxy
 from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import GROUP, OBJECTS, Corner
@@ -25,6 +29,33 @@ ACCOUNT = "mover"
 MOVER = f"reserver-{ACCOUNT}"
 """Its service account in these tests; the rights that it has without moves are tested apart."""
 ENDED = {"Succeeded", "Failed", "Aborted"}
+
+
+class Deadly(Mishaps):
+    """Kills Reserver at a write of a move, once, before it is carried out or after.
+
+    Attributes:
+        at: how the path of that write ends; empty for none.
+        is_done: whether it is carried out.
+        kill: ends Reserver.
+        writes: what was written of moves, in order.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(seed=0)
+        self.at = ""
+        self.is_done = False
+        self.kill: Callable[[], None] = lambda: None
+        self.writes: list[str] = []
+
+    async def write(self, forward: Forward, request: web.BaseRequest) -> web.Response:
+        self.writes.append(request.path)
+        if not self.at or not request.path.endswith(self.at):
+            return await forward()
+        self.at = ""
+        answer = await forward() if self.is_done else web.Response(status=500)
+        self.kill()
+        return answer
 
 
 @pytest.fixture(scope="session")
@@ -51,16 +82,27 @@ def mover_kubeconfig(
 
 
 @pytest.fixture(scope="module")
+def mishaps() -> Deadly:
+    """What happens to the writes of moves."""
+    return Deadly()
+
+
+@pytest.fixture(scope="module")
 def mover(
-    control_plane: ControlPlane, mover_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory
+    control_plane: ControlPlane,
+    mover_kubeconfig: Path,
+    mishaps: Deadly,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ReserverProcess]:
     """Reserver with --pod-moves, and a kube-scheduler that asks it."""
-    log = tmp_path_factory.mktemp("mover-log") / "log"
-    with (
-        ReserverProcess(mover_kubeconfig, log, "--pod-moves") as process,
-        scheduling(control_plane, process, SCHEDULER),
-    ):
-        yield process
+    folder = tmp_path_factory.mktemp("mover")
+    with Proxy(mover_kubeconfig, mishaps) as proxy:
+        proxy.write_kubeconfig(folder / "kubeconfig")
+        with (
+            ReserverProcess(folder / "kubeconfig", folder / "log", "--pod-moves") as process,
+            scheduling(control_plane, process, SCHEDULER),
+        ):
+            yield process
 
 
 class Moving:
@@ -129,6 +171,8 @@ class Yard(Moving):
     def __init__(self, corner: Corner) -> None:
         super().__init__(corner)
         self.nodes = corner.add_nodes(2, cpu="4")
+        self.group = {"name": corner.name, "size": 2}
+        self._side = corner.add_nodes(2, cpu="500m")
         client = corner.api.api_client
         self.apps: Any = AppsV1Api(client)
         self.jobs: Any = BatchV1Api(client)
@@ -169,7 +213,7 @@ class Yard(Moving):
 
     def only(self, node: str) -> Any:
         """Let pods land on one node alone, until the block ends."""
-        return Cordoned(self.corner.api, [each for each in self.nodes if each != node])
+        return Cordoned(self.corner.api, {*self.nodes, *self._side} - {node})
 
     def scale(self, name: str, replicas: int) -> None:
         body = {"spec": {"replicas": replicas}}
@@ -207,14 +251,24 @@ class Yard(Moving):
 
         wait_for(is_counted, "the budget knows its pods")
 
-    def release(self, name: str) -> None:
-        self._budgets.delete_namespaced_pod_disruption_budget(name, self.corner.name)
+    def wait_seated(self, name: str, pod: str, **spec: Any) -> None:
+        """Move a pod, and return once it has its seat: it waits for one of its group."""
+        here, _ = self._side
+        late = self.deploy("late", here, cpu="100m")
+        self.move("late", late, to={"nodeSelector": {"e2e": self.corner.name}}, group=self.group)
+        self.move(name, pod, group=self.group, **spec)
+        self.wait_phase(name, "Evicting", reason="WaitsForGroup")
+
+    def let_go(self) -> None:
+        """Let the one that it waits for have its seat as well."""
+        _, there = self._side
+        self.corner.api.patch_node(there, {"metadata": {"labels": {"e2e": self.corner.name}}})
 
 
 class Cordoned:
     """Nodes that take no pods, until the block ends."""
 
-    def __init__(self, api: Any, nodes: list[str]) -> None:
+    def __init__(self, api: Any, nodes: set[str]) -> None:
         self._api = api
         self._nodes = nodes
 
@@ -232,7 +286,14 @@ class Cordoned:
 @pytest.fixture
 def yard(kubeconfig: Path, api: Any, mover: ReserverProcess) -> Iterator[Yard]:
     assert mover.is_ready()
-    corner = Corner(kubeconfig, SCHEDULER, api)
+    with opened(kubeconfig, SCHEDULER, api) as made:
+        yield made
+
+
+@contextmanager
+def opened(kubeconfig: Path, scheduler: str, api: Any) -> Iterator[Yard]:
+    """A corner of the cluster with workloads; all of it is gone afterwards."""
+    corner = Corner(kubeconfig, scheduler, api)
     corner.open()
     made = Yard(corner)
     try:
@@ -303,14 +364,12 @@ def test_who_takes_every_hole_does_not_take_the_seat(yard: Yard) -> None:
     first, second = yard.nodes
     pod = yard.deploy("web", first, cpu="4")
     body = yard.workload("greedy", replicas=6, cpu="1")
-    yard.keep("web")
-    yard.move("web", pod)
-    yard.wait_phase("web", "Evicting", reason="BudgetBlocks")
+    yard.wait_seated("web", pod)
     yard.apps.create_namespaced_deployment(yard.corner.name, body)
     wait_for(lambda: len(yard.pods("greedy")) == 6, "there are six")
     for greedy in yard.pods("greedy"):
         yard.corner.wait_refused(greedy.metadata.name)
-    yard.release("web")
+    yard.let_go()
     yard.wait_phase("web", "Succeeded", reason="Landed")
     yard.wait_on("web", second)
     bound = partial(yard.nodes_of, "greedy")
@@ -318,56 +377,71 @@ def test_who_takes_every_hole_does_not_take_the_seat(yard: Yard) -> None:
     assert second not in bound()
 
 
-def test_a_pod_that_its_budget_keeps_stays_and_its_seat_waits_for_it(yard: Yard) -> None:
+def test_for_a_pod_that_its_budget_keeps_no_seat_is_taken(yard: Yard) -> None:
     first, second = yard.nodes
     pod = yard.deploy("web", first)
     yard.keep("web")
-    yard.move("web", pod, timeout="4s")
-    yard.wait_phase("web", "Evicting", "Pending", reason="BudgetBlocks")
-    yard.wait_phase("web", "Failed", reason="DeadlineExceeded")
-    yard.wait_released()
-    assert yard.pods("web")[0].metadata.name == pod
-    assert yard.nodes_of("web") == [first]
+    yard.move("web", pod, timeout="3s")
+    yard.wait_phase("web", "Pending", reason="BudgetBlocks")
+    assert not yard.seats()
     yard.corner.create_pod("other", {"cpu": "4"})
     assert yard.corner.wait_bound("other") == second
+    yard.wait_phase("web", "Failed", reason="DeadlineExceeded")
+    assert yard.pods("web")[0].metadata.name == pod
 
 
 def test_a_seat_whose_node_dies_evicts_nobody(yard: Yard) -> None:
     first, second = yard.nodes
     pod = yard.deploy("web", first)
-    yard.keep("web")
-    yard.move("web", pod, to={"node": second})
-    yard.wait_phase("web", "Evicting", reason="BudgetBlocks")
+    yard.wait_seated("web", pod, to={"node": second})
     yard.corner.api.delete_node(second)
     yard.nodes.remove(second)
     yard.corner.nodes.remove(second)
     yard.wait_phase("web", "Failed", reason="SeatImpossible")
     yard.wait_released()
-    yard.release("web")
+    assert yard.status("late")["reason"] == "GroupFailed"
     assert yard.pods("web")[0].metadata.name == pod
 
 
 def test_a_deployment_that_is_scaled_to_zero_meanwhile_ends_the_move(yard: Yard) -> None:
     first, _ = yard.nodes
     pod = yard.deploy("web", first)
-    yard.keep("web")
-    yard.move("web", pod)
-    yard.wait_phase("web", "Evicting", reason="BudgetBlocks")
+    yard.wait_seated("web", pod)
     yard.scale("web", 0)
     yard.wait_phase("web", "Succeeded", reason="NotReplaced")
-    yard.wait_released()
+    wait_for(lambda: not [name for name in yard.seats() if "web" in name], "its seat is released")
 
 
 def test_a_move_that_is_deleted_leaves_no_seat(yard: Yard) -> None:
     first, _ = yard.nodes
     pod = yard.deploy("web", first)
-    yard.keep("web")
-    yard.move("web", pod)
-    yard.wait_phase("web", "Evicting", reason="BudgetBlocks")
+    yard.wait_seated("web", pod)
     assert yard.seats()
     yard.delete("web")
+    yard.delete("late")
     yard.wait_released()
     assert yard.pods("web")[0].metadata.name == pod
+
+
+@pytest.mark.parametrize(
+    ("at", "is_done"), [("/reservations", True), ("/eviction", False), ("/eviction", True)]
+)
+def test_reserver_is_killed_at_a_write_of_a_move_and_goes_on(
+    yard: Yard, mover: ReserverProcess, mishaps: Deadly, at: str, *, is_done: bool
+) -> None:
+    """Every write is in tests/unit/kube/migration; here those where most could go wrong."""
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    mishaps.writes.clear()
+    mishaps.kill, mishaps.at, mishaps.is_done = mover.process.kill, at, is_done
+    yard.move("web", pod, to={"node": second})
+    mover.wait_ended()
+    mover.start()
+    yard.wait_phase("web", "Succeeded", reason="Landed")
+    yard.wait_on("web", second)
+    yard.wait_released()
+    evictions = [path for path in mishaps.writes if path.endswith("/eviction")]
+    assert len(evictions) == (2 if at == "/eviction" and not is_done else 1), mishaps.writes
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

@@ -7,6 +7,7 @@ finds a status that says at least as much as was done.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 
@@ -19,14 +20,14 @@ from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.migration.hands import Hands, Told
 from reserver.kube.migration.moves import KnownMove, Moves
 from reserver.kube.migration.sight import News, Sight
+from reserver.kube.migration.turns import Turns
 from reserver.kube.migration.workloads import Workloads, workload
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.reflector import advice
 from reserver.migration.advance import Step, advance
+from reserver.migration.arbitration import Ruling
 from reserver.migration.move import Move, Phase
-from reserver.migration.seen import Turn
 from reserver.quarantine import quarantined
-from reserver.rebalance.inventory import Budget
 from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import StoreKind
 from reserver.scheduling.state import State
@@ -56,7 +57,7 @@ class Mover:
     Attributes:
         queue: of the PodMoves that may have a next step.
         moves: all PodMoves.
-        budgets: the PodDisruptionBudgets.
+        turns: which of them go on now.
         writes: how many statuses were written.
         subscribers: called with each PodMove whose phase has changed.
     """
@@ -75,15 +76,19 @@ class Mover:
         self._client = client
         self._clock = clock
         self.queue = WorkQueue[PodName]("moves")
-        self.moves = Moves(self.queue.add)
+        self.moves = Moves(self._touched)
         self._workloads = Workloads(client, state.pods)
         self._sight = Sight(state, seats, self.moves, self._workloads)
         self._hands = Hands(client, seats)
-        self.budgets: dict[PodName, Budget] = {}
+        self.turns = Turns(self.moves, state, self._workloads, self.queue.add)
         self._told: dict[PodName, Told] = {}
         self.subscribers: list[Callable[[KnownMove], None]] = []
         self.writes = 0
         self._fault = ""
+
+    def _touched(self, name: PodName) -> None:
+        self.queue.add(name)
+        self.turns.changed()
 
     def pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         """Take a pod that was added, changed or deleted; returns at once."""
@@ -106,7 +111,9 @@ class Mover:
 
     async def run(self) -> None:
         """Make moves until cancelled; all has been listed once."""
-        await self.queue.run(self._work, _AT_ONCE)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.turns.run())
+            tasks.create_task(self.queue.run(self._work, _AT_ONCE))
 
     async def _work(self, names: list[PodName]) -> None:
         for name in names:
@@ -131,8 +138,11 @@ class Mover:
             await self._refuse(known)
             return
         news = await self._news(move)
+        ruling = self.turns.of(name)
+        if ruling is None and not move.is_over:
+            return  # It was written a moment ago; it is looked at once its turn is known.
         now = self._clock()
-        step = advance(move, self._sight.look(move, Turn(), news), now)
+        step = advance(move, self._sight.look(move, ruling or Ruling(), news), now)
         self._take_replacement(step.move)
         if show_status(step.move.status, known.generation) != known.said:
             await self._write(known, step.move)
@@ -173,6 +183,7 @@ class Mover:
             log.info(
                 "move", name=str(move.name), phase=move.status.phase, reason=move.status.reason
             )
+            self.turns.changed()
             self._tell(written)
 
     async def _patch(self, known: KnownMove, status: StatusObject) -> bytes:

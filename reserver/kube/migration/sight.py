@@ -10,8 +10,9 @@ from reserver.cluster.pod import NO_CONTROLLER, Pod, PodName
 from reserver.kube.migration.moves import Moves
 from reserver.kube.migration.workloads import Workload, Workloads
 from reserver.kube.stores.object.cache import ObjectCache
+from reserver.migration.arbitration import Ruling
 from reserver.migration.move import NOBODY, Move, Phase, Replacement
-from reserver.migration.seen import Answer, Seen, SeenPod, SeenSeat, Turn
+from reserver.migration.seen import Answer, Seen, SeenPod, SeenSeat
 from reserver.reservations.placement import Part, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
@@ -51,7 +52,7 @@ class Sight:
     moves: Moves
     workloads: Workloads
 
-    def look(self, move: Move, turn: Turn, news: News) -> Seen:
+    def look(self, move: Move, ruling: Ruling, news: News) -> Seen:
         """Return all that a step of a move looks at."""
         came, has_claimed = NOBODY, False
         if move.status.phase is Phase.LANDING:
@@ -63,7 +64,9 @@ class Sight:
             has_claimed=has_claimed,
             is_replaced=self._is_replaced(move, news.wanted),
             waiting=frozenset(pod.uid for pod in self._waiting(move)),
-            turn=turn,
+            turn=ruling.turn,
+            rival=ruling.rival,
+            failed_member=ruling.failed_member,
             answer=news.answer,
             said=news.said,
         )

@@ -49,6 +49,10 @@ class Workloads:
             if pod is not None and not pod.finished:
                 yield pod
 
+    def count(self, workload: Workload) -> int:
+        """Return how many pods a controller has, finished ones included."""
+        return len(self._names.get(workload, ()))
+
     async def wants(self, workload: Workload) -> Wanted | None:
         """Return how many pods a controller wants; None where nobody can tell.
 

@@ -14,6 +14,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Storage, StorageClass, Volume, VolumeClaim
 from reserver.errors import InvalidInput
 from reserver.kube.migration.moves import Moves
+from reserver.kube.migration.turns import Turns
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
@@ -324,13 +325,13 @@ def move_view(moves: Moves) -> ObjectView[MoveObject]:
     )
 
 
-def budget_view(budgets: dict[PodName, Budget]) -> ObjectView[Budget]:
+def budget_view(turns: Turns) -> ObjectView[Budget]:
     """Return a view that keeps PodDisruptionBudgets up to date."""
     return ObjectView(
         read=read_budget,
-        seen=lambda budget, _: budgets.update({budget.name: budget}),
-        gone=lambda key: _drop(budgets, PodName(*key)),
-        known=lambda: budgets,
+        seen=lambda budget, _: turns.budget_seen(budget),
+        gone=lambda key: turns.budget_gone(PodName(*key)),
+        known=lambda: turns.budgets,
     )
 
 

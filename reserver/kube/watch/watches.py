@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from operator import eq
 
-from reserver.cluster.pod import PodName
 from reserver.kube.api.client import ApiClient
 from reserver.kube.migration.moves import Moves
+from reserver.kube.migration.turns import Turns
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
@@ -29,7 +29,6 @@ from reserver.kube.watch.views import (
     unheard,
     volume_view,
 )
-from reserver.rebalance.inventory import Budget
 from reserver.scheduling.state import State
 from reserver.wire.migration import podmove
 from reserver.wire.spec import quotaform
@@ -81,9 +80,7 @@ def quota_reflector(client: ApiClient, store: QuotaCache) -> Reflector:
     return Reflector(client, quotaform.COLLECTION, quota_view(store), is_optional=True)
 
 
-def move_reflectors(
-    client: ApiClient, moves: Moves, budgets: dict[PodName, Budget]
-) -> Iterable[Reflector]:
+def move_reflectors(client: ApiClient, moves: Moves, turns: Turns) -> Iterable[Reflector]:
     """Yield the watches of PodMoves, whose CRD may be missing, and of what evictions may do."""
     yield Reflector(client, podmove.COLLECTION, move_view(moves), is_optional=True)
-    yield Reflector(client, "/apis/policy/v1/poddisruptionbudgets", budget_view(budgets))
+    yield Reflector(client, "/apis/policy/v1/poddisruptionbudgets", budget_view(turns))

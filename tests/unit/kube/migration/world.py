@@ -238,6 +238,7 @@ class World:
             for store in assembly.stores:
                 await store.statuses.write(assembly.state)
             self.watch()
+            await assembly.mover.turns.look(Pacer())
             for name in assembly.mover.moves.names():
                 await assembly.mover.step(name)
         except BaseExceptionGroup as group:

@@ -1,0 +1,96 @@
+"""Which PodMoves go on now: asked of all of them together, whenever something has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from reserver.cluster.pod import NO_CONTROLLER, PodName
+from reserver.kube.loops.queue import WorkQueue
+from reserver.kube.migration.moves import Moves
+from reserver.kube.migration.workloads import Workload, Workloads
+from reserver.migration.arbitration import Contender, Ruling, arbitrate
+from reserver.migration.move import ALONE, Move
+from reserver.pacer import Pacer
+from reserver.rebalance.inventory import Budget
+from reserver.scheduling.state import State
+
+_REST_S = 0.05
+"""How long a pass rests at least before the next one, in seconds: many moves change at once."""
+
+_ALL = "all"
+
+
+class Turns:
+    """Which PodMoves go on now.
+
+    Attributes:
+        budgets: the PodDisruptionBudgets.
+        queue: has a key once there is something to be asked anew.
+    """
+
+    def __init__(
+        self, moves: Moves, state: State, workloads: Workloads, again: Callable[[PodName], None]
+    ) -> None:
+        """Ask about moves; `again` is called with each of which another thing is said."""
+        self._moves = moves
+        self._state = state
+        self._workloads = workloads
+        self._again = again
+        self._rulings: dict[PodName, Ruling] = {}
+        self.budgets: dict[PodName, Budget] = {}
+        self.queue = WorkQueue[str]("turns")
+
+    def of(self, name: PodName) -> Ruling | None:
+        """Return what was said of a PodMove; None if nobody was asked yet, or it has ended."""
+        return self._rulings.get(name)
+
+    def changed(self) -> None:
+        """Note that another thing may be said now; returns at once."""
+        self.queue.add(_ALL)
+
+    def budget_seen(self, budget: Budget) -> None:
+        """Take a budget as it is now."""
+        if self.budgets.get(budget.name) != budget:
+            self.budgets[budget.name] = budget
+            self.changed()
+
+    def budget_gone(self, name: PodName) -> None:
+        """Forget a budget that is gone."""
+        if self.budgets.pop(name, None) is not None:
+            self.changed()
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        await self.queue.passes(self.look, _REST_S)
+
+    async def look(self, pacer: Pacer) -> None:
+        """Ask about all moves at this moment."""
+        self.queue.take_all()
+        before = self._rulings
+        self._rulings = arbitrate(self._contenders(), self.budgets.values())
+        for name, ruling in self._rulings.items():
+            if before.get(name) != ruling:
+                self._again(name)
+                await pacer.give_way()
+
+    def _contenders(self) -> Iterator[Contender]:
+        """Yield the moves that have not ended, and those of their groups that have."""
+        moves = [known.move for known in self._moves if known.move is not None]
+        groups = {move.spec.group.name for move in moves if not move.is_over}
+        for move in moves:
+            if not move.is_over:
+                yield self._contender(move)
+            elif move.spec.group != ALONE and move.spec.group.name in groups:
+                yield Contender(move=move)
+
+    def _contender(self, move: Move) -> Contender:
+        pod = self._state.pods.get(move.spec.pod)
+        wanted = move.status.uid or move.spec.uid
+        if pod is not None and wanted not in {"", pod.uid}:
+            pod = None
+        controller = move.status.controller
+        if controller == NO_CONTROLLER and pod is not None:
+            controller = pod.controller
+        made_by = Workload(move.name.namespace, controller)
+        replicas = 0 if controller == NO_CONTROLLER else self._workloads.count(made_by)
+        return Contender(move=move, pod=pod, controller=controller, replicas=replicas)
