@@ -43,6 +43,16 @@ def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
     return _offer(ctx, incomplete, names)
 
 
+def namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return namespaces with a prefix: those of owners, and those that have a quota."""
+
+    async def names(session: Session) -> list[str]:
+        owners = [o.namespace async for each in session.client.list() for o in each.spec.owners]
+        return owners + [each.namespace async for each in session.client.capacity.quotas()]
+
+    return _offer(ctx, incomplete, names)
+
+
 def files(incomplete: str) -> list[str]:
     """Return files and folders with a prefix."""
     folder, _, start = incomplete.rpartition("/")

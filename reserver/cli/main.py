@@ -100,5 +100,5 @@ def main() -> None:
         # What is still to be written would fail again when Python ends.
         os.dup2(os.open(null, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(exc, BrokenPipeError):
-            failure.tell(str(exc))
+            failure.tell(f"standard output cannot be written: {exc.strerror or exc}")
         sys.exit(Status.REFUSED)

@@ -66,12 +66,21 @@ OutputOption = Annotated[
 ReportOption = Annotated[
     Report, typer.Option("--output", "-o", help="How to print it.", case_sensitive=False)
 ]
+
+
+def _namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
+    from reserver.cli import completion
+
+    return completion.namespaces(ctx, incomplete)
+
+
 NamespaceOption = Annotated[
     str,
     typer.Option(
         "--namespace",
         "-n",
         metavar="NAME",
+        autocompletion=_namespaces,
         help="Of pods. Default: that of the kubeconfig's context, or default.",
     ),
 ]

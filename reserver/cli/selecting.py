@@ -58,6 +58,7 @@ NamespaceOption = Annotated[
         "--namespace",
         "-n",
         metavar="NAME",
+        autocompletion=completion.namespaces,
         help="Those that pods of a namespace may claim; with --owner, its namespace.",
         rich_help_panel=_PANEL,
     ),

@@ -93,7 +93,8 @@ def ends_in(reservation: Reservation, now: datetime) -> str:
 
 def holds(reservation: Reservation) -> str:
     """Return what one slot of it holds."""
-    return ", ".join(f"{name} {text}" for name, text in sorted(reservation.spec.resources.items()))
+    amounts = sorted(reservation.spec.resources.items())
+    return ", ".join(f"{name} {text}" for name, text in amounts) or NOTHING
 
 
 def shortened(description: str) -> str:
@@ -119,7 +120,7 @@ def owner(who: PodOwner | OwnerRule) -> str:
 
 def owners(reservation: Reservation) -> str:
     """Return who may claim it."""
-    return "; ".join(map(owner, reservation.spec.owners))
+    return "; ".join(map(owner, reservation.spec.owners)) or NOTHING
 
 
 def one_line(reservation: Reservation, now: datetime) -> str:

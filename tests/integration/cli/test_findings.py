@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from tests.integration.cli.runs import write
+from tests.integration.cli.runs import runs_beside, write
 from tests.integration.cli.screens import Screen, Shown
 from tests.integration.world import World, serving
 
@@ -171,6 +173,33 @@ async def test_the_small_ones(show: Show, name: str) -> None:
     assert refused.status == 3
     assert "trying on for" in refused.words
     assert "cannot reach reserver at 127.0.0.1:1" in refused.words
+
+
+async def test_tab_offers_names_nodes_and_namespaces(world: World) -> None:
+    address, name = str(world.running.grpc_address), "offered"
+    run = runs_beside(world)
+    await run(
+        "create", name, "--node", "worker-2", "--owner", "pod/a", "-n", "tab", "--cpu", "100m"
+    )
+    for words, offered in (
+        (f"reserver describe {name[:-1]}", name),
+        ("reserver top nodes worker-", "worker-2"),
+        ("reserver get -n ta", "tab"),
+        ("reserver create a -n ta", "tab"),
+    ):
+        told = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "reserver"),
+            env={
+                **os.environ,
+                "RESERVER_ADDRESS": address,
+                "_RESERVER_COMPLETE": "complete_fish",
+                "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+                "_TYPER_COMPLETE_ARGS": words,
+            },
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert offered in (await told.communicate())[0].decode().split(), words
+    await run("release", name)
 
 
 async def test_a_terminal_is_asked_and_a_pipe_is_not(show: Show, screen: Screen, name: str) -> None:
