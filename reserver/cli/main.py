@@ -18,10 +18,12 @@ from reserver.cli import (
     explain,
     failure,
     get,
+    move,
     rebalance,
     top,
 )
 from reserver.cli.demo import demo
+from reserver.cli.drain import drain
 from reserver.cli.failure import Status
 from reserver.cli.help import App
 from reserver.cli.history import history
@@ -30,7 +32,7 @@ from reserver.cli.serve import serve
 from reserver.cli.validate import validate
 
 _PLUGIN = "kubectl-reserver"
-_RESERVE, _LOOK, _REBALANCE, _RUN = "Reserve", "Look", "Rebalance", "Run"
+_RESERVE, _LOOK, _MOVE, _RUN = "Reserve", "Look", "Move and rebalance", "Run"
 
 app = App(name="reserver")
 for command, panel in (
@@ -46,6 +48,11 @@ for command, panel in (
     (get.describe, _LOOK),
     (get.watch, _LOOK),
     (history, _LOOK),
+    (move.move, _MOVE),
+    (drain, _MOVE),
+    (move.moves, _MOVE),
+    (move.pause, _MOVE),
+    (move.resume, _MOVE),
     (serve, _RUN),
     (migrate, _RUN),
     (demo, _RUN),
@@ -54,7 +61,7 @@ for command, panel in (
     app.command(rich_help_panel=panel)(command)
 app.add_typer(top.app, name="top", rich_help_panel=_LOOK)
 app.add_typer(explain.app, name="explain", rich_help_panel=_LOOK)
-app.add_typer(rebalance.app, name="rebalance", rich_help_panel=_REBALANCE)
+app.add_typer(rebalance.app, name="rebalance", rich_help_panel=_MOVE)
 
 
 def _show_version(asked: bool) -> None:

@@ -1,0 +1,115 @@
+"""A node is cordoned, and its pods move as one group."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from http import HTTPStatus
+from secrets import token_hex
+
+import typer
+
+from reserver.cli import podmoves
+from reserver.cli.failure import Failed, Status
+from reserver.cli.move_view import Document
+from reserver.cli.options import Output
+from reserver.cli.podmoves import Client, Terms
+from reserver.cluster.pod import PodName
+from reserver.errors import ApiError
+from reserver.migration.move import MOST_IN_GROUP, Mode
+from reserver.wire.migration import draining, podmove
+from reserver.wire.migration.draining import Allowed, Drain, Leaving
+
+
+async def drained(
+    client: Client,
+    node: str,
+    allowed: Allowed,
+    terms: Terms,
+    form: Output,
+    *,
+    wait: bool,
+    dry_run: bool,
+) -> None:
+    """Cordon a node, and move its pods as one group.
+
+    Raises:
+        Failed: some pods are not moved.
+        ApiError: the API server refuses, or does not answer.
+    """
+    await _cordon(client, node, dry_run=dry_run)
+    found = await _judged(client, node, allowed)
+    if form is Output.TABLE:
+        for each in found.staying:
+            typer.echo(f"{each.namespace}/{each.name} stays: {each.why}")
+    if found.refused:
+        lines = [f"{each.namespace}/{each.name}: {each.why}" for each in found.refused]
+        raise Failed(Status.REFUSED, "\n".join([*lines, _nothing_moved(node, dry_run=dry_run)]))
+    if dry_run:
+        for pod in found.leaving:
+            typer.echo(f"{pod.namespace}/{pod.name} would move")
+        return
+    managed = [pod for pod in found.leaving if pod.is_managed]
+    others = [pod for pod in found.leaving if not pod.is_managed]
+    for pods in filter(None, (managed, others)):  # What has no seat comes last.
+        written = await _write(client, node, pods, terms)
+        await podmoves.follow(client, written, form, wait=wait)
+    if wait and form is Output.TABLE:
+        typer.echo(f"{node} drained")
+
+
+async def _cordon(client: Client, node: str, *, dry_run: bool) -> None:
+    path = f"/api/v1/nodes/{node}"
+    try:
+        if dry_run:
+            await client.get(path)
+            return
+        await client.patch(path, {"spec": {"unschedulable": True}})
+    except ApiError as exc:
+        if exc.status == HTTPStatus.NOT_FOUND:
+            raise Failed(Status.REFUSED, f"there is no node {node!r}") from exc
+        raise
+    typer.echo(f"{node} cordoned", err=True)
+
+
+async def _judged(client: Client, node: str, allowed: Allowed) -> Drain:
+    pods = await client.get("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
+    found = draining.judge(pods, allowed)
+    if len(found.leaving) > MOST_IN_GROUP:
+        problem = f"{node} has {len(found.leaving)} pods to move, and a group {MOST_IN_GROUP}"
+        raise Failed(Status.REFUSED, f"{problem}; move some of them before")
+    return found
+
+
+async def _write(client: Client, node: str, pods: list[Leaving], terms: Terms) -> list[Document]:
+    """Write the PodMoves of a group; if one cannot be written, take the others back.
+
+    The group is only as large as it says once all are written, so nothing has begun by then.
+    """
+    terms = replace(terms, group=(f"drain-{node[:200]}-{token_hex(8)}", len(pods)))
+    written: list[Document] = []
+    for pod in pods:
+        mode = Mode.RESERVE_FIRST if pod.is_managed else Mode.EVICT_ONLY
+        body = podmoves.manifest(pod.namespace, pod.name, terms, uid=pod.uid, mode=mode)
+        try:
+            written.append(await podmoves.create(client, body))
+        except Failed as exc:
+            await _take_back(client, written)
+            why = f"{pod.namespace}/{pod.name}: {exc}"
+            lines = [why, _nothing_moved(node, dry_run=False)]
+            raise Failed(exc.status, "\n".join(lines)) from exc
+    return written
+
+
+async def _take_back(client: Client, written: list[Document]) -> None:
+    for each in written:
+        metadata = each["metadata"]
+        path = podmove.path(PodName(metadata["namespace"], metadata["name"]))
+        with suppress(ApiError):  # It ends at its deadline, because its group never begins.
+            await client.delete(path, {"preconditions": {"uid": metadata["uid"]}})
+
+
+def _nothing_moved(node: str, *, dry_run: bool) -> str:
+    if dry_run:
+        return "nothing would be moved"
+    return f"nothing is moved; {node} stays cordoned (kubectl uncordon {node})"

@@ -1,0 +1,149 @@
+"""`reserver move`, `moves`, `pause` and `resume`: pods go elsewhere and keep their place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reserver.cli import failure
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import NamespaceOption, Output, OutputOption, taking
+from reserver.cli.target import Target
+from reserver.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from reserver.cli.podmoves import Client, Terms
+
+WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")]
+TimeoutOption = Annotated[
+    str,
+    typer.Option(
+        metavar="DURATION", help="What has not landed by then fails. Default: 10m.", show_default=""
+    ),
+]
+GraceOption = Annotated[
+    int, typer.Option(min=-1, help="Seconds that a pod gets to end. Default: its own.")
+]
+EvictOnlyOption = Annotated[bool, typer.Option("--evict-only", help="Hold no seat before.")]
+
+
+@taking
+def move(
+    target: Target,
+    pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Which pod.")],
+    to: Annotated[str, typer.Option(metavar="NODE", help="Default: any that fits.")] = "",
+    namespace: NamespaceOption = "",
+    evict_only: EvictOnlyOption = False,
+    timeout: TimeoutOption = "",
+    grace_period: GraceOption = -1,
+    wait: WaitOption = True,
+    output_: OutputOption = Output.TABLE,
+) -> None:
+    """Move a pod: hold room for its replacement, evict it, and see the replacement land there.
+
+    It writes a PodMove, which Reserver carries out (`serve --pod-moves`). No pod is evicted before
+    its seat is held.
+
+    Exit status: 0 it has landed, or with --no-wait is written; 1 it failed, or is refused; 2 wrong
+    usage; 3 the API server does not answer.
+
+    Examples:
+        reserver move shop/web-0 --to worker-2
+        reserver move web-5d8f7c9b9d-x2x9p -n shop --no-wait
+    """
+    from reserver.cli import podmoves
+    from reserver.migration.move import Mode
+
+    home, _, name = pod.rpartition("/")
+    terms = terms_of(timeout, grace_period)
+    mode = Mode.EVICT_ONLY if evict_only else Mode.RESERVE_FIRST
+
+    async def make(client: Client, default: str) -> None:
+        where = home or namespace or default
+        body = podmoves.manifest(where, name, terms, to=to, mode=mode)
+        written = [await podmoves.create(client, body)]
+        await podmoves.follow(client, written, output_, wait=wait)
+
+    podmoves.run(target, make)
+
+
+@taking
+def moves(
+    target: Target,
+    namespace: NamespaceOption = "",
+    everywhere: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Tell each change.")] = False,
+    output_: OutputOption = Output.TABLE,
+) -> None:
+    """Show the moves of pods and how far they are.
+
+    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the API server does not answer.
+
+    Examples:
+        reserver moves -A
+        reserver moves -n shop --watch
+    """
+    from reserver.cli import move_view, podmoves
+
+    async def tell(client: Client, default: str) -> None:
+        where = "" if everywhere else namespace or default
+        move_view.show(await podmoves.listed(client, where), output_, everywhere=everywhere)
+        if watch:
+            await podmoves.watch(client, where)
+
+    podmoves.run(target, tell)
+
+
+NamesArgument = Annotated[list[str], typer.Argument(metavar="NAME...", help="Of PodMoves.")]
+
+
+@taking
+def pause(target: Target, names: NamesArgument, namespace: NamespaceOption = "") -> None:
+    """Have moves begin nothing new and evict nothing; their time goes on.
+
+    Exit status: 0 done; 1 refused; 2 wrong usage; 3 the API server does not answer.
+
+    Examples:
+        reserver pause web-0-x7k2p -n shop
+    """
+    _set(target, names, namespace, paused=True)
+
+
+@taking
+def resume(target: Target, names: NamesArgument, namespace: NamespaceOption = "") -> None:
+    """Have moves go on that were paused.
+
+    Exit status: 0 done; 1 refused; 2 wrong usage; 3 the API server does not answer.
+
+    Examples:
+        reserver resume web-0-x7k2p -n shop
+    """
+    _set(target, names, namespace, paused=False)
+
+
+def _set(target: Target, names: list[str], namespace: str, *, paused: bool) -> None:
+    from reserver.cli import podmoves
+
+    async def change(client: Client, default: str) -> None:
+        for name in names:
+            await podmoves.pause(client, namespace or default, name, paused=paused)
+            typer.echo(f"{name} {'paused' if paused else 'resumed'}")
+
+    podmoves.run(target, change)
+
+
+def terms_of(timeout: str, grace_period: int) -> Terms:
+    """Return what `--timeout` and `--grace-period` say; end if that is nothing."""
+    from reserver.cli.podmoves import Terms
+    from reserver.wire.times import in_hours, parse_duration
+
+    try:
+        if timeout:
+            parse_duration(in_hours(timeout))
+    except InvalidInput as exc:
+        failure.end(Failed(Status.USAGE, f"--timeout: {exc.problem}; {exc.remedy}"))
+    seconds = None if grace_period < 0 else grace_period
+    return Terms(timeout=in_hours(timeout), grace_period_s=seconds)

@@ -1,0 +1,62 @@
+"""PodMoves as people and programs read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import typer
+
+from reserver.cli import output, table
+from reserver.cli.options import Output
+from reserver.migration.move import ENDED
+from reserver.printable import printable
+
+Document = Mapping[str, Any]
+
+
+def told(move: Document) -> str:
+    """Return how far a move is, in a line."""
+    status = move.get("status") or {}
+    where = f" to {status['to']}" if status.get("to") else ""
+    why = f": {status['message']}" if status.get("message") else ""
+    pod = f"{move['metadata']['namespace']}/{move['spec']['pod']['name']}"
+    return printable(f"{pod}{where} {phase(move) or 'written'}{why}")
+
+
+def phase(move: Document) -> str:
+    """Return the phase of a move; empty before anybody has looked at it."""
+    return str((move.get("status") or {}).get("phase", ""))
+
+
+def is_over(move: Document) -> bool:
+    """Return whether a move has ended."""
+    return phase(move) in ENDED
+
+
+def name_of(move: Document) -> str:
+    """Return the name of a PodMove."""
+    return str(move["metadata"]["name"])
+
+
+def show(found: Sequence[Document], form: Output, *, everywhere: bool = False) -> None:
+    """Print moves."""
+    if form is Output.NAME:
+        output.names([name_of(each) for each in found])
+    elif form in {Output.JSON, Output.YAML}:
+        output.document({"apiVersion": "v1", "kind": "List", "items": list(found)}, form)
+    elif not found:
+        typer.echo("no moves")
+    else:
+        columns = ["NAME", "POD", "PHASE", "REASON", "FROM", "TO"]
+        columns = ["NAMESPACE"] * everywhere + columns + ["MESSAGE"] * (form is Output.WIDE)
+        table.show(columns, [_row(each, form, everywhere=everywhere) for each in found])
+
+
+def _row(move: Document, form: Output, *, everywhere: bool) -> list[str]:
+    status = move.get("status") or {}
+    pod = move["spec"]["pod"]["name"]
+    row = [name_of(move), pod, *(status.get(f) or "" for f in ("phase", "reason", "from"))]
+    row.append(status.get("to") or (move["spec"].get("to") or {}).get("node", ""))
+    spaces = [move["metadata"]["namespace"]] * everywhere
+    return spaces + row + [status.get("message") or ""] * (form is Output.WIDE)

@@ -1,0 +1,242 @@
+"""PodMoves as commands write, await and show them, through the API server of a kubeconfig."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import typer
+
+from reserver.cli import failure
+from reserver.cli.failure import Failed, Status
+from reserver.cli.move_view import Document, is_over, name_of, phase, show, told
+from reserver.cli.options import Output
+from reserver.cluster.pod import PodName
+from reserver.errors import ApiError, ReserverError
+from reserver.migration.move import Mode, Phase
+from reserver.wire.migration import podmove
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reserver.cli.target import Target
+
+T = TypeVar("T")
+
+_LOOK_S = 0.5
+"""How often a command that waits looks, in seconds."""
+
+_UNHEEDED_S = 15.0
+"""After this it is told that nobody writes the status of PodMoves, in seconds."""
+
+
+class Client(Protocol):
+    """What calls the API server (`kube.api.client.ApiClient`)."""
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        """Return an object, or a list."""
+
+    async def create(self, path: str, body: object) -> bytes:
+        """Create an object."""
+
+    async def patch(self, path: str, body: object) -> bytes:
+        """Change an object."""
+
+    async def delete(self, path: str, options: object) -> bytes:
+        """Delete an object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What several PodMoves have in common.
+
+    Attributes:
+        timeout: as a duration; empty for the default.
+        grace_period_s: what pods get to end, in seconds; None for their own.
+        group: name and size; None for none.
+    """
+
+    timeout: str = ""
+    grace_period_s: int | None = None
+    group: tuple[str, int] | None = None
+
+
+def run(target: Target, work: Callable[[Client, str], Awaitable[T]]) -> T:
+    """Return the result of `work`, given a client and the namespace of the context.
+
+    On failure, print why and exit.
+    """
+    try:
+        return asyncio.run(_run(target.kubeconfig, target.context, work))
+    except KeyboardInterrupt:
+        failure.interrupt()
+    except ReserverError as exc:
+        failure.end(exc)
+
+
+async def _run(
+    kubeconfig: Path | None, context: str, work: Callable[[Client, str], Awaitable[T]]
+) -> T:
+    from reserver.kube.api import credentials
+    from reserver.kube.api.client import ApiClient
+
+    access = await credentials.load(kubeconfig, context)
+    async with ApiClient(access) as client:
+        return await work(client, access.namespace or "default")
+
+
+def manifest(
+    namespace: str, pod: str, terms: Terms, *, uid: str = "", to: str = "", mode: Mode
+) -> Document:
+    """Return a PodMove as it is written."""
+    spec: dict[str, Any] = {"pod": {"name": pod}}
+    if uid:
+        spec["pod"]["uid"] = uid
+    if to:
+        spec["to"] = {"node": to}
+    if mode is not Mode.RESERVE_FIRST:
+        spec["mode"] = mode
+    if terms.timeout:
+        spec["timeout"] = terms.timeout
+    if terms.grace_period_s is not None:
+        spec["deleteOptions"] = {"gracePeriodSeconds": terms.grace_period_s}
+    if terms.group is not None and mode is Mode.RESERVE_FIRST:
+        spec["group"] = {"name": terms.group[0], "size": terms.group[1]}
+    metadata = {"generateName": f"{pod[:57]}-", "namespace": namespace}
+    version, kind = "reserver.io/v1alpha1", "PodMove"
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+async def create(client: Client, body: Document) -> Document:
+    """Write a PodMove; return it as the API server has it.
+
+    Raises:
+        Failed: the API server has no PodMoves, or refuses this one.
+    """
+    path = podmove.collection(body["metadata"]["namespace"])
+    try:
+        written: Document = _read(await client.create(path, body))
+    except ApiError as exc:
+        raise _told(exc) from exc
+    return written
+
+
+async def listed(client: Client, namespace: str = "") -> list[Document]:
+    """Return the PodMoves of a namespace, or of all, the oldest first.
+
+    Raises:
+        Failed: the API server has no PodMoves, or does not show them.
+    """
+    path = podmove.collection(namespace) if namespace else podmove.COLLECTION
+    try:
+        found: list[Document] = _read(await client.get(path))["items"]
+    except ApiError as exc:
+        raise _told(exc) from exc
+    return sorted(found, key=lambda each: (each["metadata"]["creationTimestamp"], name_of(each)))
+
+
+async def pause(client: Client, namespace: str, name: str, *, paused: bool) -> None:
+    """Have a PodMove begin nothing new, or go on.
+
+    Raises:
+        ApiError: it cannot be changed.
+    """
+    path = podmove.path(PodName(namespace, name))
+    await client.patch(path, {"spec": {"paused": paused}})
+
+
+async def awaited(
+    client: Client, moves: Sequence[Document], timeout_s: float, *, tells: bool
+) -> list[Document]:
+    """Return PodMoves as they are once all have ended, or the time is over.
+
+    Args:
+        client: of the API server.
+        moves: as they were written.
+        timeout_s: how long to wait, in seconds; 0 for ever.
+        tells: each change of a phase is told.
+    """
+    loop = asyncio.get_running_loop()
+    begun, said = loop.time(), dict[str, str]()
+    wanted = {each["metadata"]["uid"]: each for each in moves}
+    spaces = {each["metadata"]["namespace"] for each in moves}
+    is_told = False
+    while True:
+        for namespace in sorted(spaces):
+            for each in await listed(client, namespace):
+                uid = each["metadata"]["uid"]
+                if uid in wanted:
+                    wanted[uid] = each
+                    _tell(each, said, tells=tells)
+        passed = loop.time() - begun
+        if all(map(is_over, wanted.values())) or 0 < timeout_s <= passed:
+            return list(wanted.values())
+        if not is_told and passed > _UNHEEDED_S and not any(map(phase, wanted.values())):
+            failure.tell("nobody carries the moves out yet; is `reserver serve --pod-moves` there?")
+            is_told = True
+        await asyncio.sleep(_LOOK_S)
+
+
+def _tell(move: Document, said: dict[str, str], *, tells: bool) -> None:
+    line = told(move)
+    if tells and phase(move) and said.get(move["metadata"]["uid"]) != line:
+        said[move["metadata"]["uid"]] = line
+        typer.echo(line)
+
+
+async def watch(client: Client, namespace: str) -> None:
+    """Tell each change of moves, of a namespace or of all, until interrupted."""
+    said = {each["metadata"]["uid"]: told(each) for each in await listed(client, namespace)}
+    while True:
+        for each in await listed(client, namespace):
+            line = told(each)
+            if said.get(each["metadata"]["uid"]) != line:
+                said[each["metadata"]["uid"]] = line
+                typer.echo(line)
+        await asyncio.sleep(_LOOK_S)
+
+
+async def follow(client: Client, written: list[Document], form: Output, *, wait: bool) -> None:
+    """Wait for moves if that is asked for, and print them.
+
+    Raises:
+        Failed: some have failed.
+    """
+    is_told = form is Output.TABLE
+    if wait:
+        written = await awaited(client, written, 0, tells=is_told)
+    elif is_told:
+        for each in written:
+            typer.echo(f"{told(each)} as {name_of(each)}")
+    if not is_told:
+        show(written, form)
+    if wait:
+        check(written)
+
+
+def check(moves: Sequence[Document]) -> None:
+    """Raise if pods are not where they were to go.
+
+    What was aborted had nothing left to move.
+
+    Raises:
+        Failed: some moves have failed, or have not ended.
+    """
+    left = [each for each in moves if phase(each) not in {Phase.SUCCEEDED, Phase.ABORTED}]
+    if left:
+        raise Failed(Status.REFUSED, "\n".join(map(told, left)))
+
+
+def _read(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    return json.loads(text)
+
+
+def _told(error: ApiError) -> Failed:
+    if error.status == HTTPStatus.NOT_FOUND:
+        message = "the API server has no PodMoves: apply scheduler-config/components/moves"
+        return Failed(Status.REFUSED, message)
+    return failure.of(error)

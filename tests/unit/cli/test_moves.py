@@ -1,0 +1,212 @@
+"""`move`, `drain` and `moves` as they write PodMoves, beside an API server in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from reserver.cli import move_view, podmoves
+from reserver.cli.draining import drained
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import Output
+from reserver.cli.podmoves import Terms
+from reserver.errors import ApiError
+from reserver.migration.move import Mode
+from reserver.wire.migration.draining import Allowed
+from reserver.wire.migration.podmove import MoveMetadata, MoveObject, read_object
+from tests.unit.wire.test_draining import pod
+
+META: dict[str, Any] = {
+    "name": "a",
+    "namespace": "shop",
+    "creation_timestamp": "2026-01-01T00:00:00Z",
+}
+MOVES = "/apis/reserver.io/v1alpha1/namespaces/shop/podmoves"
+
+
+class Api:
+    """Nodes, pods and PodMoves; each PodMove has its end at once."""
+
+    def __init__(self, *pods: dict[str, Any], most: int = 99, phase: str = "Succeeded") -> None:
+        self.pods = pods
+        self.nodes: dict[str, Any] = {"/api/v1/nodes/worker-1": {}}
+        self.moves: dict[str, dict[str, Any]] = {}
+        self.most, self.phase = most, phase
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+        if path == "/api/v1/pods":
+            assert params == {"fieldSelector": "spec.nodeName=worker-1"}
+            return json.dumps({"items": self.pods}).encode()
+        if path == MOVES:
+            return json.dumps({"items": list(self.moves.values())}).encode()
+        return json.dumps(self._node(path)).encode()
+
+    async def create(self, path: str, body: object) -> bytes:
+        assert path == MOVES
+        assert isinstance(body, dict)
+        number = len(self.moves)
+        if number >= self.most:
+            raise ApiError(403, "Forbidden", "exceeded quota")
+        name = f"{body['metadata']['generateName']}{number}"
+        metadata = {"name": name, "namespace": "shop", "uid": f"uid-{number}"}
+        metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        made = body | {"metadata": metadata}
+        made = json.loads(json.dumps(made))
+        raw = msgspec.Raw(msgspec.json.encode(made["spec"]))
+        read_object(MoveObject(metadata=MoveMetadata(**META), spec=raw))  # Or it is refused.
+        status = {"phase": self.phase, "message": "said", "to": "worker-2"}
+        self.moves[f"{MOVES}/{name}"] = made | {"status": status}
+        return json.dumps(made).encode()
+
+    async def patch(self, path: str, body: object) -> bytes:
+        assert isinstance(body, dict)
+        there = self.moves[path] if path in self.moves else self._node(path)
+        there.setdefault("spec", {}).update(body["spec"])
+        return b"{}"
+
+    async def delete(self, path: str, options: object) -> bytes:
+        assert options == {"preconditions": {"uid": self.moves[path]["metadata"]["uid"]}}
+        del self.moves[path]
+        return b"{}"
+
+    def _node(self, path: str) -> dict[str, Any]:
+        if path not in self.nodes:
+            raise ApiError(404, "NotFound", "not found")
+        found: dict[str, Any] = self.nodes[path]
+        return found
+
+
+def drain(api: Api, allowed: Allowed = Allowed(), **flags: Any) -> None:  # noqa: B008 - frozen
+    given = {"wait": True, "dry_run": False} | flags
+    form = given.pop("form", Output.TABLE)
+    asyncio.run(drained(api, "worker-1", allowed, Terms(timeout="5m"), form, **given))
+
+
+def specs(api: Api) -> list[dict[str, Any]]:
+    return [each["spec"] for each in api.moves.values()]
+
+
+def test_a_drain_cordons_and_moves_all_pods_as_one_group(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    api = Api(pod("a"), pod("b"), pod("d", "DaemonSet"))
+    drain(api, Allowed(ignores_daemon_sets=True))
+    assert api.nodes["/api/v1/nodes/worker-1"]["spec"] == {"unschedulable": True}
+    first, second = specs(api)
+    assert first["group"] == second["group"]
+    assert (first["group"]["size"], first["timeout"]) == (2, "5m")
+    assert [each["pod"] for each in (first, second)] == [
+        {"name": "a", "uid": "uid-a"},
+        {"name": "b", "uid": "uid-b"},
+    ]
+    assert capsys.readouterr().out.splitlines() == [
+        "shop/d stays: its DaemonSet would make it again here",
+        "shop/a to worker-2 Succeeded: said",
+        "shop/b to worker-2 Succeeded: said",
+        "worker-1 drained",
+    ]
+
+
+def test_two_drains_are_two_groups() -> None:
+    api = Api(pod("a"))
+    drain(api)
+    drain(api)
+    first, second = specs(api)
+    assert first["group"]["name"] != second["group"]["name"]
+
+
+def test_what_a_drain_must_not_move_is_named_and_nothing_is_moved() -> None:
+    api = Api(pod("a"), pod("b", ""))
+    with pytest.raises(Failed, match="shop/b: no controller makes it again") as failed:
+        drain(api)
+    assert "worker-1 stays cordoned" in str(failed.value)
+    assert specs(api) == []
+
+
+def test_pods_that_nobody_makes_again_are_evicted_once_the_others_have_landed() -> None:
+    api = Api(pod("a", ""), pod("b"))
+    drain(api, Allowed(evicts_unmanaged=True))
+    managed, alone = specs(api)
+    assert managed["pod"]["name"] == "b"
+    assert (alone["mode"], "group" in alone) == ("EvictOnly", False)
+
+
+def test_if_one_move_cannot_be_written_the_others_are_taken_back() -> None:
+    api = Api(pod("a"), pod("b"), pod("c"), most=2)
+    with pytest.raises(Failed, match=r"shop/c: .*exceeded quota"):
+        drain(api)
+    assert api.moves == {}
+
+
+def test_a_dry_run_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    api = Api(pod("a"))
+    drain(api, dry_run=True)
+    assert (api.nodes["/api/v1/nodes/worker-1"], api.moves) == ({}, {})
+    assert capsys.readouterr().out == "shop/a would move\n"
+
+
+def test_a_node_that_is_not_there_is_told() -> None:
+    api = Api()
+    api.nodes.clear()
+    with pytest.raises(Failed, match="there is no node 'worker-1'"):
+        drain(api)
+
+
+def test_moves_that_fail_are_named_with_their_reason() -> None:
+    api = Api(pod("a"), phase="Failed")
+    with pytest.raises(Failed, match="shop/a to worker-2 Failed: said") as failed:
+        drain(api)
+    assert failed.value.status is Status.REFUSED
+
+
+def test_a_move_says_where_to_and_how(capsys: pytest.CaptureFixture[str]) -> None:
+    api = Api()
+    terms = Terms(timeout="30m", grace_period_s=5)
+    body = podmoves.manifest("shop", "web-0", terms, to="worker-2", mode=Mode.EVICT_ONLY)
+    made = asyncio.run(podmoves.create(api, body))
+    asyncio.run(podmoves.follow(api, [made], Output.TABLE, wait=False))
+    assert specs(api) == [
+        {
+            "pod": {"name": "web-0"},
+            "to": {"node": "worker-2"},
+            "mode": "EvictOnly",
+            "timeout": "30m",
+            "deleteOptions": {"gracePeriodSeconds": 5},
+        }
+    ]
+    assert capsys.readouterr().out == "shop/web-0 written as web-0-0\n"
+
+
+def test_moves_are_listed_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    api = Api(pod("a"))
+    drain(api)
+    capsys.readouterr()
+    found = asyncio.run(podmoves.listed(api, "shop"))
+    move_view.show(found, Output.TABLE, everywhere=True)
+    assert capsys.readouterr().out.splitlines() == [
+        "NAMESPACE   NAME   POD   PHASE       REASON   FROM   TO",
+        "shop        a-0    a     Succeeded                   worker-2",
+    ]
+    move_view.show(found, Output.JSON)
+    assert json.loads(capsys.readouterr().out)["items"] == found
+
+
+def test_a_move_is_paused_and_resumed() -> None:
+    api = Api(pod("a"))
+    drain(api)
+    asyncio.run(podmoves.pause(api, "shop", "a-0", paused=True))
+    assert specs(api)[0]["paused"] is True
+
+
+def test_without_the_crd_it_is_told_what_to_apply() -> None:
+    class Without(Api):
+        async def create(self, path: str, body: object) -> bytes:
+            raise ApiError(404, "NotFound", f"no {path} for {body}")
+
+    with pytest.raises(Failed, match="apply scheduler-config/components/moves"):
+        drain(Without(pod("a")))
