@@ -127,7 +127,8 @@ class LabelTable:
                 del self._rows[key]
         for key, value in after.items():
             self._rows.setdefault(key, set()).add(row)
-            self._tell(key, row, value)
+            if self._columns.size:  # Not yet while a large cluster is counted.
+                self._tell(key, row, value)
 
     def column(self, key: str) -> Column[str]:
         """Return the values of one key by row."""

@@ -145,16 +145,15 @@ class Stage:
 
     def keep(self, each: ListedPod, why: Why, reason: str) -> None:
         """Take note of why a pod stays that a strategy would have moved."""
-        if self.number_of(each) in self._moved:
-            return
-        kept = Kept(
-            pod=each.name,
-            node=each.node,
-            strategy=why.strategy,
-            profile=why.profile,
-            why=reason,
-        )
-        self.kept.setdefault(each.name, kept)
+        name = each.pod.name
+        if name not in self.kept and self.number_of(each) not in self._moved:
+            self.kept[name] = Kept(
+                pod=name,
+                node=each.pod.node,
+                strategy=why.strategy,
+                profile=why.profile,
+                why=reason,
+            )
 
     def swap_what_waits(self) -> None:
         """Let pods change places that wait for each other's, through a free place.

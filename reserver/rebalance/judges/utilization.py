@@ -38,6 +38,7 @@ class _Usage:
         inventory, board = cycle.stage.inventory, cycle.stage.scene.board
         snapshot = board.snapshot
         self._cycle, self._resources, self._load = cycle, resources, load
+        self._requested: dict[int, tuple[float, ...]] = {}
         self.tells_pods = METRIC not in resources
         self._offered: Floats = np.zeros((len(board.closed), len(resources)))
         used = np.zeros_like(self._offered)
@@ -66,10 +67,15 @@ class _Usage:
     def amounts(self, number: int) -> tuple[float, ...]:
         """Return what a pod uses of each resource: what it requests where nobody knows more."""
         each = self._cycle.stage.pods[number]
-        amounts: Mapping[str, float] = each.pod.requests
         if self._load is not None:
-            amounts = {**amounts, **self._load.pods.get(each.name, {})}
-        return tuple(amounts.get(name, 0) for name in self._resources)
+            amounts = {**each.pod.requests, **self._load.pods.get(each.name, {})}
+            return tuple(amounts.get(name, 0) for name in self._resources)
+        requests = each.pod.requests
+        known = self._requested.get(id(requests))  # Pods of a template share them.
+        if known is None:
+            known = tuple(requests.get(name, 0) for name in self._resources)
+            self._requested[id(requests)] = known
+        return known
 
     def move(self, number: int, source: int, target: int) -> None:
         """Count what a pod uses on another node from now on."""
