@@ -19,10 +19,10 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.labels import Selector
 from reserver.errors import sparing
 from reserver.rebalance import arguments
-from reserver.rebalance.arguments import Arguments
+from reserver.rebalance.arguments import Arguments, NodeAffinityType
 from reserver.rebalance.deciding import Decision, Look, Timed, untimed
 from reserver.rebalance.evictor import Evictor, Protections
-from reserver.rebalance.inventory import Inventory, ListedPod
+from reserver.rebalance.inventory import Inventory, ListedPod, Preference
 from reserver.rebalance.judges.cycle import Cycle, Protects, Sight
 from reserver.rebalance.judges.duplicates import duplicates
 from reserver.rebalance.judges.load import low_node_load
@@ -35,7 +35,7 @@ from reserver.rebalance.plan import MOST_KEPT, Plan
 from reserver.rebalance.policy import Policy, Profile
 from reserver.rebalance.real import RealLoad, real_of
 from reserver.rebalance.scene import NOTHING_HELD, Held, node_uses, scene_of
-from reserver.rebalance.stage import Stage
+from reserver.rebalance.stage import Floats, Stage
 from reserver.rebalance.strategies import (
     pod_life_time,
     remove_failed_pods,
@@ -113,6 +113,8 @@ def _sound(
         sight=sight,
         real=real,
         seen=_ready(stage, policy.node_selector),
+        weights={},
+        prefers=any(_is_about_preferences(args) for _, args in turns),
     )
     protects = {profile.name: evictors(profile) for profile in policy.profiles}
     for profile, args in turns:
@@ -161,6 +163,8 @@ class _Common(NamedTuple):
     sight: Sight
     real: RealLoad
     seen: Bools
+    weights: dict[tuple[Preference, ...], Floats]
+    prefers: bool
 
 
 def _cycle(common: _Common, profile: Profile, args: Arguments, protects: Protects) -> Cycle:
@@ -173,7 +177,15 @@ def _cycle(common: _Common, profile: Profile, args: Arguments, protects: Protect
         seen=common.seen,
         offered=_ready(common.stage, profile.evictor.node_selector),
         real=common.real,
+        weights=common.weights,
+        keeps_preferences=common.prefers and args in profile.balance,
     )
+
+
+def _is_about_preferences(args: Arguments) -> bool:
+    if not isinstance(args, arguments.RemovePodsViolatingNodeAffinity):
+        return False
+    return NodeAffinityType.PREFERRED in args.types
 
 
 def _sight(inventory: Inventory, policy: Policy) -> Sight:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from reserver.cluster.columns import Bools
 from reserver.cluster.labels import Selector
 from reserver.rebalance.arguments import Choice
-from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.inventory import ListedPod, Preference
 from reserver.rebalance.nodefit import NodeFit
 from reserver.rebalance.real import RealLoad
 from reserver.rebalance.scene import Why
@@ -43,6 +45,9 @@ class Cycle:
         seen: bool array, rows: the strategy looks at this node.
         offered: bool array, rows: pods may be sent to this node.
         real: what is known of real load, and the time.
+        weights: how much of preferred node affinities each row meets, as far as anybody has asked.
+        keeps_preferences: another strategy of the policy would move pods back to nodes that they
+            prefer, so none goes to one that it prefers less.
     """
 
     stage: Stage
@@ -53,6 +58,8 @@ class Cycle:
     seen: Bools
     offered: Bools
     real: RealLoad
+    weights: dict[tuple[Preference, ...], Floats]
+    keeps_preferences: bool = False
 
     def why(self, reason: str, improves: str = "") -> Why:
         """Return why this strategy moves a pod."""
@@ -91,7 +98,23 @@ class Cycle:
         if protection:
             self.stage.keep(self.stage.pods[number], why, protection)
             return False
-        return self.stage.send(number, accept & self.offered, why, score, waits=waits)
+        accept = accept & self.offered
+        each = self.stage.pods[number]
+        if self.keeps_preferences and each.preferences:
+            met = self.met(each)
+            accept &= met >= met[self.stage.scene.board.rows[number]]
+        return self.stage.send(number, accept, why, score, waits=waits)
+
+    def met(self, each: ListedPod) -> Floats:
+        """Return, for each row, how much of a pod's preferred node affinity it meets."""
+        known = self.weights.get(each.preferences)
+        if known is None:
+            known = np.zeros(len(self.seen))
+            topology = self.stage.scene.board.snapshot.topology
+            for preference in each.preferences:
+                known += preference.weight * topology.meeting([preference.term])
+            self.weights[each.preferences] = known
+        return known
 
     def recycle(self, each: ListedPod, why: Why) -> None:
         """Let a pod begin anew if nothing protects it, on another node or on its own."""

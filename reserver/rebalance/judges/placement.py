@@ -12,9 +12,8 @@ from reserver.rebalance.arguments import (
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
 )
-from reserver.rebalance.inventory import ListedPod, Preference
+from reserver.rebalance.inventory import ListedPod
 from reserver.rebalance.judges.cycle import Cycle
-from reserver.rebalance.stage import Floats
 from reserver.scheduling.node_rules import allowed_by_affinity
 
 
@@ -39,7 +38,6 @@ def node_affinity(cycle: Cycle, args: RemovePodsViolatingNodeAffinity) -> None:
     snapshot = board.snapshot
     everywhere = np.ones(len(board.closed), dtype=np.bool_)
     allowed: dict[Constraints, Bools] = {}
-    weights_of: dict[tuple[Preference, ...], Floats] = {}
     may_prefer = NodeAffinityType.PREFERRED in args.types
 
     def is_out_of_place(each: ListedPod) -> bool:
@@ -61,9 +59,7 @@ def node_affinity(cycle: Cycle, args: RemovePodsViolatingNodeAffinity) -> None:
                 number, everywhere, cycle.why(reason, "its node affinity is met"), waits=True
             )
         else:
-            if each.preferences not in weights_of:
-                weights_of[each.preferences] = _weights(each, cycle)
-            weights = weights_of[each.preferences]
+            weights = cycle.met(each)
             better = weights > weights[row]
             if better.any():
                 why = cycle.why(
@@ -106,15 +102,6 @@ def node_taints(cycle: Cycle, args: RemovePodsViolatingNodeTaints) -> None:
             cycle.why(reason, "it tolerates all taints of its node"),
             waits=True,
         )
-
-
-def _weights(each: ListedPod, cycle: Cycle) -> Floats:
-    """Return, for each row, how much of a pod's preferred node affinity it meets."""
-    topology = cycle.stage.scene.board.snapshot.topology
-    weights: Floats = np.zeros(len(cycle.seen))
-    for preference in each.preferences:
-        weights += preference.weight * topology.meeting([preference.term])
-    return weights
 
 
 def _counts(taint: Taint, args: RemovePodsViolatingNodeTaints) -> bool:

@@ -1,0 +1,94 @@
+"""Plans carried out until nothing is left to do: each strategy alone, and all of them together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from hack.bench.rebalancing import BALANCE, DESCHEDULE, NOW, dump
+from reserver.rebalance.arguments import (
+    Arguments,
+    DefaultEvictor,
+    HighNodeUtilization,
+    PodLifeTime,
+    RemovePodsHavingTooManyRestarts,
+)
+from reserver.rebalance.deciding import Look
+from reserver.rebalance.inventory import Inventory, ListedPod
+from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.sound import decide
+from reserver.wire.rebalance.dump import read_lines
+
+ROUNDS = 3
+CLUSTER = read_lines(dump(60, 900)).inventory
+OTHERS: tuple[Arguments, ...] = (
+    RemovePodsHavingTooManyRestarts(pod_restart_threshold=5),
+    PodLifeTime(max_pod_life_time_seconds=60, states=frozenset({"CrashLoopBackOff"})),
+    HighNodeUtilization(thresholds={"cpu": 40, "memory": 40}),
+)
+
+
+def policy(*args: Arguments) -> Policy:
+    balance = {type(each) for each in BALANCE} | {HighNodeUtilization}
+    return Policy(
+        profiles=(
+            Profile(
+                name="p",
+                evictor=DefaultEvictor(),
+                deschedule=tuple(each for each in args if type(each) not in balance),
+                balance=tuple(each for each in args if type(each) in balance),
+            ),
+        )
+    )
+
+
+def planned(inventory: Inventory, wanted: Policy, now: float) -> Plan:
+    look = Look(policy=wanted, inventory=inventory, loads={}, rounds={}, now=now)
+    return decide(look).plan
+
+
+def landed(each: ListedPod, move: Move, now: float) -> ListedPod:
+    """Return what has taken a pod's place."""
+    assert move.target is not None
+    return replace(
+        each,
+        pod=replace(each.pod, node=move.target),
+        created=now,
+        started=now,
+        phase="Running",
+        reason="",
+        containers=(),
+        conditions=(),
+    )
+
+
+def carried_out(inventory: Inventory, plan: Plan, now: float) -> Inventory:
+    """Return a cluster once all moves are made; what has ended is gone for good."""
+    last = {move.uid: move for move in plan.moves}  # A swap moves one of them twice.
+    pods = (
+        landed(each, last[each.pod.uid], now) if each.pod.uid in last else each
+        for each in inventory.pods
+        if each.pod.uid not in last or last[each.pod.uid].target is not None
+    )
+    return replace(inventory, pods=tuple(pods))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [*((each,) for each in (*DESCHEDULE, *BALANCE, *OTHERS)), (*DESCHEDULE, *BALANCE)],
+    ids=lambda args: args[0].NAME if len(args) == 1 else "all of them",
+)
+def test_rounds_reach_rest_and_no_pod_moves_twice_for_one_reason(
+    args: tuple[Arguments, ...],
+) -> None:
+    inventory, now = CLUSTER, NOW
+    reasons: Counter[tuple[str, str]] = Counter()
+    for _ in range(ROUNDS):
+        plan = planned(inventory, policy(*args), now)
+        reasons.update({(move.uid, move.strategy) for move in plan.moves})
+        inventory, now = carried_out(inventory, plan, now), now + 300.0
+    assert not planned(inventory, policy(*args), now).moves
+    assert set(reasons.values()) <= {1}
