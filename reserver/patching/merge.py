@@ -26,6 +26,13 @@ MOST_TERMS = 64
 MOST_TOLERATIONS = 128
 """Tolerations that a pod has after a merge."""
 
+MOST_REQUIREMENTS = 256
+"""Requirements of one alternative for nodes after a merge.
+
+An API server lets a pod have any number of all of these, within its megabyte. To compare so many
+would take seconds, so a pod beyond a bound takes no patch that adds to them.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -97,14 +104,14 @@ def _both(pod: Json | None, injected: Json, path: str) -> Json:
     if pod is None:
         return injected
     here, there = pod.get(_TERMS) or (), injected.get(_TERMS) or ()
+    if len(here) * len(there) > MOST_TERMS:
+        problem = f"{len(here)} times {len(there)} alternatives are more than {MOST_TERMS}"
+        raise _Conflicting(path, problem)
     # A term without requirements matches no node; with others it would stop nothing.
     pairs = [(one, other) for one, other in product(filter(any_of, here), filter(any_of, there))]
     if not pairs:
         raise _Conflicting(path, "no node meets it as it is")
-    if len(pairs) > MOST_TERMS:
-        problem = f"{len(here)} times {len(there)} alternatives are more than {MOST_TERMS}"
-        raise _Conflicting(path, problem)
-    return {**pod, _TERMS: [_narrowed(one, other) for one, other in pairs]}
+    return {**pod, _TERMS: [_narrowed(one, other, path) for one, other in pairs]}
 
 
 def any_of(term: Json) -> bool:
@@ -112,18 +119,22 @@ def any_of(term: Json) -> bool:
     return bool(term.get("matchExpressions") or term.get("matchFields"))
 
 
-def _narrowed(one: Json, other: Json) -> Json:
+def _narrowed(one: Json, other: Json, path: str) -> Json:
     parts = {}
     for name in ("matchExpressions", "matchFields"):
-        both = _joined(one.get(name) or (), other.get(name) or (), name, most=None)
+        both = _joined(one.get(name) or (), other.get(name) or (), path, MOST_REQUIREMENTS)
         if both:
             parts[name] = both
     return parts
 
 
-def _joined(pod: Sequence[Any], injected: Sequence[Any], path: str, most: int | None) -> list[Any]:
+def _joined(pod: Sequence[Any], injected: Sequence[Any], path: str, most: int) -> Sequence[Any]:
     """Return the pod's entries, then those of the patch that are not among them."""
+    if not injected:
+        return pod
+    if len(pod) > most:
+        raise _Conflicting(path, f"{len(pod)} entries are more than {most} already")
     both = [*pod, *(each for each in injected if each not in pod)]
-    if most is not None and len(both) > most and len(both) > len(pod):
+    if len(both) > most:
         raise _Conflicting(path, f"{len(both)} entries would be more than {most}")
     return both

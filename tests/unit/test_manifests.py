@@ -9,11 +9,13 @@ import yaml
 
 from reserver.cli.main import app
 from reserver.cli.options import taken
-from reserver.config import Settings
+from reserver.config import WEBHOOK_SERVICE, Settings
 from reserver.flags import declared, parse_address
 from reserver.kube.rebalance.listing import COLLECTIONS
 from reserver.rebalance_config import RebalanceSettings
 from reserver.server.rpc.access import _RIGHTS
+from reserver.server.webhook.handlers import PATCH_PATH, PATIENCE_S, RESIZE_PATH
+from reserver.wire.patching.secretform import CONFIGURATIONS, SECRET
 from reserver.wire.rebalance.policyform import read as read_policy
 
 RBAC = "rebalance/core/rbac.yaml"
@@ -284,3 +286,45 @@ def test_the_policy_that_we_ship_is_one() -> None:
     found = read_policy(raw, lambda _: None)
     assert (found.problems, found.warnings) == ((), ())
     assert found.policy is not None
+
+
+WEBHOOKS = "components/webhooks"
+
+
+def test_the_webhooks_lead_to_what_reserver_serves() -> None:
+    (service,) = documents(f"{WEBHOOKS}/service.yaml")
+    assert service["metadata"]["name"] == WEBHOOK_SERVICE
+    hooks = {
+        f"/apis/{each['apiVersion']}/{each['kind'].lower()}s/{each['metadata']['name']}": hook
+        for each in documents(f"{WEBHOOKS}/configurations.yaml")
+        for hook in each["webhooks"]
+    }
+    assert set(hooks) == set(CONFIGURATIONS)
+    targets = [hook["clientConfig"]["service"] for hook in hooks.values()]
+    assert [target["path"] for target in targets] == [PATCH_PATH, RESIZE_PATH]
+    assert {target["name"] for target in targets} == {WEBHOOK_SERVICE}
+    for hook in hooks.values():
+        # No namespace waits for Reserver, and no pod longer than for its slot.
+        assert (hook["failurePolicy"], hook["sideEffects"]) == ("Ignore", "NoneOnDryRun")
+        assert hook["timeoutSeconds"] >= 2 * PATIENCE_S
+        spared, _ = hook["namespaceSelector"]["matchExpressions"]
+        assert set(spared["values"]) == {"kube-system", "reserver-system"}
+
+
+def test_the_webhooks_need_these_rights_and_no_others() -> None:
+    granted = {
+        (each["kind"], resource, name, verb)
+        for each in documents(f"{WEBHOOKS}/rbac.yaml")
+        for rule in each.get("rules", ())
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", ("",))
+        for verb in rule["verbs"]
+    }
+    kinds = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+    assert granted == {
+        *(("ClusterRole", "schedpatches", "", verb) for verb in READ),
+        ("ClusterRole", "schedpatches/status", "", "patch"),
+        *(("ClusterRole", kind, "reserver", verb) for kind in kinds for verb in ("get", "patch")),
+        ("Role", "secrets", "", "create"),
+        *(("Role", "secrets", SECRET, verb) for verb in ("get", "update")),
+    }

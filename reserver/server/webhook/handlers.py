@@ -117,10 +117,12 @@ class Webhooks:
         if obstacles := patches.obstacles():
             warning = f"reserver: SchedPatches were not applied: {obstacles[0]}"
             return "error", review.answer(asked.uid, [warning])
-        created = decode(CreatedPod, asked.object)
-        pod = created.value(asked.namespace)
-        if created.spec.node_name or not (patches.book.has_any(asked.namespace) or pod.marks):
+        if not patches.book.has_any(asked.namespace):
             return "passed", review.answer(asked.uid)
+        created = decode(CreatedPod, asked.object)
+        if created.spec.node_name:
+            return "passed", review.answer(asked.uid)
+        pod = created.value(asked.namespace)
         began = self._clock()
         while not is_dry_run:
             left_s = began + PATIENCE_S - self._clock()

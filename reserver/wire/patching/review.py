@@ -14,7 +14,8 @@ from reserver.errors import InvalidInput
 from reserver.patching.book import MOST_MERGED, Mark, NewPod, Verdict
 from reserver.patching.patch import Scheduling
 from reserver.printable import printable
-from reserver.wire.k8s.objects import WireStruct, decode, encode
+from reserver.wire.k8s.constraints import Affinity
+from reserver.wire.k8s.objects import WireStruct, decode, decode_part, encode
 
 API_VERSION = "admission.k8s.io/v1"
 
@@ -62,7 +63,7 @@ class _PodMetadata(WireStruct, frozen=True):
 class _PodSpec(WireStruct, frozen=True):
     node_name: str = ""
     node_selector: dict[str, str] | None = None
-    affinity: dict[str, Any] | None = None
+    affinity: msgspec.Raw = msgspec.Raw()
     tolerations: list[dict[str, Any]] | None = None
 
 
@@ -73,15 +74,21 @@ class CreatedPod(WireStruct, frozen=True):
     spec: _PodSpec = _PodSpec()
 
     def value(self, namespace: str) -> NewPod:
-        """Return it as a value; its namespace is the request's."""
+        """Return it as a value; its namespace is the request's.
+
+        Raises:
+            InvalidInput: a part is not of the shape that Kubernetes defines.
+        """
         metadata, spec = self.metadata, self.spec
+        affinity = bytes(spec.affinity)
+        decode_part(Affinity, affinity, "spec.affinity")  # Else no merge could rely on it.
         return NewPod(
             namespace=namespace,
             name=metadata.name or metadata.generate_name,
             labels=metadata.labels or {},
             scheduling=Scheduling(
                 node_selector=spec.node_selector or {},
-                affinity=spec.affinity or {},
+                affinity=decode_part(dict[str, Any], affinity, "spec.affinity") or {},
                 tolerations=tuple(spec.tolerations or ()),
             ),
             marks=read_marks((metadata.annotations or {}).get(MARKS_ANNOTATION)),

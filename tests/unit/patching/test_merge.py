@@ -128,8 +128,34 @@ def test_what_excludes_each_other_is_a_conflict_at_its_field(
 
 def test_a_pod_beyond_the_bounds_takes_a_patch_that_adds_nothing_there() -> None:
     pod = Scheduling(tolerations=tuple({"key": str(n)} for n in range(MOST_TOLERATIONS + 1)))
-    injected = Scheduling(node_selector={"disk": "ssd"}, tolerations=pod.tolerations[:1])
-    assert into(pod, injected).node_selector == {"disk": "ssd"}
+    assert into(pod, Scheduling(node_selector={"disk": "ssd"})).node_selector == {"disk": "ssd"}
+
+
+class Counted(dict[str, str]):
+    """An entry that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return dict.__eq__(self, other)
+
+    __hash__ = None
+
+
+def test_what_a_giant_pod_says_is_not_compared() -> None:
+    many = [Counted(key=str(number)) for number in range(100_000)]
+    required = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": many}]}}}
+    for pod, injected in (
+        (Scheduling(tolerations=tuple(many)), Scheduling(tolerations=(SPOT,))),
+        (Scheduling(affinity=required), Scheduling(affinity=node_affinity(term("a", "b")))),
+        (
+            Scheduling(affinity=node_affinity(*many)),
+            Scheduling(affinity=node_affinity(term("a", "b"))),
+        ),
+    ):
+        assert isinstance(merged(pod, injected), Conflict)
+    assert Counted.compared == 0
 
 
 LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3)
