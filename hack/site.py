@@ -23,7 +23,6 @@ from prometheus_client import generate_latest
 from reserver import app
 from reserver.cli import logs
 from reserver.config import LogLevel, Settings
-from reserver.reservations.terms import Phase, Policy, StoreKind, Strategy
 from reserver.server.descheduling import DeschedulingMetrics
 from reserver.sim.cluster import EmbeddedCluster
 
@@ -39,6 +38,16 @@ A typed asyncio client of the [gRPC API](../grpc.md), in `reserver.client`.
 ::: reserver.client
 """
 
+_WORDS = """\
+# Phases, policies and other words
+
+What the reasons of conditions mean is said [with the status](../crd.md#status), and the reasons of
+events [with their symptoms](../troubleshooting.md#events).
+
+::: reserver.reservations.terms
+    options: {show_if_no_docstring: true}
+"""
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what is not in docs/."""
@@ -50,7 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         **dict(_crds()),
         "adr/index.md": _decisions(),
         "reference/metrics.md": _metrics(),
-        "reference/conditions.md": _conditions(),
+        "reference/conditions.md": _WORDS,
         "reference/client.md": _CLIENT,
     }
     for path, text in made.items():
@@ -102,7 +111,7 @@ def _code(file: Path) -> str:
 
 def _crds() -> Iterator[tuple[str, str]]:
     """Yield a page for each CRD."""
-    for file in sorted((ROOT / "scheduler-config/core").glob("*.yaml")):
+    for file in sorted((ROOT / "scheduler-config").rglob("crd*.yaml")):
         for document in yaml.safe_load_all(file.read_text()):
             if document["kind"] == "CustomResourceDefinition":
                 kind = document["spec"]["names"]["kind"]
@@ -167,16 +176,6 @@ def _rules(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
     for name, field in inner.items():
         if field:
             yield from _rules(field, f"{path}{name}")
-
-
-def _conditions() -> str:
-    """Return the phases and the columns of what Reserver says of a reservation."""
-    parts = ["# Phases, policies and other words of the API\n"]
-    for words in (Phase, Policy, Strategy, StoreKind):
-        about = " ".join((words.__doc__ or "").split())
-        parts += [f"## {words.__name__}\n", f"{about}\n"]
-        parts += [f"- `{word.value}`" for word in words] + [""]
-    return "\n".join(parts)
 
 
 def _metrics() -> str:

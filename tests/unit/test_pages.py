@@ -38,3 +38,13 @@ def test_every_page_has_a_place_on_the_site() -> None:
     nav = str(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
     missing = {page.name for page in ROOT.glob("docs/*.md") if f"'{page.name}'" not in nav}
     assert not missing, "name them in the nav of mkdocs.yml"
+
+
+def test_the_events_that_troubleshooting_lists_are_those_of_the_code() -> None:
+    """Each reason that is listed is written somewhere; so a renamed one is found."""
+    page = (ROOT / "docs/troubleshooting.md").read_text().partition("## Events")[2]
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    reasons = {reason for row in rows for reason in re.findall(r"`(\w+)`", row)}
+    code = "\n".join(path.read_text() for path in ROOT.glob("reserver/**/*.py"))
+    assert len(reasons) > 10
+    assert not {reason for reason in reasons if f'"{reason}"' not in code}
