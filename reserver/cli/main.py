@@ -28,6 +28,7 @@ from reserver.cli.failure import Status
 from reserver.cli.help import App
 from reserver.cli.history import history
 from reserver.cli.migrate import migrate
+from reserver.cli.report import report
 from reserver.cli.serve import serve
 from reserver.cli.validate import validate
 
@@ -53,6 +54,7 @@ for command, panel in (
     (move.moves, _MOVE),
     (move.pause, _MOVE),
     (move.resume, _MOVE),
+    (report, _LOOK),
     (serve, _RUN),
     (migrate, _RUN),
     (demo, _RUN),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from reserver.cli import output, table
+from reserver.cli import output, picture, table
 from reserver.cli.bar import bar, legend
-from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Report
 from reserver.cli.table import AnyCell, Row
 from reserver.cluster import quantity
@@ -21,13 +19,14 @@ from reserver.printable import printable
 from reserver.rebalance.inventory import Amounts
 from reserver.rebalance.plan import Kept, NodeUse, Plan
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 _RESOURCES = ("cpu", "memory")
 _MOST_NODES = 40
 _MOST_KEPT = 10
 _MOST_NOTES = 20
-_WIDTH = 110
 _BAR = 12
-_PICTURES = {".svg", ".html"}
 
 
 def show(plan: Plan, form: Report) -> None:
@@ -108,44 +107,24 @@ def summary(plan: Plan) -> Iterable[str]:
     yield from plan.notes[:_MOST_NOTES]
 
 
-def check_picture(path: Path | None) -> None:
-    """Refuse a picture's name of a kind that cannot be drawn.
-
-    Raises:
-        Failed: it ends neither in .svg nor in .html.
-    """
-    if path is not None and path.suffix not in _PICTURES:
-        problem = f"{path}: ends neither in .svg nor in .html"
-        raise Failed(Status.USAGE, f"--picture: {problem}; name the file after what it is to be")
-
-
 def draw(plan: Plan, path: Path) -> None:
     """Draw a plan into a file: SVG or HTML, by its name.
 
     Raises:
         Failed: the file cannot be written.
     """
-    from rich.console import Console
 
-    console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True)
-    if plan.moves:
-        console.print(table.drawn(_TITLES, _moves(plan)))
-    changed = _changed(plan)
-    if changed:
-        titles, rows = _bars(changed)
-        console.print(table.drawn(titles, rows))
-    for line in summary(plan):
-        console.print(printable(line), markup=False, highlight=False)
-    if path.suffix == ".svg":
-        # Rich names a font on the network; the reader's own will do.
-        svg = console.export_svg(title="reserver rebalance plan")
-        text = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)
-    else:
-        text = console.export_html()
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as exc:
-        raise Failed(Status.USAGE, f"--picture: {path} cannot be written: {exc.strerror}") from exc
+    def print_on(console: Console) -> None:
+        if plan.moves:
+            console.print(table.drawn(_TITLES, _moves(plan)))
+        changed = _changed(plan)
+        if changed:
+            titles, rows = _bars(changed)
+            console.print(table.drawn(titles, rows))
+        for line in summary(plan):
+            console.print(printable(line), markup=False, highlight=False)
+
+    picture.save(path, "reserver rebalance plan", print_on)
 
 
 _TITLES = ("NAMESPACE", "POD", "FROM", "TO", "STRATEGY", "REASON", "IMPROVES")

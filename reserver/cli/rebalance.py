@@ -125,13 +125,14 @@ def plan(
     """
     import asyncio
 
+    from reserver.cli import picture as pictures
     from reserver.cli import plan_view, planning
 
     try:
         goal = _goal(policy_config_file, make_room, defragment)
         if (pods or together) and goal is not Goal.MAKE_ROOM:
             raise Failed(Status.USAGE, "--pods, --together: go with --make-room; give it, too")
-        plan_view.check_picture(picture)
+        pictures.check(picture)
         request = planning.Request(
             goal=goal,
             policy_file=policy_config_file,

@@ -52,6 +52,7 @@ def read(found: pb.Reservation) -> Reservation:
         placements=tuple(PlacedSlots(p.node, p.slots) for p in found.status.placements),
         claims=tuple(Claim(claim.pod, claim.uid) for claim in found.status.claims),
         author=found.author,
+        since=found.since.ToDatetime(UTC) if found.HasField("since") else None,
     )
 
 

@@ -129,6 +129,7 @@ class Reservation:
         placements: where it holds; empty while it has no place.
         reason: why it is backed or not, in one word, e.g. ``QuotaExceeded``.
         author: the user who wrote it, as far as that is known.
+        since: when it was first seen; None if the server does not say.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Reservation:
     placements: tuple[PlacedSlots, ...] = ()
     reason: str = ""
     author: str = ""
+    since: datetime | None = None
 
 
 class PastClaim(NamedTuple):

@@ -155,6 +155,7 @@ def show(
     text: str,
     status: Status,
     claims: Mapping[str, PodName],
+    since: float = 0.0,
 ) -> pb.Reservation:
     """Return a reservation as the API shows it.
 
@@ -163,8 +164,9 @@ def show(
         text: what it was read from.
         status: what became of it.
         claims: the pods that claimed a slot of it, by UID.
+        since: when it was first seen, unix seconds; 0 if it is only being written.
     """
-    return pb.Reservation(
+    shown = pb.Reservation(
         name=reservation.ref.key,
         id=str(reservation.ref),
         spec=_spec(reservation, text),
@@ -179,6 +181,9 @@ def show(
         etag=reservation.digest,
         author=reservation.author,
     )
+    if since:
+        _set(shown.since, since)
+    return shown
 
 
 def show_problem(problem: Problem) -> pb.Reservation:

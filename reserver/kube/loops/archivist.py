@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -57,6 +58,7 @@ class Archivist:
         self._clock = clock
         self.queue = queue or WorkQueue[int]("archivist")
         self._read_at = 0.0
+        self._reading = asyncio.Lock()
 
     def ended(self, ending: Ending) -> None:
         """Note that a reservation is over; returns at once."""
@@ -71,17 +73,20 @@ class Archivist:
 
     async def refresh(self) -> None:
         """Read all again, unless that was done a moment ago."""
-        now = self._clock()
-        if 0 <= now - self._read_at < _FRESH_S:
-            return
-        self._read_at = now
-        for number in range(SHARDS):
-            with quarantined("history", _name(number)):
-                try:
-                    await self._load(number, await self._client.get(self._path(number)))
-                except (ApiError, InvalidInput) as exc:
-                    if not (isinstance(exc, ApiError) and exc.is_absent):
-                        log.warning("history cannot be read", configmap=_name(number), why=str(exc))
+        async with self._reading:
+            now = self._clock()
+            if not 0 <= now - self._read_at < _FRESH_S:
+                for number in range(SHARDS):
+                    await self._read(number)
+                self._read_at = now
+
+    async def _read(self, number: int) -> None:
+        with quarantined("history", _name(number)):
+            try:
+                await self._load(number, await self._client.get(self._path(number)))
+            except (ApiError, InvalidInput) as exc:
+                if not (isinstance(exc, ApiError) and exc.is_absent):
+                    log.warning("history cannot be read", configmap=_name(number), why=str(exc))
 
     async def _write(self, numbers: list[int]) -> None:
         (number,) = numbers

@@ -193,6 +193,7 @@ class Cache(ABC, Generic[K, E]):
 
     def _promise(self, expected: Expected) -> None:
         for reservation in expected.entries.reservations:
+            self._since.setdefault(reservation.ref, self.clock())
             self.ledger.put(reservation, NOT_YET)
 
     def _forget(self, ref: Ref) -> None:
@@ -200,6 +201,7 @@ class Cache(ABC, Generic[K, E]):
         expected = self._expected.pop(ref)
         if self.known(ref) is None:
             for reservation in expected.entries.reservations:
+                self._since.pop(reservation.ref, None)
                 self.ledger.drop(reservation.ref)
         self.touched(ref)
 

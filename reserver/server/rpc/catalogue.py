@@ -24,6 +24,9 @@ class Store(Protocol):
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
         """Return what is written at a ref, or being written, and what that says."""
 
+    def since(self, ref: Ref) -> float:
+        """Return when what is written at a ref was first seen, in unix seconds; 0 if it is not."""
+
 
 class Catalogue:
     """What reservations there are, as the API shows them."""
@@ -121,7 +124,8 @@ class Catalogue:
         """Return a reservation as it is at this moment."""
         ledger = self._state.ledger
         status = short_nodes.status(reservation, ledger)
-        return grpcform.show(reservation, text, status, ledger.claims(reservation.ref))
+        claims, since = ledger.claims(reservation.ref), self._store.since(reservation.ref)
+        return grpcform.show(reservation, text, status, claims, since)
 
     def show(self, ref: Ref) -> list[pb.Reservation]:
         """Return the reservations of a ref, or the one of an item; empty if there is none."""

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -95,6 +96,40 @@ async def test_who_asks_for_what_is_over_is_told_what_became_of_it(run: Run) -> 
     ],
 )
 async def test_what_cannot_be_shown_is_told(run: Run, line: str, code: int, words: str) -> None:
+    told = await run(*line.split())
+    assert told.exit_code == code
+    assert words in told.output
+
+
+@pytest.mark.usefixtures("over")
+async def test_a_report_says_how_much_was_held_and_what_nobody_used(
+    run: Run, tmp_path: Path
+) -> None:
+    title, header, row, *_ = (await run("report", "--since", "2h")).stdout.splitlines()
+    assert re.fullmatch(r"cpu held from 20[-0-9]+ [:0-9]+ to 20[-0-9]+ [:0-9]+ UTC, .*", title)
+    assert header.split() == ["NAMESPACE", "RESERVATIONS", "HELD", "USED", "UNUSED", "OPEN"]
+    assert row.split()[:2] == ["shop", "3"]
+    told = json.loads((await run("report", "--owners", "-n", "shop", "-o", "json")).stdout)
+    assert (told["resource"], told["unit"], len(told["overTime"])) == ("cpu", "cores", 24)
+    fates = {each["owner"]: sorted(each["hours"]) for each in told["owners"]}
+    assert fates.keys() == {"pod/web-0", "app=db"}
+    assert list(fates.values()) == [["open", "unused", "used"]] * 2
+    drawn = tmp_path / "report.svg"
+    assert (await run("report", "--picture", str(drawn))).exit_code == 0
+    assert "<svg" in drawn.read_text()
+    assert "@font-face" not in drawn.read_text()  # It names no other host.
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("report --since never", 2, "--since: "),
+        ("report --since 0", 2, "--since: no time at all"),
+        ("report --picture x.png", 2, "--picture: x.png: ends neither in .svg nor in .html"),
+        ("report --resource nvidia.com/gpu", 0, "no nvidia.com/gpu was held in that time"),
+    ],
+)
+async def test_what_cannot_be_reported_is_told(run: Run, line: str, code: int, words: str) -> None:
     told = await run(*line.split())
     assert told.exit_code == code
     assert words in told.output

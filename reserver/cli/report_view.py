@@ -1,0 +1,188 @@
+"""A report for people and for programs: sums, bars over time, a picture."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from reserver.cli import failure, history_view, manifest, output, picture, reporting, table
+from reserver.cli.options import Report
+from reserver.cli.patience import patience
+from reserver.cli.reporting import Fate, Held, Sums
+from reserver.cli.table import AnyCell, Cell, Row
+from reserver.client import Client, Selection
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PARTS = {
+    Fate.USED: Cell("█", "cyan"),
+    Fate.OPEN: Cell("▒", "yellow"),
+    Fate.UNUSED: Cell("░", "red"),
+}
+"""They differ without colours, too."""
+
+_WIDTH = 40
+_NUMBERS = ("RESERVATIONS", "HELD", "USED", "UNUSED", "OPEN")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a report is about.
+
+    Attributes:
+        resource: of what.
+        begin: from when on.
+        end: until when.
+        held: what was held then.
+    """
+
+    resource: str
+    begin: datetime
+    end: datetime
+    held: tuple[Held, ...]
+
+    def sums(self, *, by_owner: bool) -> Mapping[tuple[str, ...], Sums]:
+        """Return what was held, by namespace or by owner."""
+        return reporting.summed(
+            self.held,
+            self.begin,
+            self.end,
+            lambda each: (each.namespace, each.owner) if by_owner else (each.namespace,),
+        )
+
+    def parts(self) -> list[tuple[datetime, dict[Fate, float]]]:
+        """Return what was held on average in each part of the time."""
+        return reporting.over_time(self.held, self.begin, self.end)
+
+
+async def fetch(client: Client, resource: str, namespace: str, back: timedelta) -> Found:
+    """Return what was held of a resource until now."""
+    now = datetime.now(UTC)
+    past = await history_view.fetch(client, "", namespace, now - back)
+    async with patience("Listing reservations"):
+        asked = client.list(Selection(owner_namespace=namespace))
+        present = [each async for each in asked]
+    held = [each for one in past for each in reporting.of_past(one, resource)]
+    held += [each for one in present for each in reporting.of_present(one, resource, now)]
+    return Found(resource, now - back, now, tuple(held))
+
+
+def show(found: Found, form: Report, *, by_owner: bool) -> None:
+    """Print a report."""
+    if form is not Report.TABLE:
+        output.document(document(found), form)
+        return
+    titles, rows = _sums(found, by_owner=by_owner)
+    if not rows:
+        failure.tell(f"no {found.resource} was held in that time")
+        return
+    typer.echo(_title(found))
+    table.show(titles, rows, right=_NUMBERS)
+    typer.echo()
+    if sys.stdout.isatty():
+        table.show(*_bars(found), right=_NUMBERS)
+        _legend()
+    else:
+        table.show(*_means(found))
+
+
+def draw(found: Found, path: Path, *, by_owner: bool) -> None:
+    """Draw a report into a file: SVG or HTML, by its name.
+
+    Raises:
+        Failed: the file cannot be written.
+    """
+
+    def print_on(console: Console) -> None:
+        console.print(_title(found), highlight=False)
+        for titles, rows in (_sums(found, by_owner=by_owner), _bars(found)):
+            console.print(table.drawn(titles, rows, right=_NUMBERS))
+        for fate, part in _PARTS.items():
+            console.print(f"{part.text} {fate}", style=part.style, highlight=False)
+
+    picture.save(path, "reserver report", print_on)
+
+
+def document(found: Found) -> dict[str, Any]:
+    """Return a report as a program reads it."""
+    return {
+        "resource": found.resource,
+        "unit": reporting.unit(found.resource),
+        "begin": manifest.show_moment(found.begin),
+        "end": manifest.show_moment(found.end),
+        "owners": [
+            {
+                "namespace": namespace,
+                "owner": owner,
+                "reservations": len(sums.reservations),
+                "hours": {str(fate): round(hours, 3) for fate, hours in sums.hours.items()},
+            }
+            for (namespace, owner), sums in found.sums(by_owner=True).items()
+        ],
+        "overTime": [
+            {"begin": manifest.show_moment(begin), **{str(f): round(v, 3) for f, v in mean.items()}}
+            for begin, mean in found.parts()
+        ],
+    }
+
+
+def _title(found: Found) -> str:
+    begin, end = (f"{each:%Y-%m-%d %H:%M}" for each in (found.begin, found.end))
+    unit = reporting.unit(found.resource)
+    return f"{found.resource} held from {begin} to {end} UTC, in {unit} × hours:"
+
+
+def _sums(found: Found, *, by_owner: bool) -> tuple[tuple[str, ...], list[Row]]:
+    titles = ("NAMESPACE", *(("OWNER",) if by_owner else ()), *_NUMBERS)
+    rows: list[Row] = [
+        [
+            *who,
+            str(len(sums.reservations)),
+            _number(sums.held),
+            *(_number(sums.hours[fate]) for fate in (Fate.USED, Fate.UNUSED, Fate.OPEN)),
+        ]
+        for who, sums in found.sums(by_owner=by_owner).items()
+    ]
+    return titles, rows
+
+
+def _means(found: Found) -> tuple[tuple[str, ...], list[Row]]:
+    titles = ("FROM", "HELD", "USED", "UNUSED", "OPEN")
+    fates = (Fate.USED, Fate.UNUSED, Fate.OPEN)
+    rows: list[Row] = [
+        [_when(begin), _number(sum(mean.values())), *(_number(mean[fate]) for fate in fates)]
+        for begin, mean in found.parts()
+    ]
+    return titles, rows
+
+
+def _bars(found: Found) -> tuple[tuple[str, ...], list[Row]]:
+    parts = found.parts()
+    most = max(sum(mean.values()) for _, mean in parts) or 1.0
+    rows: list[Row] = []
+    for begin, mean in parts:
+        bar: AnyCell = [
+            Cell(part.text * round(mean[fate] / most * _WIDTH), part.style)
+            for fate, part in _PARTS.items()
+        ]
+        rows.append([_when(begin), _number(sum(mean.values())), bar])
+    return ("FROM", "HELD", ""), rows
+
+
+def _legend() -> None:
+    table.legend(*(Cell(f"{part.text} {fate} ", part.style) for fate, part in _PARTS.items()))
+
+
+def _when(moment: datetime) -> str:
+    return f"{moment:%m-%d %H:%M}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value >= 1 or not value else f"{value:.2g}"

@@ -1,0 +1,160 @@
+"""What was held, and whether anybody claimed it: pure sums over reservations, past and present."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from reserver.cli import words
+from reserver.client import PastReservation, Phase, Reservation
+from reserver.cluster import quantity
+
+BUCKETS = 24
+"""Into how many parts the time of a report is divided."""
+
+_UNITS = {"cpu": (1000, "cores"), "memory": (2**30, "GiB"), "ephemeral-storage": (2**30, "GiB")}
+
+
+class Fate(StrEnum):
+    """What became of capacity that was held."""
+
+    USED = "used"
+    """It was claimed in the end."""
+
+    UNUSED = "unused"
+    """It expired, or was removed, unclaimed."""
+
+    OPEN = "open"
+    """It is still held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Capacity that was held for somebody for a while.
+
+    Attributes:
+        namespace: of the owners.
+        owner: who could claim it, in words.
+        reservation: its id, with the moment that it began.
+        begin: from when on.
+        end: until when.
+        amount: in the unit of the resource.
+        fate: what became of it.
+    """
+
+    namespace: str
+    owner: str
+    reservation: str
+    begin: datetime
+    end: datetime
+    amount: float
+    fate: Fate
+
+
+@dataclass(slots=True)
+class Sums:
+    """What was held, by what became of it.
+
+    Attributes:
+        hours: amount times hours.
+        reservations: which ones.
+    """
+
+    hours: dict[Fate, float] = field(default_factory=lambda: dict.fromkeys(Fate, 0.0))
+    reservations: set[str] = field(default_factory=set)
+
+    @property
+    def held(self) -> float:
+        """All that was held."""
+        return sum(self.hours.values())
+
+
+def unit(resource: str) -> str:
+    """Return what a resource is counted in."""
+    return _UNITS.get(resource, (1, resource))[1]
+
+
+def amount(resource: str, text: str) -> float:
+    """Return a quantity in the unit of its resource."""
+    return quantity.amount(resource, text) / _UNITS.get(resource, (1, ""))[0]
+
+
+def of_past(past: PastReservation, resource: str) -> Iterator[Held]:
+    """Yield what a reservation that is over held: each claimed slot until it was claimed."""
+    text = past.resources.get(resource)
+    if text is None or not past.nodes:
+        return
+    one = amount(resource, text)
+    owner = past.owners.replace(f"{past.owner_namespace}/", "")
+    name = f"{past.id}@{past.since.isoformat()}"
+
+    def held(end: datetime, slots: int, fate: Fate) -> Held:
+        return Held(past.owner_namespace, owner, name, past.since, end, one * slots, fate)
+
+    for claim in past.claims:
+        yield held(claim.at or past.ended, 1, Fate.USED)
+    if more := past.claimed - len(past.claims):
+        yield held(past.ended, more, Fate.USED)
+    if free := past.slots - past.claimed:
+        yield held(past.ended, free, Fate.UNUSED)
+
+
+def of_present(reservation: Reservation, resource: str, now: datetime) -> Iterator[Held]:
+    """Yield what the unclaimed slots of a reservation hold; since when others were is not known."""
+    spec, since = reservation.spec, reservation.since
+    text = spec.resources.get(resource)
+    free = spec.slots - len(reservation.claims)
+    fates = {Phase.ACTIVE: Fate.OPEN, Phase.EXPIRED: Fate.UNUSED}
+    fate = fates.get(reservation.phase) if reservation.phase else None
+    if text is None or since is None or fate is None or not free or not reservation.placements:
+        return
+    first, *_ = spec.owners
+    owner = ", ".join(words.owner(each) for each in spec.owners)
+    yield Held(
+        first.namespace,
+        owner.replace(f"{first.namespace}/", ""),
+        reservation.id,
+        max(since, spec.starts_at or since),
+        min(now, spec.expires_at or now),
+        amount(resource, text) * free,
+        fate,
+    )
+
+
+def clipped(held: Iterable[Held], begin: datetime, end: datetime) -> list[tuple[Held, float]]:
+    """Return what was held between two moments, each with how many hours of it."""
+    found = []
+    for each in held:
+        hours = (min(each.end, end) - max(each.begin, begin)) / timedelta(hours=1)
+        if hours > 0:
+            found.append((each, hours))
+    return found
+
+
+def summed(
+    held: Sequence[Held], begin: datetime, end: datetime, key: Callable[[Held], tuple[str, ...]]
+) -> dict[tuple[str, ...], Sums]:
+    """Return what was held between two moments by a key, the most first."""
+    sums: dict[tuple[str, ...], Sums] = {}
+    for each, hours in clipped(held, begin, end):
+        mine = sums.setdefault(key(each), Sums())
+        mine.hours[each.fate] += each.amount * hours
+        mine.reservations.add(each.reservation)
+    return dict(sorted(sums.items(), key=lambda item: (-item[1].held, item[0])))
+
+
+def over_time(
+    held: Sequence[Held], begin: datetime, end: datetime
+) -> list[tuple[datetime, dict[Fate, float]]]:
+    """Return what was held on average in each part of the time between two moments."""
+    width = (end - begin) / BUCKETS
+    parts = []
+    for number in range(BUCKETS):
+        start = begin + number * width
+        mean = dict.fromkeys(Fate, 0.0)
+        for each, hours in clipped(held, start, start + width):
+            mean[each.fate] += each.amount * hours / (width / timedelta(hours=1))
+        parts.append((start, mean))
+    return parts

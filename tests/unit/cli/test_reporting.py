@@ -1,0 +1,123 @@
+"""What was held over time, and how much of it nobody used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reserver.cli import reporting, words
+from reserver.cli.reporting import Fate, Held
+from reserver.client import (
+    Claim,
+    PastClaim,
+    PastReservation,
+    Phase,
+    PlacedSlots,
+    PodOwner,
+    Reservation,
+    Spec,
+)
+from reserver.reservations.terms import Outcome
+
+NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def past(slots: int = 1, claims: tuple[PastClaim, ...] = (), claimed: int = 0) -> PastReservation:
+    return PastReservation(
+        name="a",
+        id="reserver-system/reservations/a",
+        owner_namespace="shop",
+        owners="shop/pod/web-0",
+        outcome=Outcome.EXPIRED,
+        since=NOON - 4 * HOUR,
+        ended=NOON - HOUR,
+        expires_at=NOON - HOUR,
+        nodes=("worker-1",),
+        resources={"cpu": "1500m", "memory": "2Gi"},
+        slots=slots,
+        claimed=claimed or len(claims),
+        claims=claims,
+    )
+
+
+def present(**changes: object) -> Reservation:
+    one = Reservation(
+        name="b",
+        id="reserver-system/reservations/b",
+        spec=Spec(owners=(PodOwner("shop", "web-0"),), resources={"cpu": "2"}, slots=2),
+        etag="1",
+        phase=Phase.ACTIVE,
+        is_backed=True,
+        message="",
+        claims=(Claim("shop/web-0", "u"),),
+        placements=(PlacedSlots("worker-1", 2),),
+        since=NOON - 2 * HOUR,
+    )
+    return replace(one, **changes)  # type: ignore[arg-type]
+
+
+def hours(held: list[Held], back: int = 24) -> dict[Fate, float]:
+    ((_, sums),) = reporting.summed(
+        held, NOON - back * HOUR, NOON, lambda e: (e.namespace,)
+    ).items()
+    return sums.hours
+
+
+def test_each_slot_of_what_is_over_counts_until_it_was_claimed_and_the_others_as_unused() -> None:
+    early = PastClaim("shop/a", "u", "worker-1", NOON - 3 * HOUR)
+    unknown = PastClaim("shop/b", "v", "worker-1", None)
+    held = list(reporting.of_past(past(4, (early, unknown), claimed=3), "cpu"))
+    assert hours(held) == {Fate.USED: 1.5 * (1 + 3 + 3), Fate.UNUSED: 1.5 * 3, Fate.OPEN: 0.0}
+    assert hours(held, back=2)[Fate.UNUSED] == 1.5
+    assert hours(list(reporting.of_past(past(), "memory")))[Fate.UNUSED] == 6.0
+    assert list(reporting.of_past(past(), "nvidia.com/gpu")) == []
+    assert list(reporting.of_past(replace(past(), nodes=()), "cpu")) == []  # It never held.
+
+
+def test_what_there_is_counts_for_its_unclaimed_slots() -> None:
+    (one,) = reporting.of_present(present(), "cpu", NOON)
+    assert hours([one]) == {Fate.USED: 0.0, Fate.UNUSED: 0.0, Fate.OPEN: 4.0}
+    spec = replace(present().spec, expires_at=NOON - HOUR, starts_at=NOON - 1.5 * HOUR)
+    (over,) = reporting.of_present(present(phase=Phase.EXPIRED, spec=spec), "cpu", NOON)
+    assert hours([over]) == {Fate.USED: 0.0, Fate.UNUSED: 1.0, Fate.OPEN: 0.0}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"phase": Phase.PENDING},
+        {"phase": None},
+        {"placements": ()},
+        {"since": None},
+        {"claims": (Claim("a", "a"), Claim("b", "b"))},
+    ],
+)
+def test_what_holds_nothing_does_not_count(changes: dict[str, object]) -> None:
+    assert list(reporting.of_present(present(**changes), "cpu", NOON)) == []
+
+
+def test_an_owner_is_the_same_before_and_after() -> None:
+    (one,) = reporting.of_present(present(), "cpu", NOON)
+    (other,) = reporting.of_past(past(), "cpu")
+    assert (one.namespace, one.owner) == (other.namespace, other.owner) == ("shop", "pod/web-0")
+    assert words.owner(PodOwner("shop", "web-0")) == "shop/pod/web-0"
+
+
+def test_who_held_most_comes_first() -> None:
+    (one,) = reporting.of_past(past(), "cpu")
+    held = [one, replace(one, namespace="bank", amount=9.0, reservation="b"), one]
+    sums = reporting.summed(held, NOON - 24 * HOUR, NOON, lambda each: (each.namespace,))
+    assert list(sums) == [("bank",), ("shop",)]
+    assert [len(each.reservations) for each in sums.values()] == [1, 1]
+
+
+def test_over_time_each_part_has_what_was_held_on_average() -> None:
+    (one,) = reporting.of_past(past(), "cpu")  # From 8 to 11.
+    parts = reporting.over_time([one], NOON - 24 * HOUR, NOON)
+    assert [begin for begin, _ in parts] == [NOON - (24 - n) * HOUR for n in range(24)]
+    assert [mean[Fate.UNUSED] for _, mean in parts] == [0.0] * 20 + [1.5] * 3 + [0.0]
+    halves = reporting.over_time([one], NOON - 48 * HOUR, NOON)
+    assert [mean[Fate.UNUSED] for _, mean in halves][-2:] == [1.5, 0.75]
