@@ -93,7 +93,7 @@ def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     if waits := _waits(move, seen.turn, begins=True):
         return waits
     if move.spec.mode is Mode.EVICT_ONLY:
-        return _with(move, phase=Phase.EVICTING, started_at=now), ()
+        return _ready(move, started_at=now), ()
     return _with(move, phase=Phase.RESERVING, seat=move.seat_name, started_at=now), ()
 
 
@@ -111,7 +111,7 @@ def _reserving(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     if not seat.is_backed:
         message = seat.obstacle or "the seat is not backed yet"
         return _with(move, target=seat.node, reason=Reason.WAITS_FOR_SEAT, message=message), ()
-    return _with(move, phase=Phase.EVICTING, target=seat.node, reason=Reason.READY_TO_EVICT), ()
+    return _ready(move, target=seat.node), ()
 
 
 def _evicting(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
@@ -126,8 +126,8 @@ def _evicting(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
         return waits
     if now < move.status.retry_at:
         return move, ()
-    move = _with(move, reason=Reason.READY_TO_EVICT, message="the pod is being evicted")
-    return move, (Evict(pod=move.spec.pod, uid=pod.uid, grace_period_s=move.spec.grace_period_s),)
+    evict = Evict(pod=move.spec.pod, uid=pod.uid, grace_period_s=move.spec.grace_period_s)
+    return _ready(move), (evict,)
 
 
 def _landing(move: Move, seen: Seen, now: float) -> _Judged:
@@ -229,6 +229,8 @@ def _waits(move: Move, turn: Turn, *, begins: bool) -> _Judged | None:
         return _with(move, reason=Reason.PAUSED, message="paused"), ()
     if turn.may_begin if begins else turn.may_evict:
         return None
+    if not turn.why:
+        return move, ()  # It is being asked.
     reason = Reason.BUDGET_BLOCKS if turn.is_blocked else Reason.WAITS_FOR_TURN
     reason = Reason.WAITS_FOR_GROUP if turn.waits_for_group else reason
     return _with(move, reason=reason, message=turn.why), ()
@@ -278,6 +280,12 @@ def _last_words(move: Move) -> str:
 
 def _finish(move: Move, now: float, phase: Phase, reason: Reason, message: str) -> _Judged:
     return _with(move, phase=phase, reason=reason, message=message, finished_at=now), ()
+
+
+def _ready(move: Move, **changes: object) -> Move:
+    """Return a move whose pod is to be evicted as soon as it is its turn."""
+    reason, message = Reason.READY_TO_EVICT, "the pod is to be evicted"
+    return _with(move, phase=Phase.EVICTING, reason=reason, message=message, **changes)
 
 
 def _with(move: Move, **changes: object) -> Move:

@@ -127,6 +127,8 @@ def _turn(each: Contender, groups: _Groups, ahead: _Ahead, under_way: _UnderWay)
     missing = groups.incomplete(move)
     if move.status.phase is Phase.PENDING and (why := missing or ahead.refusal(each)):
         return _WAIT._replace(why=why, is_blocked=not missing, waits_for_group=bool(missing))
+    if move.status.phase is not Phase.EVICTING:
+        return Turn(may_evict=False)  # It is asked once that counts: not with what was said before.
     unseated = groups.unseated(move)
     if why := unseated or under_way.refusal(each):
         return Turn(may_evict=False, why=why, waits_for_group=bool(unseated))
@@ -224,8 +226,7 @@ class _UnderWay:
         for key, most, where in self._bounds(each):
             if most is not None and self._counts[key] >= most:
                 return f"{self._counts[key]} moves {where} are under way, which is the limit"
-        status = each.move.status
-        if status.phase is Phase.EVICTING and status.reason is not Reason.BUDGET_BLOCKS:
+        if each.move.status.reason is not Reason.BUDGET_BLOCKS:
             self._count(each)
         return ""
 

@@ -166,7 +166,7 @@ def test_the_moves_of_a_plan_wait_for_nobody_and_fail_together() -> None:
     plan = Group("plan-1", 1)
     moves = [contender("a", Phase.EVICTING, group=plan), contender("b", group=plan)]
     rulings = ruled(*moves)
-    assert (evicting(rulings), "b" in beginning(rulings)) == ({"a", "b"}, True)
+    assert (evicting(rulings), "b" in beginning(rulings)) == ({"a"}, True)
     failed = contender("c", Phase.FAILED, group=plan)
     assert {it.failed_member for it in ruled(*moves, failed).values()} == {"shop/c"}
 
@@ -184,6 +184,12 @@ def test_a_paused_move_takes_nobodys_turn() -> None:
     paused = contender("a", Phase.EVICTING, age=9, paused=True)
     other = contender("b", Phase.EVICTING)
     assert "b" in evicting(ruled(paused, other, limits=Limits(None, in_all=1)))
+
+
+def test_a_turn_to_evict_is_given_only_to_a_move_that_counts_from_then_on() -> None:
+    for phase in (Phase.PENDING, Phase.RESERVING):
+        ruling = ruled(contender("w", phase))["w"]
+        assert (ruling.turn.may_begin, ruling.turn.may_evict) == (True, False)
 
 
 def test_a_step_from_any_phase_evicts_only_in_turn() -> None:
