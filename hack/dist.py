@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -73,8 +72,9 @@ def manifest(release: str, digest: str, name: str) -> dict[str, object]:
 
 def build() -> Path:
     """Write all of it, and return the wheel."""
-    shutil.rmtree(OUT, ignore_errors=True)
-    OUT.mkdir()
+    OUT.mkdir(exist_ok=True)
+    for old in (*OUT.glob("*.whl"), *OUT.glob("*.tar.gz")):
+        old.unlink()
     for target in ("wheel", "sdist"):
         _run(
             sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(OUT)
