@@ -142,7 +142,7 @@ class Mover:
         if ruling is None and not move.is_over:
             return  # It was written a moment ago; it is looked at once its turn is known.
         now = self._clock()
-        step = advance(move, self._sight.look(move, ruling or Ruling(), news), now)
+        step = advance(move, self._sight.look(move, ruling or Ruling(), news, now), now)
         self._take_replacement(step.move)
         if show_status(step.move.status, known.generation) != known.said:
             await self._write(known, step.move)

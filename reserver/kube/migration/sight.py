@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+from cachetools import TTLCache
 
 from reserver.cluster.pod import NO_CONTROLLER, Pod, PodName
 from reserver.kube.migration.moves import Moves
@@ -20,6 +22,10 @@ from reserver.scheduling.placement import suits
 from reserver.scheduling.state import State
 from reserver.wire.migration.controllers import Wanted
 from reserver.wire.times import show_moment
+
+CLAIM_PATIENCE_S = 5.0
+"""So long a seat that is gone may turn out to have been claimed, in seconds: views that are further
+behind decide nothing (`readiness`)."""
 
 
 class News(NamedTuple):
@@ -45,21 +51,23 @@ class Sight:
         seats: the Reservation objects.
         moves: all PodMoves.
         workloads: the pods of each controller.
+        went_at: when the seat of a move that lands was first missed, unix seconds; by its UID.
     """
 
     state: State
     seats: ObjectCache
     moves: Moves
     workloads: Workloads
+    went_at: TTLCache[str, float] = field(default_factory=lambda: TTLCache(16_384, 3600.0))
 
-    def look(self, move: Move, ruling: Ruling, news: News) -> Seen:
-        """Return all that a step of a move looks at."""
+    def look(self, move: Move, ruling: Ruling, news: News, now: float) -> Seen:
+        """Return all that a step of a move looks at, at `now` (unix seconds)."""
         came, has_claimed = NOBODY, False
         if move.status.phase is Phase.LANDING:
             came, has_claimed = self._replacement(move)
         return Seen(
             pod=self._pod(move),
-            seat=self._seat(move),
+            seat=self._seat(move) or self._seat_that_went(move, now),
             replacement=came,
             has_claimed=has_claimed,
             is_replaced=self._is_replaced(move, news.wanted),
@@ -89,6 +97,18 @@ class Sight:
             is_finished=pod.finished,
             is_mirror=pod.is_mirror,
         )
+
+    def _seat_that_went(self, move: Move, now: float) -> SeenSeat | None:
+        """Return a seat that went a moment ago: it may have been claimed.
+
+        Who has claimed it is shown by the pods' watch, which may be behind that of Reservations.
+        """
+        if move.status.phase is not Phase.LANDING or not move.status.seat:
+            self.went_at.pop(move.uid, None)
+            return None
+        if now - self.went_at.setdefault(move.uid, now) >= CLAIM_PATIENCE_S:
+            return None
+        return SeenSeat(node=move.status.target, obstacle="it went; who claimed it is awaited")
 
     def _seat(self, move: Move) -> SeenSeat | None:
         if not move.status.seat:

@@ -1,5 +1,7 @@
 """PodMoves are carried out, whatever comes in between, and whoever is killed."""
 
+import json
+
 import pytest
 
 from reserver.errors import ApiError
@@ -153,3 +155,34 @@ async def test_a_paused_move_takes_no_seat_until_it_goes_on(world: World) -> Non
     document["metadata"]["generation"] = 2
     world.api.put(MOVES, document)
     assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_a_seat_that_goes_before_its_claim_is_seen_is_no_failure(world: World) -> None:
+    """Two watches: that of Reservations may be ahead of that of pods."""
+    world.move()
+    world.schedules = False
+    for _ in range(20):
+        await world.round()
+        world.api.now += 0.1
+    assert world.status["phase"] == "Landing"
+    (seat,) = world.api.of(SEATS)
+    (identity,) = [each.identity for each, _ in world.reserver.state.ledger]
+    world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
+    await world.round()
+    assert world.status["phase"] == "Landing"
+    (pod,) = world.api.of(PODS)
+    pod["spec"]["nodeName"] = "worker-2"
+    pod["metadata"]["annotations"] = {"reserver.io/claims": json.dumps([identity])}
+    world.api.put(PODS, pod)
+    assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_a_seat_that_somebody_removes_ends_the_move(world: World) -> None:
+    world.move()
+    world.schedules = False
+    for _ in range(20):
+        await world.round()
+        world.api.now += 0.1
+    (seat,) = world.api.of(SEATS)
+    world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
+    assert (await world.settle())["reason"] == "SeatImpossible"
