@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference docs lock clean
+.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-contracts grpcurl cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -101,6 +101,9 @@ chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes
 
 hostile: controlplane ## Measure there what a tenant costs who writes what costs most; ARGS='--seconds 300'
 	$(BIN)/python -m hack.hostile $(ARGS)
+
+moving: controlplane ## Storm it with moves while others take every hole; ARGS='--moves 200 --seed 7'
+	$(BIN)/python -m hack.moving $(ARGS)
 
 live: controlplane ## Measure there how pods wake, land and preempt, and sets race; ARGS='seats --help'
 	$(BIN)/python -m hack.live $(ARGS)

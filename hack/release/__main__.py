@@ -54,6 +54,7 @@ STEPS = (
     Step("descheduler", "make descheduler ARGS=--pairs=3000", 4),
     Step("load", "python -m pytest -q tests/load", 4),
     Step("hostile", "make hostile", 5),
+    Step("moving", "make moving", 6),
     Step("bench-live", "make bench-live", 15),
     Step("chaos", "make chaos", 30),
     Step("bugs", "python -m hack.chaos --bug all", 45),
