@@ -87,7 +87,7 @@ async def test_who_changes_a_field_otherwise_manages_it(api: Api) -> None:
     assert _managers(await api.get(path)) == {"team": {"b"}, "editor": {"a"}}
     refused = await api.apply(path, _config({"a": "1", "b": "2"}), "team")
     assert refused.outline == (409, "Conflict")
-    assert 'conflict with "editor" using v1 at 20' in refused.body["message"]
+    assert 'conflict with "editor" using v1: .data.a' in refused.body["message"]
 
 
 async def test_what_was_created_otherwise_stays(api: Api) -> None:

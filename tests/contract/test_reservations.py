@@ -135,14 +135,23 @@ async def test_kubectl_gets_the_columns(api: Api, path: str) -> None:
     status = {"phase": "Active", "claimed": 1, "expiresAt": "2030-01-01T00:00:00Z"}
     since = {"lastTransitionTime": "2029-01-01T00:00:00Z", "message": "it has its room"}
     backed = {"type": "Backed", "status": "True", "reason": "RoomHeld", **since}
-    told = {"placements": [{"node": "worker-1", "slots": 1}], "conditions": [backed]}
+    summary = {
+        "nodes": "worker-1",
+        "resources": "cpu 2",
+        "owners": "pod/a",
+        "claimed": "1/1",
+    }
+    told = {"summary": summary, "conditions": [backed]}
     await api.patch(f"{path}/one/status", {"status": status | told})
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     table = (await api.send("GET", path, accept=accept)).body
     shown = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
-    assert shown == ["Name", "Phase", "Reason", "Node", "Slots", "Claimed", "Expires", "Age"]
-    row = table["rows"][0]["cells"][:7]
-    assert row == ["one", "Active", "RoomHeld", "worker-1", 1, 1, "2030-01-01T00:00:00Z"]
+    assert shown == [
+        *("Name", "Phase", "Reason", "Nodes", "Resources", "Owners", "Claimed", "Expires", "Age")
+    ]
+    row = table["rows"][0]["cells"][:8]
+    seen = ["worker-1", "cpu 2", "pod/a", "1/1", "2030-01-01T00:00:00Z"]
+    assert row == ["one", "Active", "RoomHeld", *seen]
 
 
 @pytest.mark.parametrize(

@@ -152,9 +152,8 @@ def _contested(
 
 
 def _named(key: tuple[str, str], recorded: dict[tuple[str, str], Json]) -> str:
-    """Return a manager as conflicts name it: one that updated, with when (`printManager`)."""
+    """Return a manager as conflicts name it: one that updated, with how (`printManager`)."""
     manager, operation = key
     if operation == _APPLY or key not in recorded:
         return f'"{manager}"'
-    entry = recorded[key]
-    return f'"{manager}" using {entry["apiVersion"]} at {entry["time"]}'
+    return f'"{manager}" using {recorded[key]["apiVersion"]}'
