@@ -104,9 +104,11 @@ class Connection:
                 waited = loop.time() - began
                 # Reserver itself says why it cannot answer yet.
                 most = self._deadline_s if error.reason else min(self._deadline_s, self._connect_s)
-                if exc.code() not in REPEATED or waited + pause >= most:
+                if most < self._deadline_s:
+                    pause = min(pause, most - waited)  # There is time for a last try.
+                if exc.code() not in REPEATED or pause <= 0 or waited + pause >= self._deadline_s:
                     raise error from exc
-            self.tell(error, waited, most - waited)
+            self.tell(error, waited + pause, most - waited)
             await asyncio.sleep(pause)
 
     def tell(self, error: CallFailed, waited_s: float, left_s: float) -> None:
