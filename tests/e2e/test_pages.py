@@ -41,6 +41,7 @@ ELSEWHERE = {
     "docs/moves.md": "tests/e2e/test_moves.py",
     "docs/patches.md": "tests/e2e/test_patches.py",
     "CONTRIBUTING.md": ".ci/run",
+    "PACKAGE.md": "make dist, and tests/e2e/test_cli.py",
 }
 NOT_HERE = ("make ", "reserver migrate", "reserver demo")
 """Commands that start something else, or need what the demo does not have."""
