@@ -28,6 +28,10 @@ CLAIM_PATIENCE_S = 5.0
 behind decide nothing (`readiness`)."""
 
 
+_SEEN_LATE_S = 5.0
+"""So much earlier than a pod was seen to leave its replacement may have been made, in seconds."""
+
+
 class News(NamedTuple):
     """What no watch shows.
 
@@ -175,7 +179,7 @@ class Sight:
         for pod in came:
             if seat and any(claim.startswith(seat) for claim in pod.claims):
                 return _shown(pod), True
-        left_at = show_moment(move.status.evicted_at or 0.0)
+        left_at = show_moment((move.status.evicted_at or 0.0) - _SEEN_LATE_S)
         free = [
             pod
             for pod in came
