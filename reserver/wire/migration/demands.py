@@ -6,7 +6,7 @@ that Reserver does not know would be refused (`wire.spec.placementform`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -25,9 +25,32 @@ _SPREAD_FIELDS = {each.encode_name for each in msgspec.structs.fields(SpreadObje
 _TOLERATION_FIELDS = ("key", "operator", "value", "effect")
 
 
+class _NodeTerm(WireStruct, frozen=True):
+    match_expressions: list[dict[str, Any]] | None = None
+    match_fields: list[dict[str, Any]] | None = None
+
+
+class _NodeTerms(WireStruct, frozen=True):
+    node_selector_terms: list[_NodeTerm] | None = None
+
+
+class _NodeAffinity(WireStruct, frozen=True):
+    required: _NodeTerms | None = msgspec.field(name=_REQUIRED, default=None)
+
+
+class _PodAffinity(WireStruct, frozen=True):
+    required: list[dict[str, Any]] | None = msgspec.field(name=_REQUIRED, default=None)
+
+
+class _Affinity(WireStruct, frozen=True):
+    node_affinity: _NodeAffinity | None = None
+    pod_affinity: _PodAffinity | None = None
+    pod_anti_affinity: _PodAffinity | None = None
+
+
 class _Spec(WireStruct, frozen=True):
     node_selector: dict[str, str] | None = None
-    affinity: dict[str, Any] | None = None
+    affinity: _Affinity | None = None
     tolerations: list[dict[str, Any]] | None = None
     topology_spread_constraints: list[dict[str, Any]] | None = None
 
@@ -54,11 +77,11 @@ def placement(pod: bytes, *, leaves: str, node: str, selector: Mapping[str, str]
         if own.get(key, value) != value:
             problem = f"the pod itself demands {key}={own[key]}"
             raise InvalidInput(f"to.nodeSelector.{key}", problem, "choose nodes where it may run")
-    affinity = spec.affinity or {}
+    affinity = spec.affinity or _Affinity()
     found: Placement = {
         "nodeSelector": {**own, **selector},
         "affinity": {
-            "nodeAffinity": {_REQUIRED: _node_terms(affinity, leaves, node)},
+            "nodeAffinity": {_REQUIRED: _node_terms(affinity.node_affinity, leaves, node)},
             **_pod_terms(affinity),
         },
         "tolerations": [_kept(each, _TOLERATION_FIELDS) for each in spec.tolerations or ()],
@@ -71,29 +94,32 @@ def placement(pod: bytes, *, leaves: str, node: str, selector: Mapping[str, str]
     return {name: part for name, part in found.items() if part}
 
 
-def _node_terms(affinity: _Part, leaves: str, node: str) -> Placement:
+def _node_terms(affinity: _NodeAffinity | None, leaves: str, node: str) -> Placement:
     """Return the pod's alternatives, each of them for the nodes where the seat may be."""
-    required = (affinity.get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    terms = required.get("nodeSelectorTerms") or [{}]
+    required = affinity.required if affinity else None
+    terms = (required.node_selector_terms if required else None) or [_NodeTerm()]
     names = [{"key": _NAME_FIELD, "operator": "NotIn", "values": [leaves]}] if leaves else []
     if node:
         names.append({"key": _NAME_FIELD, "operator": "In", "values": [node]})
     return {
         "nodeSelectorTerms": [
-            {**term, "matchFields": [*(term.get("matchFields") or ()), *names]}
-            for term in terms
-            if term or not required
+            _node_term(term, names) for term in terms if term != _NodeTerm() or not required
         ]
     }
 
 
-def _pod_terms(affinity: _Part) -> Placement:
-    found = {}
-    for kind in ("podAffinity", "podAntiAffinity"):
-        terms = (affinity.get(kind) or {}).get(_REQUIRED) or ()
-        if terms:
-            found[kind] = {_REQUIRED: [_kept(term, _TERM_FIELDS) for term in terms]}
-    return found
+def _node_term(term: _NodeTerm, names: Sequence[_Part]) -> Placement:
+    expressions = {"matchExpressions": term.match_expressions} if term.match_expressions else {}
+    return {**expressions, "matchFields": [*(term.match_fields or ()), *names]}
+
+
+def _pod_terms(affinity: _Affinity) -> Placement:
+    kinds = {"podAffinity": affinity.pod_affinity, "podAntiAffinity": affinity.pod_anti_affinity}
+    return {
+        kind: {_REQUIRED: [_kept(term, _TERM_FIELDS) for term in found.required]}
+        for kind, found in kinds.items()
+        if found and found.required
+    }
 
 
 def _kept(written: _Part, fields: Any) -> Placement:  # noqa: ANN401 - names, however kept
