@@ -208,7 +208,7 @@ class Cache(ABC, Generic[K, E]):
     def _enforce(self, metadata: Metadata, reservation: Reservation, when: Written) -> None:
         """Let the ledger hold what is written; an exception costs only this reservation."""
         ref = reservation.ref
-        self._since[ref] = reservation.created_at or self._since.get(ref) or self.clock()
+        self._since.setdefault(ref, reservation.created_at or self.clock())
         with quarantined("ledger", ref, partial(self.spoiled, ref)):
             self.ledger.put(reservation, when)
             if self.ledger.phase(ref) is Phase.EXPIRED and not reservation.is_retained:
