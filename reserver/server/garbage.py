@@ -26,12 +26,17 @@ def brief_collections() -> Iterator[None]:
     loop = asyncio.get_running_loop()
     young, middle, old = gc.get_threshold()
     timer: asyncio.TimerHandle
+    seen = -1
 
     def look() -> None:
-        nonlocal timer
-        settle()
+        nonlocal timer, seen
+        # Nothing grows old but by a collection of the generation before, and counting takes long.
+        if (collections := gc.get_stats()[_OLDEST - 1]["collections"]) != seen:
+            settle()
+            seen = collections
         timer = loop.call_later(_EVERY_S, look)
 
+    gc.freeze()  # What the imports have made stays, and takes long to count.
     gc.set_threshold(young, middle // 2, _NEVER)
     timer = loop.call_later(_EVERY_S, look)
     try:
