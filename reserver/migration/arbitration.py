@@ -9,7 +9,7 @@ those of Koordinator's MigrationController (pkg/descheduler/controllers/migratio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,8 +76,10 @@ def most_of_workload(replicas: int) -> int:
 
 def arbitrate(
     contenders: Iterable[Contender], budgets: Iterable[Budget], limits: Limits = DEFAULT
-) -> dict[PodName, Ruling]:
+) -> Generator[None, None, dict[PodName, Ruling]]:
     """Return which moves may go on, and why the others may not; those that have ended are left out.
+
+    All is judged as it was at the first step; other work may come between.
 
     Args:
         contenders: all moves, but those that have ended and whose group has as well.
@@ -93,6 +95,7 @@ def arbitrate(
         first.setdefault(_which(each), each.move)
     rulings = {}
     for each in open_:
+        yield
         move, older = each.move, first[_which(each)]
         if older is not move:
             rulings[move.name] = Ruling(_WAIT, rival=str(older.name))
@@ -135,40 +138,68 @@ def _turn(each: Contender, groups: _Groups, ahead: _Ahead, under_way: _UnderWay)
     return GO
 
 
+@dataclass(slots=True)
+class _Group:
+    """How far the members of a group are.
+
+    Attributes:
+        members: how many are written.
+        waiting: how many of these have no seat yet.
+        first: one of the latter; empty for none.
+        failed: the member with which the others fail; empty for none.
+        is_first_cause: that one did not fail because another did.
+    """
+
+    members: int = 0
+    waiting: int = 0
+    first: str = ""
+    failed: str = ""
+    is_first_cause: bool = False
+
+    def add(self, move: Move) -> None:
+        """Count one more member."""
+        self.members += 1
+        if not _is_seated(move):
+            self.waiting += 1
+            self.first = self.first or str(move.name)
+        if move.status.phase is Phase.FAILED and not self.is_first_cause:
+            self.is_first_cause = move.status.reason is not Reason.GROUP_FAILED
+            self.failed = str(move.name) if self.is_first_cause or not self.failed else self.failed
+
+
 class _Groups:
     """How far the members of each group are, in whichever namespaces they are."""
 
     def __init__(self, moves: Iterable[Move]) -> None:
-        self._members: dict[str, list[Move]] = {}
+        self._groups: dict[str, _Group] = {}
         for move in moves:
             if move.spec.group != ALONE:
-                self._members.setdefault(move.spec.group.name, []).append(move)
+                self._groups.setdefault(move.spec.group.name, _Group()).add(move)
 
     def incomplete(self, move: Move) -> str:
         """Return what a group still lacks before its members begin; empty if nothing."""
-        lacks = move.spec.group.size - len(self._of(move))
-        return f"{lacks} of the {move.spec.group.size} moves of its group are not written yet" * (
-            lacks > 0
-        )
+        size = move.spec.group.size
+        lacks = size - self._of(move).members
+        return f"{lacks} of the {size} moves of its group are not written yet" if lacks > 0 else ""
 
     def unseated(self, move: Move) -> str:
         """Return how many members have no seat yet; empty if all have one, or need none."""
-        members, size = self._of(move), move.spec.group.size
-        waiting = [each for each in members if not _is_seated(each)]
-        lacks = size - (len(members) - len(waiting))
+        group, size = self._of(move), move.spec.group.size
+        lacks = size - (group.members - group.waiting)
         if lacks <= 0:
             return ""
-        first = f", {waiting[0].name} among them" if waiting else ""
+        first = f", {group.first} among them" if group.first else ""
         return f"{lacks} of the {size} moves of its group have no seat yet{first}"
 
     def failed(self, move: Move) -> str:
         """Return the member with which the others fail; empty if there is none."""
-        failed = [each for each in self._of(move) if each.status.phase is Phase.FAILED]
-        failed.sort(key=lambda each: each.status.reason is Reason.GROUP_FAILED)
-        return str(failed[0].name) if failed else ""
+        return self._of(move).failed
 
-    def _of(self, move: Move) -> list[Move]:
-        return self._members.get(move.spec.group.name, [])
+    def _of(self, move: Move) -> _Group:
+        return self._groups.get(move.spec.group.name, _NO_GROUP)
+
+
+_NO_GROUP = _Group()
 
 
 def _is_seated(move: Move) -> bool:

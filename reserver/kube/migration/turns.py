@@ -67,7 +67,11 @@ class Turns:
         """Ask about all moves at this moment."""
         self.queue.take_all()
         before = self._rulings
-        self._rulings = arbitrate(self._contenders(), self.budgets.values())
+        contenders = []
+        for contender in self._contenders():
+            contenders.append(contender)
+            await pacer.give_way()
+        self._rulings = await pacer.run(arbitrate(contenders, tuple(self.budgets.values())))
         for name, ruling in self._rulings.items():
             if before.get(name) != ruling:
                 self._again(name)

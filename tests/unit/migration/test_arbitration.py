@@ -12,6 +12,7 @@ from reserver.migration.arbitration import Contender, Limits, Ruling, arbitrate,
 from reserver.migration.effects import Evict
 from reserver.migration.move import ALONE, Group, Move, Phase, Reason, Spec
 from reserver.migration.seen import Seen, SeenPod
+from reserver.pacer import outcome
 from reserver.rebalance.inventory import Budget
 from tests.builders import pod
 from tests.unit.migration.build import BACKED, NOW
@@ -53,7 +54,7 @@ def ruled(
     *contenders: Contender, limits: Limits = ANY, budgets: Iterable[Budget] = ()
 ) -> dict[str, Ruling]:
     """Return the rulings by the moves' names."""
-    return {name.name: it for name, it in arbitrate(contenders, budgets, limits).items()}
+    return {name.name: it for name, it in outcome(arbitrate(contenders, budgets, limits)).items()}
 
 
 def beginning(rulings: dict[str, Ruling]) -> set[str]:
