@@ -204,6 +204,7 @@ class Assembly:
             policy=str(settings.rebalance_policy),
             interval_s=settings.rebalance_interval,
             compat=settings.rebalance_compat,
+            mode=settings.rebalance_mode,
             dry_run=settings.rebalance_dry_run,
             namespace=settings.namespace,
             kubeconfig=str(settings.kubeconfig or ""),

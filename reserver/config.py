@@ -20,7 +20,7 @@ from reserver.flags import (
     parse_ip,
     parse_seconds,
 )
-from reserver.rebalance.ways import Compat
+from reserver.rebalance.ways import Compat, Mode
 from reserver.reservations.terms import StoreKind
 from reserver.server.tls_files import TlsFiles
 
@@ -248,6 +248,13 @@ class Settings:
     rebalance_compat: Annotated[
         Compat, _setting("Judge that policy as one plan, or pod by pod as the descheduler does.")
     ] = Compat.SOUND
+    rebalance_mode: Annotated[
+        Mode,
+        _setting(
+            "Evict what that policy moves, or write PodMoves, which evict no pod before its "
+            "replacement has a seat; that needs --pod-moves."
+        ),
+    ] = Mode.EVICT_ONLY
     rebalance_dry_run: Annotated[
         bool, _setting("Log what would be evicted by that policy, and evict nothing.")
     ] = False
@@ -282,6 +289,11 @@ class Settings:
             raise ConfigurationError(
                 f"--grpc-address: {self.grpc_address[0]} is not a loopback address; callers send "
                 "tokens, so use 127.0.0.1, or TLS: --tls-cert-file and --tls-private-key-file"
+            )
+        if self.rebalance_mode is Mode.RESERVE_FIRST and not self.pod_moves:
+            raise ConfigurationError(
+                "--rebalance-mode: reserve-first writes PodMoves, which nobody carries out; add "
+                "--pod-moves, or write evict-only"
             )
         if self.grpc_loopback_tls and self._grpc_tls is None:
             raise ConfigurationError(

@@ -16,7 +16,7 @@ from reserver.flags import (
     parse_address,
     parse_seconds,
 )
-from reserver.rebalance.ways import Compat
+from reserver.rebalance.ways import Compat, Mode
 
 _FASTEST = 1000.0
 
@@ -48,6 +48,10 @@ class RebalanceSettings:
     compat: Annotated[
         Compat, Flag("Judge the policy as one plan, or pod by pod as the descheduler does.")
     ] = Compat.SOUND
+    mode: Annotated[
+        Mode,
+        Flag("Evict pods, or write PodMoves, which evict none before its replacement has a seat."),
+    ] = Mode.EVICT_ONLY
     without_holds: Annotated[
         bool,
         Flag("What reservations hold does not count: for clusters where no reserver serves."),

@@ -17,13 +17,15 @@ from reserver.errors import LeadershipLost
 from reserver.kube.api.client import ApiClient
 from reserver.kube.api.credentials import Credentials
 from reserver.kube.loops.lease import Lease
-from reserver.kube.rebalance.evictions import Evictions, Outcome, Pace
+from reserver.kube.rebalance.evictions import Evictions, Pace
+from reserver.kube.rebalance.outcomes import Outcome, Teller
+from reserver.kube.rebalance.podmoves import PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
-from reserver.kube.rebalance.rounds import Judge, Rebalancer, Round
+from reserver.kube.rebalance.rounds import Hands, Judge, Rebalancer, Round
 from reserver.rebalance import compat, sound
 from reserver.rebalance.deciding import Decision, Look
 from reserver.rebalance.scene import Held
-from reserver.rebalance.ways import Compat
+from reserver.rebalance.ways import Compat, Mode
 from reserver.rebalance_config import RebalanceSettings
 from reserver.server.descheduling import DeschedulingMetrics, health_application
 from reserver.server.door import Door
@@ -68,7 +70,8 @@ async def rebalance(
         metrics: count what is done.
 
     Raises:
-        ConfigurationError: the credentials or the policy cannot be used, or a port is taken.
+        ConfigurationError: the credentials or the policy cannot be used, a port is taken, or the
+            API server has no PodMoves, which are to be written.
         ApiError: the cluster cannot be listed; only of a single round, as the next ones.
         InvalidInput: the API server answers with what is no list.
         LoadUnknown: a source of load does not say.
@@ -85,11 +88,12 @@ async def rebalance(
         assert settings.policy_config_file is not None  # noqa: S101 - the settings check it
         file = PolicyFile(settings.policy_config_file)
         pace = Pace(settings.client_connection_qps, settings.client_connection_burst)
-        evictions = Evictions(
-            client, clock, socket.gethostname(), pace, lambda outcome: _count(metrics, outcome)
-        )
+        teller = Teller(client, socket.gethostname(), lambda outcome: _count(metrics, outcome))
+        hands = Hands(Evictions(client, clock, pace, teller))
+        if settings.mode is Mode.RESERVE_FIRST:
+            hands = hands._replace(pod_moves=PodMoves(client, clock, pace, teller))
         judge = Judge(decide=WAYS[settings.compat], held=held, timed=metrics.time_strategy)
-        rebalancer = Rebalancer(client, file, evictions, judge, clock, dry_run=settings.dry_run)
+        rebalancer = Rebalancer(client, file, hands, judge, clock, dry_run=settings.dry_run)
         if not settings.descheduling_interval:
             return await _once(rebalancer, metrics, clock)
 

@@ -13,12 +13,13 @@ from reserver.cli import podmoves
 from reserver.cli.failure import Failed, Status
 from reserver.cli.move_view import Document
 from reserver.cli.options import Output
-from reserver.cli.podmoves import Client, Terms
+from reserver.cli.podmoves import Client
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.migration.move import MOST_IN_GROUP, Mode
 from reserver.wire.migration import draining, podmove
 from reserver.wire.migration.draining import Allowed, Drain, Leaving
+from reserver.wire.migration.request import Terms, manifest
 
 
 async def drained(
@@ -90,7 +91,7 @@ async def _write(client: Client, node: str, pods: list[Leaving], terms: Terms) -
     written: list[Document] = []
     for pod in pods:
         mode = Mode.RESERVE_FIRST if pod.is_managed else Mode.EVICT_ONLY
-        body = podmoves.manifest(pod.namespace, pod.name, terms, uid=pod.uid, mode=mode)
+        body = manifest(PodName(pod.namespace, pod.name), terms, uid=pod.uid, mode=mode)
         try:
             written.append(await podmoves.create(client, body))
         except Failed as exc:

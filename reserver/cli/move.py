@@ -13,7 +13,8 @@ from reserver.cli.target import Target
 from reserver.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from reserver.cli.podmoves import Client, Terms
+    from reserver.cli.podmoves import Client
+    from reserver.wire.migration.request import Terms
 
 WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")]
 TimeoutOption = Annotated[
@@ -53,7 +54,9 @@ def move(
         reserver move web-5d8f7c9b9d-x2x9p -n shop --no-wait
     """
     from reserver.cli import podmoves
+    from reserver.cluster.pod import PodName
     from reserver.migration.move import Mode
+    from reserver.wire.migration.request import manifest
 
     home, _, name = pod.rpartition("/")
     terms = terms_of(timeout, grace_period)
@@ -61,7 +64,7 @@ def move(
 
     async def make(client: Client, default: str) -> None:
         where = home or namespace or default
-        body = podmoves.manifest(where, name, terms, to=to, mode=mode)
+        body = manifest(PodName(where, name), terms, to=to, mode=mode)
         written = [await podmoves.create(client, body)]
         await podmoves.follow(client, written, output_, wait=wait)
 
@@ -137,7 +140,7 @@ def _set(target: Target, names: list[str], namespace: str, *, paused: bool) -> N
 
 def terms_of(timeout: str, grace_period: int) -> Terms:
     """Return what `--timeout` and `--grace-period` say; end if that is nothing."""
-    from reserver.cli.podmoves import Terms
+    from reserver.wire.migration.request import Terms
     from reserver.wire.times import in_hours, parse_duration
 
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -17,7 +16,7 @@ from reserver.cli.move_view import Document, is_over, name_of, phase, show, told
 from reserver.cli.options import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ReserverError
-from reserver.migration.move import Mode, Phase
+from reserver.migration.move import Phase
 from reserver.wire.migration import podmove
 
 if TYPE_CHECKING:
@@ -50,21 +49,6 @@ class Client(Protocol):
         """Delete an object."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What several PodMoves have in common.
-
-    Attributes:
-        timeout: as a duration; empty for the default.
-        grace_period_s: what pods get to end, in seconds; None for their own.
-        group: name and size; None for none.
-    """
-
-    timeout: str = ""
-    grace_period_s: int | None = None
-    group: tuple[str, int] | None = None
-
-
 def run(target: Target, work: Callable[[Client, str], Awaitable[T]]) -> T:
     """Return the result of `work`, given a client and the namespace of the context.
 
@@ -87,28 +71,6 @@ async def _run(
     access = await credentials.load(kubeconfig, context)
     async with ApiClient(access) as client:
         return await work(client, access.namespace or "default")
-
-
-def manifest(
-    namespace: str, pod: str, terms: Terms, *, uid: str = "", to: str = "", mode: Mode
-) -> Document:
-    """Return a PodMove as it is written."""
-    spec: dict[str, Any] = {"pod": {"name": pod}}
-    if uid:
-        spec["pod"]["uid"] = uid
-    if to:
-        spec["to"] = {"node": to}
-    if mode is not Mode.RESERVE_FIRST:
-        spec["mode"] = mode
-    if terms.timeout:
-        spec["timeout"] = terms.timeout
-    if terms.grace_period_s is not None:
-        spec["deleteOptions"] = {"gracePeriodSeconds": terms.grace_period_s}
-    if terms.group is not None and mode is Mode.RESERVE_FIRST:
-        spec["group"] = {"name": terms.group[0], "size": terms.group[1]}
-    metadata = {"generateName": f"{pod[:57]}-", "namespace": namespace}
-    version, kind = "reserver.io/v1alpha1", "PodMove"
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 async def create(client: Client, body: Document) -> Document:

@@ -77,6 +77,7 @@ def settings_of(orders: Orders) -> RebalanceSettings:
         policy_config_file=Path(orders.policy),
         descheduling_interval=orders.interval_s,
         compat=orders.compat,
+        mode=orders.mode,
         dry_run=orders.dry_run,
         leader_elect=True,
         leader_elect_lease_duration=15.0,

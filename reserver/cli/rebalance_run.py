@@ -12,6 +12,7 @@ from reserver.cli import failure, logs
 from reserver.cli.options import taking
 from reserver.cli.target import Target
 from reserver.errors import ReserverError
+from reserver.rebalance.ways import Mode
 from reserver.rebalance_config import RebalanceSettings
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def run(settings: RebalanceSettings, target: Target) -> None:
     """Evict the pods that a policy moves: once, or at an interval until SIGTERM or Ctrl-C.
 
     A round sees all that its policy asks for, or it does nothing. Evictions keep
-    PodDisruptionBudgets; what one forbids is tried again within the round.
+    PodDisruptionBudgets; what one forbids is tried again within the round. With --mode
+    reserve-first a round writes PodMoves, and no pod is evicted before its replacement has a seat.
 
     Exit status: 0 the round is done, whatever became of single evictions; 1 what was read makes no
     sense, or is refused; 2 wrong usage, or a broken policy; 3 the API server, or a source of load,
@@ -31,6 +33,7 @@ def run(settings: RebalanceSettings, target: Target) -> None:
 
     Examples:
         reserver rebalance run --policy-config-file policy.yaml --dry-run
+        reserver rebalance run --policy-config-file policy.yaml --mode reserve-first
     """
     import uvloop
 
@@ -72,9 +75,14 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
 
 
 def _told(settings: RebalanceSettings, done: Round) -> str:
+    seats = settings.mode is Mode.RESERVE_FIRST
     moves, kept = len(done.plan.moves), len(done.plan.kept) + done.plan.more_kept
+    stay = f"{kept} stay that a strategy would move"
+    if seats:
+        stay = f"{done.left} are left to the next round, {stay}"
     if settings.dry_run:
-        return f"{moves} pods would be evicted, {kept} stay that a strategy would move"
-    evicted = sum(not outcome.why for outcome in done.outcomes)
-    left = moves - evicted
-    return f"{evicted} pods evicted, {left} could not be, {kept} stay that a strategy would move"
+        return f"{moves} pods would be {'moved' if seats else 'evicted'}, {stay}"
+    written = sum(bool(outcome.pod_move) for outcome in done.outcomes)
+    evicted = sum(not outcome.why for outcome in done.outcomes) - written
+    begun = f"{written} PodMoves written, " if seats else ""
+    return f"{begun}{evicted} pods evicted, {moves - written - evicted} could not be, {stay}"

@@ -36,6 +36,7 @@ CRDS = {
     "podmoves.reserver.io": MOVES / "crd.yaml",
 }
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
+REBALANCE = ROOT / "scheduler-config/rebalance/core/rbac.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 SCHEDULER = "reserver-scheduler"  # as in the file that we ship
 GRPC_SCHEDULER = "over-grpc"
@@ -123,6 +124,17 @@ def reserver_kubeconfig(
 def grant(api: Any, *documents: dict[str, object]) -> None:
     for document in documents:
         create_from_dict(api.api_client, document)
+
+
+@pytest.fixture(scope="session")
+def rebalance_kubeconfig(
+    kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The service account of our manifests, with its rights and no others."""
+    grant(api, *yaml.safe_load_all(REBALANCE.read_text()))
+    path = tmp_path_factory.mktemp("rebalance") / "kubeconfig"
+    service_account_kubeconfig(kubeconfig, "reserver-system", "reserver-rebalance", path)
+    return path
 
 
 @contextmanager

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -38,6 +43,7 @@ class Deadly(Mishaps):
         at: how the path of that write ends; empty for none.
         is_done: whether it is carried out.
         kill: ends Reserver.
+        may_evict: evictions wait for it.
         writes: what was written of moves, in order.
     """
 
@@ -46,10 +52,14 @@ class Deadly(Mishaps):
         self.at = ""
         self.is_done = False
         self.kill: Callable[[], None] = lambda: None
+        self.may_evict = Event()
+        self.may_evict.set()
         self.writes: list[str] = []
 
     async def write(self, forward: Forward, request: web.BaseRequest) -> web.Response:
         self.writes.append(request.path)
+        if request.path.endswith("/eviction"):
+            await asyncio.to_thread(self.may_evict.wait)
         if not self.at or not request.path.endswith(self.at):
             return await forward()
         self.at = ""
@@ -143,14 +153,17 @@ class Moving:
         assert reason in {"", found["reason"]}, found
         return found
 
+    def written(self) -> list[dict[str, Any]]:
+        where = (*OBJECTS, self.corner.name, "podmoves")
+        found: list[dict[str, Any]] = self._objects.list_namespaced_custom_object(*where)["items"]
+        return found
+
     def change(self, name: str, **spec: Any) -> None:
         where = (*OBJECTS, self.corner.name, "podmoves", name)
         self._objects.patch_namespaced_custom_object(*where, {"spec": spec})
 
     def exists(self, name: str) -> bool:
-        where = (*OBJECTS, self.corner.name, "podmoves")
-        items = self._objects.list_namespaced_custom_object(*where)["items"]
-        return name in [item["metadata"]["name"] for item in items]
+        return name in [item["metadata"]["name"] for item in self.written()]
 
     def delete(self, name: str) -> None:
         where = (*OBJECTS, self.corner.name, "podmoves", name)
@@ -375,6 +388,58 @@ def test_who_takes_every_hole_does_not_take_the_seat(yard: Yard) -> None:
     bound = partial(yard.nodes_of, "greedy")
     wait_for(lambda: bound().count(first) == 4, "they take what was left behind")
     assert second not in bound()
+
+
+def test_a_round_of_rebalancing_holds_the_seats_of_its_plan_before_it_evicts(
+    yard: Yard, mishaps: Deadly, rebalance_kubeconfig: Path, tmp_path: Path
+) -> None:
+    """Others ask for all room that there is, from before the eviction until it has landed."""
+    first, second = yard.nodes
+    yard.deploy("web", first, replicas=2)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(yaml.safe_dump(spreading(f"{GROUP}={yard.corner.name}")))
+    command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
+    command += ["--mode", "reserve-first", "--policy-config-file", str(policy)]
+    command += ["--kubeconfig", str(rebalance_kubeconfig)]
+    mishaps.may_evict.clear()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert "1 PodMoves written, 0 pods evicted, 0 could not be" in done.stdout, done.stderr
+        (written,) = yard.written()
+        name, spec = written["metadata"]["name"], written["spec"]
+        assert (spec["to"], spec["group"]["size"]) == ({"node": second}, 1)
+        yard.wait_phase(name, "Evicting")
+        greedy = yard.workload("greedy", replicas=6, cpu="1")
+        yard.apps.create_namespaced_deployment(yard.corner.name, greedy)
+        bound = partial(yard.nodes_of, "greedy")
+        wait_for(lambda: bound() == [second, second], "they have what is not held")
+        (refused, *_) = [pod for pod in yard.pods("greedy") if not pod.spec.node_name]
+        yard.corner.wait_refused(refused.metadata.name, "held by reservation")
+        assert yard.nodes_of("web") == [first, first]
+    finally:
+        mishaps.may_evict.set()
+    yard.wait_phase(name, "Succeeded", reason="Landed")
+    wait_for(lambda: len(bound()) == 4, "they have what was left behind")
+    assert sorted(yard.nodes_of("web")) == sorted((first, second))
+    assert Counter(bound()) == {first: 2, second: 2}
+    yard.wait_released()
+
+
+def spreading(selector: str) -> dict[str, Any]:
+    """Return a policy that spreads equal pods over the nodes with some labels."""
+    config = {"DefaultEvictor": {"nodeSelector": selector}, "RemoveDuplicates": {}}
+    profile = {
+        "name": "e2e",
+        "pluginConfig": [{"name": name, "args": args} for name, args in config.items()],
+        "plugins": {"balance": {"enabled": ["RemoveDuplicates"]}},
+    }
+    version, kind = "descheduler/v1alpha2", "DeschedulerPolicy"
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "nodeSelector": selector,
+        "profiles": [profile],
+    }
 
 
 def test_for_a_pod_that_its_budget_keeps_no_seat_is_taken(yard: Yard) -> None:

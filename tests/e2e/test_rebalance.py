@@ -24,26 +24,13 @@ from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, Client
 from reserver.rebalance.ways import Compat
 from tests.e2e.cluster import FORMS, GROUP, Corner
-from tests.e2e.conftest import grant
+from tests.e2e.conftest import RBAC, ROOT, grant
 
 pytestmark = pytest.mark.controlplane
 
-RBAC = Path(__file__).parents[2] / "scheduler-config/rebalance/core/rbac.yaml"
 ACCOUNT = "reserver-rebalance"
 WITHIN = "rebalancing-within"
-WITHIN_RBAC = RBAC.parents[2] / "components/rebalance/rbac.yaml"
-SERVE_RBAC = RBAC.parents[2] / "core/rbac-reserver.yaml"
-
-
-@pytest.fixture(scope="session")
-def rebalance_kubeconfig(
-    kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """The service account of our manifests, with its rights and no others."""
-    grant(api, *yaml.safe_load_all(RBAC.read_text()))
-    path = tmp_path_factory.mktemp("rebalance") / "kubeconfig"
-    service_account_kubeconfig(kubeconfig, "reserver-system", ACCOUNT, path)
-    return path
+WITHIN_RBAC = ROOT / "scheduler-config/components/rebalance/rbac.yaml"
 
 
 class Shop:
@@ -281,7 +268,7 @@ def test_a_policy_that_cannot_be_read_evicts_nothing(shop: Shop, tmp_path: Path)
 def within_kubeconfig(kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An account with the rights of `reserver serve` and of rebalancing within it."""
     grant(api, {"apiVersion": "v1", "kind": "ServiceAccount", **_named(WITHIN)})
-    for file in (SERVE_RBAC, WITHIN_RBAC):
+    for file in (RBAC, WITHIN_RBAC):
         for document in yaml.safe_load_all(file.read_text()):
             if document["kind"] == "ServiceAccount":
                 continue

@@ -36,6 +36,7 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--grpc-loopback-tls"], "--grpc-loopback-tls: needs --tls-cert-file"),
         (["--grpc-audience", ""], "--grpc-audience: is empty"),
         (["--namespace", "../secrets"], "--namespace: '../secrets' is not a name"),
+        (["--rebalance-mode", "reserve-first"], "PodMoves, which nobody carries out; add --pod-"),
     ],
     ids=[
         "kubeconfig",
@@ -53,6 +54,7 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         "grpc-tls",
         "grpc-audience",
         "namespace",
+        "rebalance-mode",
     ],
 )
 def test_a_setting_that_cannot_work_is_named(arguments: list[str], words: str) -> None:

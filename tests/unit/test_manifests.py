@@ -232,7 +232,11 @@ def test_within_serve_rebalancing_may_what_it_may_by_itself_but_for_the_way_to_r
         return list(role["rules"])
 
     for kind, way in (("ClusterRole", "reserver.io"), ("Role", "")):
-        wanted = [rule for rule in rules(alone, kind) if rule["apiGroups"] != [way]]
+        wanted = [
+            rule
+            for rule in rules(alone, kind)
+            if rule["apiGroups"] != [way] or rule["resources"] == ["podmoves"]
+        ]
         assert wanted
         assert rules(within, kind) == wanted
     assert {subject["name"] for each in within for subject in each.get("subjects", ())} == {
@@ -278,6 +282,8 @@ def test_who_rebalances_may_what_a_round_asks_for_and_no_more() -> None:
         ("list", "metrics.k8s.io", "nodes"),
         ("list", "metrics.k8s.io", "pods"),
         ("list", "reserver.io", "reservations/capacity"),
+        ("list", "reserver.io", "podmoves"),
+        ("create", "reserver.io", "podmoves"),
     }
 
 

@@ -1,4 +1,4 @@
-"""Rounds of rebalancing: look, decide, evict; once, or again and again.
+"""Rounds of rebalancing: look, decide, and evict or write PodMoves; once, or again and again.
 
 A round sees all that its policy asks for, or it does nothing: what cannot be read is an error that
 is told, and nobody is evicted because of half a picture (docs/adr/0032).
@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import structlog
 
 from reserver.errors import ConfigurationError, ReserverError
 from reserver.kube.api.client import ApiClient
-from reserver.kube.rebalance.evictions import Evictions, Outcome, Result, Terms
+from reserver.kube.rebalance.evictions import Evictions
 from reserver.kube.rebalance.listing import list_cluster
 from reserver.kube.rebalance.loads import Loads
+from reserver.kube.rebalance.outcomes import Outcome, Result, Terms
+from reserver.kube.rebalance.podmoves import MOST_OPEN, PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
 from reserver.rebalance.deciding import Decision, Look, Timed, untimed
+from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.scene import Held
+from reserver.rebalance.seats import divide
 from reserver.rebalance.spells import Rounds
+from reserver.wire.migration.request import OpenMove
 
 log = structlog.get_logger(__name__)
 
@@ -57,10 +63,24 @@ class Round:
     Attributes:
         plan: what it was to do.
         outcomes: what became of the moves; without any in a dry run.
+        left: so many more moves are left to the next round.
     """
 
     plan: Plan
     outcomes: tuple[Outcome, ...] = ()
+    left: int = 0
+
+
+class Hands(NamedTuple):
+    """Who carries a plan out.
+
+    Attributes:
+        evictions: evict pods.
+        pod_moves: write PodMoves, for all pods whose replacement needs a seat; None to evict them.
+    """
+
+    evictions: Evictions
+    pod_moves: PodMoves | None = None
 
 
 class Rebalancer:
@@ -74,7 +94,7 @@ class Rebalancer:
         self,
         client: ApiClient,
         file: PolicyFile,
-        evictions: Evictions,
+        hands: Hands,
         judge: Judge,
         clock: Callable[[], float],
         *,
@@ -85,14 +105,14 @@ class Rebalancer:
         Args:
             client: to the API server.
             file: of the policy.
-            evictions: evict pods.
+            hands: carry plans out.
             judge: decides.
             clock: unix seconds.
             dry_run: nothing is evicted.
         """
         self._client = client
         self._file = file
-        self._evictions = evictions
+        self._hands = hands
         self._judge = judge
         self._clock = clock
         self._dry_run = dry_run
@@ -110,41 +130,77 @@ class Rebalancer:
             InvalidInput: the API server answers with what is no list.
             LoadUnknown: a source of load does not say.
             ReserverError: whoever knows what reservations hold does not say.
-            ConfigurationError: the policy is broken, and was never good.
+            ConfigurationError: the policy is broken, and was never good; or the API server has no
+                PodMoves, which are to be written.
         """
-        dump = await list_cluster(self._client)
-        for broken in dump.broken[:_MOST_SHOWN]:
-            log.warning("object passed over", what=broken.what, why=str(broken.error))
-        inventory = dump.inventory
-        policy = self._file.read(inventory.priority_classes.get)
-        loads = await self.loads.read(policy, inventory)
-        look = Look(
-            policy=policy,
-            inventory=inventory,
-            loads=loads,
-            rounds=self._rounds,
-            now=self._clock(),
-            timed=self._judge.timed,
-        )
+        under_way = await self._under_way()
+        own = sum(move.is_rebalance for move in under_way)
+        if own >= MOST_OPEN:
+            note = f"{own} PodMoves of earlier rounds are under way; this round waits for them"
+            log.info("rebalancing", note=note)
+            return Round(plan=Plan(notes=(note,)))
+        look = await self._look()
         held = await self._judge.held()
         # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
         decision = await asyncio.to_thread(self._judge.decide, look, held)
         self._rounds = decision.rounds
-        plan = decision.plan
+        plan, seats, left = self._divided(decision.plan, look.inventory, under_way)
         for note in plan.notes:
             log.info("rebalancing", note=note)
         if self._dry_run:
             _tell(plan.moves)
-            return Round(plan=plan)
+            return Round(plan=plan, left=left)
+        policy = look.policy
         terms = Terms(
             grace_period_s=policy.grace_period_seconds,
             tells_failures=policy.eviction_failure_event_notification,
             patience_s=min(most_s, _PATIENCE_S),
         )
-        outcomes = await self._evictions.carry_out(plan.moves, terms)
-        left = [each.move for each in outcomes if each.result is not Result.ERROR]
-        self.loads.left(left, inventory, policy.grace_period_seconds)
-        return Round(plan=plan, outcomes=tuple(outcomes))
+        outcomes = await self._carry_out(plan.moves, seats, terms)
+        gone = [each.move for each in outcomes if each.result is not Result.ERROR]
+        self.loads.left(gone, look.inventory, policy.grace_period_seconds)
+        return Round(plan=plan, outcomes=tuple(outcomes), left=left)
+
+    async def _look(self) -> Look:
+        """Return all that a round looks at."""
+        dump = await list_cluster(self._client)
+        for broken in dump.broken[:_MOST_SHOWN]:
+            log.warning("object passed over", what=broken.what, why=str(broken.error))
+        policy = self._file.read(dump.inventory.priority_classes.get)
+        return Look(
+            policy=policy,
+            inventory=dump.inventory,
+            loads=await self.loads.read(policy, dump.inventory),
+            rounds=self._rounds,
+            now=self._clock(),
+            timed=self._judge.timed,
+        )
+
+    async def _under_way(self) -> list[OpenMove]:
+        """Return the PodMoves that have not ended; none if none are to be written."""
+        pod_moves = self._hands.pod_moves
+        return [] if pod_moves is None else await pod_moves.under_way()
+
+    def _divided(
+        self, plan: Plan, inventory: Inventory, under_way: list[OpenMove]
+    ) -> tuple[Plan, int, int]:
+        """Return what of a plan is carried out now, how many seats first, and how much is left."""
+        if self._hands.pod_moves is None:
+            return plan, 0, 0
+        room = MOST_OPEN - sum(move.is_rebalance for move in under_way)
+        moving = frozenset((move.pod, move.uid) for move in under_way)
+        found = divide(plan.moves, inventory, moving, room)
+        notes = plan.notes
+        if found.left:
+            notes = (*notes, f"{found.left} moves are left to the next round")
+        moves = (*found.seated, *found.evicted)
+        return replace(plan, moves=moves, notes=notes), len(found.seated), found.left
+
+    async def _carry_out(self, moves: tuple[Move, ...], seats: int, terms: Terms) -> list[Outcome]:
+        """Write the first moves as PodMoves, as many as take seats, and evict the others."""
+        evictions, pod_moves = self._hands
+        written = [] if pod_moves is None else await pod_moves.carry_out(moves[:seats], terms)
+        return written + await evictions.carry_out(moves[seats:], terms)
 
     async def run(self, interval_s: float, done: Callable[[bool, float], None]) -> None:
         """Run rounds until cancelled; one that fails is told, and the next one tries again.

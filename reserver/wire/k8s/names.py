@@ -64,12 +64,17 @@ def check_label_key(key: str, path: str) -> None:
         raise InvalidInput(path, problem, "write NAME or DOMAIN/NAME, the name of 63 at most")
 
 
+def is_label_value(value: str) -> bool:
+    """Return whether a text is a value of a label."""
+    return not value or _QUALIFIED.fullmatch(value) is not None
+
+
 def check_label_value(value: str, path: str) -> None:
     """Refuse what is not a value of a label.
 
     Raises:
         InvalidInput: at `path`.
     """
-    if value and not _QUALIFIED.fullmatch(value):
+    if not is_label_value(value):
         problem = f"{shorten(value)!r} is not a label's value"
         raise InvalidInput(path, problem, "use letters, digits, '-', '_' and '.', 63 at most")

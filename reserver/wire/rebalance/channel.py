@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from reserver.rebalance.plan import Kept, Move
-from reserver.rebalance.ways import Compat
+from reserver.rebalance.ways import Compat, Mode
 
 MOST_BYTES = 64 * 2**20
 """Of one line: the metrics of many pods, or what is held on many nodes."""
@@ -25,6 +25,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
         policy: path of the policy's file.
         interval_s: from the beginning of a round to that of the next, in seconds.
         compat: how the policy is judged.
+        mode: what has to be there before a pod is evicted.
         dry_run: nothing is evicted.
         namespace: that of the Lease.
         kubeconfig: path; empty for what `serve` takes without one.
@@ -34,6 +35,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     interval_s: float
     compat: Compat
+    mode: Mode
     dry_run: bool
     namespace: str
     kubeconfig: str

@@ -14,11 +14,12 @@ from reserver.cli import move_view, podmoves
 from reserver.cli.draining import drained
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output
-from reserver.cli.podmoves import Terms
+from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.migration.move import Mode
 from reserver.wire.migration.draining import Allowed
 from reserver.wire.migration.podmove import MoveMetadata, MoveObject, read_object
+from reserver.wire.migration.request import Terms, manifest
 from tests.unit.wire.test_draining import pod
 
 META: dict[str, Any] = {
@@ -167,7 +168,7 @@ def test_moves_that_fail_are_named_with_their_reason() -> None:
 def test_a_move_says_where_to_and_how(capsys: pytest.CaptureFixture[str]) -> None:
     api = Api()
     terms = Terms(timeout="30m", grace_period_s=5)
-    body = podmoves.manifest("shop", "web-0", terms, to="worker-2", mode=Mode.EVICT_ONLY)
+    body = manifest(PodName("shop", "web-0"), terms, to="worker-2", mode=Mode.EVICT_ONLY)
     made = asyncio.run(podmoves.create(api, body))
     asyncio.run(podmoves.follow(api, [made], Output.TABLE, wait=False))
     assert specs(api) == [

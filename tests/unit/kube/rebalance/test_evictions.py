@@ -5,7 +5,8 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
-from reserver.kube.rebalance.evictions import Evictions, Outcome, Pace, Result, Terms
+from reserver.kube.rebalance.evictions import Evictions, Pace
+from reserver.kube.rebalance.outcomes import Outcome, Result, Teller, Terms
 from reserver.rebalance.plan import Move
 from tests.unit.kube.fakes import NO_ANSWER, Request, ScriptedClient, refused
 
@@ -70,7 +71,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 async def carried_out(
     client: ScriptedClient, clock: Clock, *moves: Move, terms: Terms | None = None
 ) -> list[Outcome]:
-    evictions = Evictions(client, clock, "host-1", Pace(1000, 1000))
+    evictions = Evictions(client, clock, Pace(1000, 1000), Teller(client, "host-1"))
     return await evictions.carry_out(moves or (move(),), terms or Terms())
 
 
@@ -222,7 +223,7 @@ async def test_a_failure_is_an_event_where_the_policy_asks_for_it(clock: Clock) 
 async def test_each_outcome_is_counted_once(clock: Clock) -> None:
     counted: list[Outcome] = []
     client = ScriptedClient(FORBIDDEN_FOR_NOW, GONE, DONE, EVENT)
-    evictions = Evictions(client, clock, "host-1", Pace(1000, 1000), counted.append)
+    evictions = Evictions(client, clock, Pace(1000, 1000), Teller(client, "host-1", counted.append))
     outcomes = await evictions.carry_out((move(), move("web-1")), Terms())
     assert counted == outcomes
     assert [outcome.result for outcome in counted] == [Result.ERROR, Result.SUCCESS]
@@ -231,7 +232,7 @@ async def test_each_outcome_is_counted_once(clock: Clock) -> None:
 async def test_evictions_keep_to_their_rate(clock: Clock) -> None:
     count = 30
     client = ScriptedClient(*[DONE, EVENT] * count)
-    evictions = Evictions(client, clock, "host-1", Pace(5, 10))
+    evictions = Evictions(client, clock, Pace(5, 10), Teller(client, "host-1"))
     await evictions.carry_out([move(f"web-{n}") for n in range(count)], Terms())
     assert clock.now == pytest.approx(1000 + (count - 10) / 5)
 

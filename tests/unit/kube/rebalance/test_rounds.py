@@ -1,15 +1,18 @@
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reserver.cluster.pod import PodName
-from reserver.errors import ApiError, InvalidInput, LoadUnknown, ReserverError
-from reserver.kube.rebalance.evictions import Evictions, Pace, Result
+from reserver.errors import ApiError, ConfigurationError, InvalidInput, LoadUnknown, ReserverError
+from reserver.kube.rebalance.evictions import Evictions, Pace
 from reserver.kube.rebalance.listing import COLLECTIONS
+from reserver.kube.rebalance.outcomes import Result, Teller
+from reserver.kube.rebalance.podmoves import MOST_OPEN, PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
-from reserver.kube.rebalance.rounds import SAMPLE_S, Judge, Rebalancer
+from reserver.kube.rebalance.rounds import SAMPLE_S, Hands, Judge, Rebalancer
 from reserver.rebalance.deciding import Decision, Look
 from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.scene import Held
@@ -76,17 +79,26 @@ class World:
     """
 
     def __init__(
-        self, path: Path, *script: Any, policy: str = POLICY, dry_run: bool = False
+        self,
+        path: Path,
+        *script: Any,
+        policy: str = POLICY,
+        dry_run: bool = False,
+        reserves_first: bool = False,
+        moves: tuple[Move, ...] = (MOVE,),
     ) -> None:
         path.write_text(policy)
         self.client = ScriptedClient(*script)
         self.now = 1000.0
         self.looks: list[Look] = []
-        evictions = Evictions(self.client, lambda: self.now, "host", Pace(1000, 1000))
+        self.moves = moves
+        teller, pace = Teller(self.client, "host"), Pace(1000, 1000)
+        parts = (self.client, lambda: self.now, pace, teller)
+        pod_moves = PodMoves(*parts) if reserves_first else None
         self.rebalancer = Rebalancer(
             self.client,
             PolicyFile(path),
-            evictions,
+            Hands(Evictions(*parts), pod_moves),
             Judge(decide=self.decide, held=self.held),
             lambda: self.now,
             dry_run=dry_run,
@@ -99,7 +111,7 @@ class World:
         assert held is HELD
         self.looks.append(look)
         rounds = {"p": Rounds({}, float(len(self.looks)))}
-        return Decision(plan=Plan(moves=(MOVE,)), rounds=rounds)
+        return Decision(plan=Plan(moves=self.moves), rounds=rounds)
 
     @property
     def evicted(self) -> list[Any]:
@@ -125,6 +137,81 @@ async def test_a_dry_run_evicts_nothing(path: Path) -> None:
     found = await world.rebalancer.round()
     assert (found.plan.moves, found.outcomes) == ((MOVE,), ())
     assert world.evicted == []
+
+
+OWNED = {
+    **PODS,
+    "items": [
+        {
+            "metadata": {
+                "name": name,
+                "namespace": "shop",
+                "uid": f"uid-{name}",
+                "ownerReferences": [
+                    {"kind": "StatefulSet", "name": "web", "uid": "u", "controller": True}
+                ],
+            },
+            "spec": {"nodeName": "n1"},
+        }
+        for name in ("web-0", "web-1")
+    ],
+}
+OTHER = replace(MOVE, pod=PodName("shop", "web-1"), uid="uid-web-1", target="n2")
+NO_MOVES: dict[str, Any] = {"kind": "PodMoveList", "items": []}
+
+
+def pod_move(pod: str, phase: str = "", **labels: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": f"move-{pod}", "namespace": "shop", "labels": labels},
+        "spec": {"pod": {"name": pod}},
+        "status": {"phase": phase} if phase else {},
+    }
+
+
+async def test_with_reserve_first_a_round_writes_pod_moves_and_evicts_nobody(path: Path) -> None:
+    script = [NO_MOVES, NODES, OWNED, *REST, {}, {}, {}, {}]
+    world = World(path, *script, reserves_first=True, moves=(MOVE, OTHER))
+    found = await world.rebalancer.round()
+    assert [each.pod_move for each in found.outcomes] == [
+        "rebalance-f4240-000",
+        "rebalance-f4240-001",
+    ]
+    assert (world.evicted, found.left) == ([], 0)
+    assert [each.path for each in world.client.requests if "podmoves" in each.path] == [
+        "/apis/reserver.io/v1alpha1/podmoves",
+        *["/apis/reserver.io/v1alpha1/namespaces/shop/podmoves"] * 2,
+    ]
+
+
+async def test_a_pod_that_a_pod_move_moves_is_left_alone_until_that_has_ended(path: Path) -> None:
+    listed = {**NO_MOVES, "items": [pod_move("web-0"), pod_move("web-1", "Failed")]}
+    script = [listed, NODES, OWNED, *REST]
+    world = World(path, *script, dry_run=True, reserves_first=True, moves=(MOVE, OTHER))
+    found = await world.rebalancer.round()
+    assert (found.plan.moves, found.left) == ((OTHER,), 1)
+    assert found.plan.notes == ("1 moves are left to the next round",)
+
+
+async def test_a_round_waits_for_those_of_earlier_ones_and_not_for_other_moves(path: Path) -> None:
+    own = {"reserver.io/rebalance-strategy": "S"}
+    full = [pod_move(f"a-{n}", "Reserving", **own) for n in range(MOST_OPEN)]
+    first, last = ({**NO_MOVES, "items": part} for part in (full[:30], full[30:]))
+    first["metadata"] = {"continue": "more"}
+    world = World(path, first, last, reserves_first=True)
+    found = await world.rebalancer.round()
+    assert found.plan.notes == (
+        "50 PodMoves of earlier rounds are under way; this round waits for them",
+    )
+    others = {**NO_MOVES, "items": [pod_move(f"a-{n}") for n in range(MOST_OPEN)]}
+    world = World(path, others, NODES, OWNED, *REST, dry_run=True, reserves_first=True)
+    assert (await world.rebalancer.round()).plan.moves == (MOVE,)
+
+
+async def test_without_the_crd_of_pod_moves_nothing_is_begun(path: Path) -> None:
+    world = World(path, refused(404, "NotFound"), reserves_first=True)
+    with pytest.raises(ConfigurationError, match="apply scheduler-config/components/moves"):
+        await world.rebalancer.round()
+    assert world.looks == []
 
 
 async def test_what_a_round_remembers_is_handed_to_the_next(path: Path) -> None:

@@ -1,13 +1,14 @@
 """What the process that serves and the one that rebalances tell each other."""
 
 from reserver.cli.rebalance_child import settings_of
-from reserver.rebalance.ways import Compat
+from reserver.rebalance.ways import Compat, Mode
 from reserver.wire.rebalance.channel import Answer, Orders, Told, line, read
 
 ORDERS = Orders(
     policy="/etc/policy.yaml",
     interval_s=60.0,
     compat=Compat.UPSTREAM,
+    mode=Mode.RESERVE_FIRST,
     dry_run=True,
     namespace="elsewhere",
     kubeconfig="",
@@ -31,6 +32,7 @@ def test_what_is_told_is_one_line_and_read_as_it_was() -> None:
 def test_orders_are_settings_of_a_run_that_keeps_to_the_lease() -> None:
     settings = settings_of(ORDERS)
     assert (settings.descheduling_interval, settings.compat) == (60.0, Compat.UPSTREAM)
+    assert settings.mode is Mode.RESERVE_FIRST
     assert (settings.dry_run, settings.leader_elect) == (True, True)
     assert settings.leader_elect_resource_namespace == "elsewhere"
     assert str(settings.policy_config_file) == "/etc/policy.yaml"

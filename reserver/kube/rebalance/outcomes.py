@@ -1,0 +1,147 @@
+"""What became of the moves of a round, and who is told: the log, the metrics, an event on the pod.
+
+The event and the results that are counted are those of kubernetes-sigs/descheduler
+(pkg/descheduler/evictions/evictions.go), so that dashboards made for it keep working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import structlog
+
+from reserver.errors import ApiError
+from reserver.kube.api.client import ApiClient
+from reserver.printable import printable
+from reserver.rebalance.plan import Move
+from reserver.wire.times import show_micro
+
+log = structlog.get_logger(__name__)
+
+NAME = "sigs.k8s.io/descheduler"
+_CONTROLLER = "sigs.k8s.io.descheduler"
+_MOST_NOTE = 1024
+"""Bound on an event's note, in bytes: NoteLengthLimit in pkg/apis/core/validation/events.go."""
+
+_MOST_INSTANCE = 128
+"""Bound on ``reportingInstance``, in bytes (as above)."""
+
+
+class Result(StrEnum):
+    """How an eviction ended: the label ``result`` of ``descheduler_pods_evicted_total``."""
+
+    SUCCESS = "success"
+    BACKGROUND = "background"
+    ERROR = "error"
+
+
+class Outcome(NamedTuple):
+    """What became of a move.
+
+    Attributes:
+        move: what was to be done.
+        result: how it ended.
+        at: when, in unix seconds.
+        why: what kept it from being done; empty if it was done.
+        pod_move: the name of the PodMove that does it; empty if the pod was evicted.
+    """
+
+    move: Move
+    result: Result
+    at: float
+    why: str = ""
+    pod_move: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How a round evicts.
+
+    Attributes:
+        grace_period_s: what pods get to end, in seconds; None for their own.
+        tells_failures: an eviction that fails is an event as well.
+        patience_s: how long one round tries what a budget forbids for now, in seconds.
+    """
+
+    grace_period_s: int | None = None
+    tells_failures: bool = False
+    patience_s: float = 60.0
+
+
+class Teller:
+    """Tells what became of moves."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        instance: str,
+        counted: Callable[[Outcome], None] = lambda _: None,
+    ) -> None:
+        """Tell through a client.
+
+        Args:
+            client: to the API server.
+            instance: names this process in events.
+            counted: told of each outcome.
+        """
+        self._client = client
+        self._instance = instance
+        self._counted = counted
+
+    async def tell(self, outcome: Outcome, terms: Terms) -> None:
+        """Log and count what became of a move, and write an event on the pod."""
+        move, why = outcome.move, outcome.why
+        context = {"pod": str(move.pod), "node": move.source, "strategy": move.strategy}
+        if outcome.result is Result.ERROR:
+            log.warning("pod not evicted", **context, profile=move.profile, why=why)
+        elif outcome.pod_move:
+            log.info("wrote PodMove", **context, profile=move.profile, name=outcome.pod_move)
+        else:
+            log.info("evicted pod", **context, profile=move.profile, reason=move.reason)
+        self._counted(outcome)
+        if outcome.result is Result.ERROR and not terms.tells_failures:
+            return
+        path = f"/apis/events.k8s.io/v1/namespaces/{move.pod.namespace}/events"
+        try:
+            await self._client.create(path, _event(outcome, self._instance))
+        except ApiError as exc:
+            log.warning("event not written", pod=str(move.pod), why=str(exc))
+
+
+def _event(outcome: Outcome, instance: str) -> dict[str, object]:
+    move = outcome.move
+    has_failed = outcome.result is Result.ERROR
+    note = f"pod eviction from {move.source} node by {NAME}"
+    if outcome.pod_move:
+        note += f" through PodMove {outcome.pod_move}"
+    if has_failed:
+        note += f" failed: {outcome.why}"
+    elif move.reason:
+        note += f": {move.reason}"
+    short = printable(note).encode()[:_MOST_NOTE].decode(errors="ignore")
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {
+            # As client-go names events: events.k8s.io takes no generateName that ends with a dot.
+            "name": f"{move.pod.name[:200].rstrip('.-')}.{int(outcome.at * 1e9):x}",
+            "namespace": move.pod.namespace,
+        },
+        "eventTime": show_micro(outcome.at),
+        "reportingController": _CONTROLLER,
+        "reportingInstance": f"{_CONTROLLER}-{instance}"[:_MOST_INSTANCE],
+        "action": "Descheduled",
+        "reason": "EvictionFailed" if has_failed else move.strategy,
+        "regarding": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": move.pod.namespace,
+            "name": move.pod.name,
+            "uid": move.uid,
+        },
+        "note": short,
+        "type": "Warning" if has_failed else "Normal",
+    }

@@ -1,0 +1,121 @@
+"""A plan is carried out as PodMoves: no pod is evicted before room is held for its replacement.
+
+The moves of a round are a group of size 1: they wait for nobody, and the rest of them is dropped
+when one fails (docs/adr/0033).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+
+from reserver.backoff import Backoff
+from reserver.errors import ApiError, ConfigurationError
+from reserver.kube.api.client import ApiClient
+from reserver.kube.rebalance import evictions
+from reserver.kube.rebalance.evictions import Pace
+from reserver.kube.rebalance.outcomes import Outcome, Result, Teller, Terms
+from reserver.migration.arbitration import DEFAULT
+from reserver.rebalance.plan import Move
+from reserver.rebalance.seats import Missing
+from reserver.wire.migration import podmove, request
+from reserver.wire.migration.request import OpenMove
+
+MOST_OPEN = DEFAULT.ahead
+"""How many PodMoves of rounds may be under way: what a round writes takes its seats at once."""
+
+_KEEP_S = 3600
+"""How long a PodMove is there after its end, in seconds: rounds would pile them up."""
+
+_PAGE = "500"
+
+
+class PodMoves:
+    """Writes PodMoves, at a bounded rate."""
+
+    def __init__(
+        self, client: ApiClient, clock: Callable[[], float], pace: Pace, teller: Teller
+    ) -> None:
+        """Write through a client.
+
+        Args:
+            client: to the API server.
+            clock: unix seconds.
+            pace: how often a request may be sent.
+            teller: told of each outcome.
+        """
+        self._client = client
+        self._clock = clock
+        self._pace = pace
+        self._teller = teller
+
+    async def under_way(self) -> list[OpenMove]:
+        """Return the PodMoves that have not ended, whoever wrote them.
+
+        Raises:
+            ConfigurationError: the API server has no PodMoves.
+            ApiError: it refused, or did not answer.
+            InvalidInput: its answer is no list.
+        """
+        found, params = list[OpenMove](), {"limit": _PAGE}
+        while True:
+            try:
+                page = request.read_open(await self._client.get(podmove.COLLECTION, params))
+            except ApiError as exc:
+                if exc.status != HTTPStatus.NOT_FOUND:
+                    raise
+                raise ConfigurationError(
+                    "--mode: reserve-first takes PodMoves, which the API server does not have; "
+                    "apply scheduler-config/components/moves, or write evict-only"
+                ) from exc
+            found += page.open
+            if not page.following:
+                return found
+            params = {"limit": _PAGE, "continue": page.following}
+
+    async def carry_out(self, moves: Iterable[Move], terms: Terms) -> list[Outcome]:
+        """Write the moves of a plan, in its order; return what became of each.
+
+        Their names follow from the round and from that order, which is the order of their turns.
+        """
+        now = self._clock()
+        plan, until = f"rebalance-{int(now * 1000):x}", now + terms.patience_s
+        asked = request.Terms(grace_period_s=terms.grace_period_s, group=(plan, 1), keep_s=_KEEP_S)
+        outcomes, missing = list[Outcome](), Missing()
+        for order, move in enumerate(moves):
+            name = f"{plan}-{order:03}"
+            why = "the room that it needs is not left"
+            if not missing.hinders(move):
+                why = await self._write(name, move, asked, until)
+            if why:
+                missing.add(move)
+                outcome = Outcome(move, Result.ERROR, self._clock(), why)
+            else:
+                outcome = Outcome(move, Result.BACKGROUND, self._clock(), pod_move=name)
+            outcomes.append(outcome)
+            await self._teller.tell(outcome, terms)
+        return outcomes
+
+    async def _write(self, name: str, move: Move, terms: request.Terms, until: float) -> str:
+        """Write a PodMove, again if there is no answer; return why it is not there."""
+        body = request.manifest(
+            move.pod,
+            terms,
+            uid=move.uid,
+            to=move.target or "",
+            metadata={"name": name, "labels": request.labels_of(move.profile, move.strategy)},
+        )
+        backoff = Backoff(evictions.FIRST_PAUSE_S, evictions.LAST_PAUSE_S)
+        again = 0.0
+        while True:
+            await self._pace.wait(self._clock(), again)
+            try:
+                await self._client.create(podmove.collection(move.pod.namespace), body)
+            except ApiError as exc:
+                if exc.is_conflict and backoff.failures:
+                    return ""  # An earlier request was carried out after all.
+                again = self._clock() + backoff.failed()
+                if exc.is_definite or again > until:
+                    return str(exc)
+            else:
+                return ""

@@ -1,0 +1,87 @@
+"""Which moves of a plan become PodMoves, and which are left to the next round.
+
+A PodMove holds room before its pod is evicted (docs/adr/0033). Its plan may be only partly carried
+out, so what is left takes with it what goes to the room that it would have left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from reserver.cluster.pod import PodName
+from reserver.rebalance.inventory import Inventory, ListedPod
+from reserver.rebalance.plan import Move
+
+Moving = frozenset[tuple[PodName, str]]
+"""Pods that a PodMove moves already, each with its UID; an empty one means whoever has the name."""
+
+
+class Division(NamedTuple):
+    """What becomes of the moves of a plan.
+
+    Attributes:
+        seated: they become PodMoves.
+        evicted: their pods need no seat, as nothing has to land elsewhere for them.
+        left: so many are left to the next round.
+    """
+
+    seated: tuple[Move, ...]
+    evicted: tuple[Move, ...]
+    left: int
+
+
+def divide(moves: Iterable[Move], inventory: Inventory, moving: Moving, most: int) -> Division:
+    """Return what becomes of the moves of a plan.
+
+    Left are pods that move already, second steps of a pod, what begins anew where it is, and what
+    goes beyond the number that may be under way. A pod that moves already counts in the plan as one
+    that may be moved: else another one would be chosen in its place.
+
+    Args:
+        moves: of the plan, in its order.
+        inventory: what the plan was made of.
+        moving: the pods that move already.
+        most: how many PodMoves may be written.
+    """
+    pods = {pod.name: pod for pod in inventory.pods}
+    seated, evicted, missing = list[Move](), list[Move](), Missing()
+    done, left = set[PodName](), 0
+    for move in moves:
+        is_moving = not moving.isdisjoint({(move.pod, move.uid), (move.pod, "")})
+        if is_moving or move.pod in done or missing.hinders(move):
+            left += 1
+            missing.add(move)
+        elif not _needs_seat(pods.get(move.pod)):
+            evicted.append(move)
+        elif move.target == move.source or len(seated) >= most:
+            left += 1
+            missing.add(move)
+        else:
+            seated.append(move)
+        done.add(move.pod)
+    return Division(tuple(seated), tuple(evicted), left)
+
+
+class Missing:
+    """The room that moves would have left that are not made."""
+
+    def __init__(self) -> None:
+        self._nodes: set[str] = set()
+
+    def add(self, move: Move) -> None:
+        """Note that a move is not made."""
+        self._nodes.add(move.source)
+
+    def hinders(self, move: Move) -> bool:
+        """Return whether a move may need that room."""
+        return move.target in self._nodes
+
+
+def _needs_seat(pod: ListedPod | None) -> bool:
+    """Return whether a replacement has to find room on another node."""
+    if pod is None:
+        return True
+    controllers = [owner for owner in pod.owners if owner.is_controller]
+    is_daemon = any(owner.kind == "DaemonSet" for owner in controllers)
+    return pod.phase not in {"Succeeded", "Failed"} and bool(controllers) and not is_daemon

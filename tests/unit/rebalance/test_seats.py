@@ -1,0 +1,66 @@
+"""Which moves of a plan become PodMoves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reserver.cluster.pod import PodName
+from reserver.rebalance.inventory import Inventory, ListedPod, Owner
+from reserver.rebalance.plan import Move
+from reserver.rebalance.seats import Division, divide
+from tests.unit.rebalance.build import inventory, pod
+
+REPLICAS = (Owner("ReplicaSet", "web", "u", is_controller=True),)
+DAEMONS = (Owner("DaemonSet", "agent", "u", is_controller=True),)
+
+
+def listed(name: str, owners: tuple[Owner, ...] = REPLICAS, phase: str = "Running") -> ListedPod:
+    (found,) = inventory(pod(name, "n1")).pods
+    return replace(found, owners=owners, phase=phase)
+
+
+def move(name: str, source: str = "n1", target: str | None = "n2") -> Move:
+    where = PodName("shop", name)
+    return Move(pod=where, uid=f"uid-{name}", source=source, target=target, strategy="S")
+
+
+def divided(*moves: Move, most: int = 9, moving: tuple[tuple[str, str], ...] = ()) -> Division:
+    pods = (*map(listed, "abcd"), listed("old", phase="Failed"), listed("bare", ()))
+    cluster = Inventory(pods=(*pods, listed("agent", DAEMONS)))
+    under_way = frozenset((PodName("shop", name), uid) for name, uid in moving)
+    return divide(moves, cluster, under_way, most)
+
+
+def test_moves_keep_their_order() -> None:
+    plan = (move("b"), move("a"), move("c", target=None))
+    assert divided(*plan) == Division(plan, (), 0)
+
+
+@pytest.mark.parametrize("name", ["old", "bare", "agent"])
+def test_a_pod_that_nothing_replaces_on_another_node_is_evicted_without_a_seat(name: str) -> None:
+    assert divided(move(name), move("a")) == Division((move("a"),), (move(name),), 0)
+
+
+@pytest.mark.parametrize(("uid", "left"), [("", 1), ("uid-a", 1), ("another", 0)])
+def test_a_pod_that_moves_already_is_left_alone_and_not_another_of_its_name(
+    uid: str, left: int
+) -> None:
+    assert divided(move("a"), moving=(("a", uid),)).left == left
+
+
+def test_a_second_step_is_left_to_the_next_round_with_what_needs_its_room() -> None:
+    aside, other, home = move("a", target="n3"), move("b", "n2", "n1"), move("a", "n3", "n2")
+    follower, free = move("c", "n4", "n3"), move("d", "n4", "n5")
+    assert divided(aside, other, home, follower, free) == Division((aside, other, free), (), 2)
+
+
+def test_what_would_begin_anew_where_it_is_has_no_seat_elsewhere_and_stays() -> None:
+    assert divided(move("a", target="n1")) == Division((), (), 1)
+
+
+def test_no_more_are_written_than_may_be_under_way() -> None:
+    assert divided(move("a"), move("b"), move("old"), move("c"), most=2) == Division(
+        (move("a"), move("b")), (move("old"),), 1
+    )
