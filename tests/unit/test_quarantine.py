@@ -48,7 +48,7 @@ from reserver.server import http as http_module
 from reserver.server.rpc import calls as calls_module
 from reserver.server.rpc.access import Call
 from reserver.server.rpc.catalogue import Catalogue
-from reserver.server.rpc.feed import Feed
+from reserver.server.rpc.reservation_feed import ReservationFeed
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.extender import ExtenderBindingArgs
 from reserver.wire.k8s.nodes import NodeObject
@@ -474,7 +474,7 @@ async def in_the_feed(_: pytest.MonkeyPatch) -> None:
         def broken(self, _: Ref) -> list[pb.Reservation]:
             return []
 
-    feed = Feed(cast(Catalogue, Shows()))
+    feed = ReservationFeed(cast(Catalogue, Shows()))
     for key in ("a", POISON, "z"):
         feed.touched(ref(key))
     await feed.catch_up()

@@ -1,12 +1,13 @@
-"""The changes of reservations, in their order, for those who watch."""
+"""The changes of what the API shows, in their order, for those who watch."""
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from uuid import uuid4
 
 import grpc
@@ -14,10 +15,9 @@ import grpc
 from reserver.errors import InvalidInput
 from reserver.pacer import Pacer, Steps
 from reserver.quarantine import quarantined
-from reserver.reservations.reservation import Ref
-from reserver.reservations.status import ShortNodes
-from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.refusal import Refusal
+
+K = TypeVar("K", bound=Hashable)
 
 REMEMBERED = 20_000
 """So many changes a watch can be behind when it resumes."""
@@ -30,12 +30,12 @@ QUEUE = 2_000
 
 
 class Change(NamedTuple):
-    """One change; reservations stay packed, for unpacked they take ten times as much.
+    """One change; messages stay packed, for unpacked they take ten times as much.
 
     Attributes:
         number: counts changes, from 1.
-        before: the reservation before it, None if there was none.
-        after: the reservation after it, None if there is none any more.
+        before: what was shown before it, None if there was nothing.
+        after: what is shown after it, None if there is nothing any more.
     """
 
     number: int
@@ -85,29 +85,33 @@ class Watcher:
         return change
 
 
-class Feed:
-    """The changes of reservations, in their order.
+class Feed(ABC, Generic[K]):
+    """The changes of what is shown of some keys, in their order.
 
     Resume tokens are good for as long as this process lives, and remembers.
     """
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        """Tell the changes of what a catalogue shows."""
-        self._catalogue = catalogue
+    def __init__(self) -> None:
         self._epoch = uuid4().hex[:12]
-        self._touched: dict[Ref, None] = {}
+        self._touched: dict[K, None] = {}
         self._something_touched = asyncio.Event()
-        self._known: dict[Ref, dict[str, bytes]] = {}
+        self._known: dict[K, dict[str, bytes]] = {}
         self._changes: deque[Change] = deque()
         self._bytes = 0
         self._number = 0
         self._watchers: set[Watcher] = set()
         self._catching_up = asyncio.Lock()
-        self._short_nodes: ShortNodes | None = None
 
-    def touched(self, ref: Ref) -> None:
-        """Note that a key or one of its items may look different now; returns at once."""
-        self._touched[ref._replace(item="")] = None
+    @abstractmethod
+    async def _look(self, key: K, pacer: Pacer) -> Mapping[str, bytes]:
+        """Return what is shown of a key now, packed, by id."""
+
+    def _others_ran(self) -> None:
+        """Forget what is good only as long as nothing else has its turn."""
+
+    def touched(self, key: K) -> None:
+        """Note that a key may look different now; returns at once."""
+        self._touched[key] = None
         self._something_touched.set()
 
     async def run(self) -> None:
@@ -124,29 +128,17 @@ class Feed:
         async with self._catching_up:
             pacer = pacer or Pacer()
             while self._touched:
-                ref = next(iter(self._touched))
-                del self._touched[ref]
-                with quarantined("feed", ref):
-                    await self._look(ref, pacer)
+                key = next(iter(self._touched))
+                del self._touched[key]
+                with quarantined("feed", key):
+                    await pacer.run(self._compare(key, await self._look(key, pacer)))
                 if await pacer.give_way():
-                    self._short_nodes = None
+                    self._others_ran()
             self._something_touched.clear()
-            self._short_nodes = None  # Good for as long as nothing else has its turn.
-
-    async def _look(self, ref: Ref, pacer: Pacer) -> None:
-        """Take the changes of one ref."""
-        after: dict[str, bytes] = {}
-        for reservation, text in self._catalogue.written(ref):
-            if await pacer.give_way() or self._short_nodes is None:
-                self._short_nodes = self._catalogue.short_nodes()
-            shown = self._catalogue.show_written(reservation, text, self._short_nodes)
-            after[shown.id] = shown.SerializeToString(deterministic=True)
-        for shown in self._catalogue.broken(ref):
-            after[shown.id] = shown.SerializeToString(deterministic=True)
-        await pacer.run(self._compare(ref, after))
+            self._others_ran()
 
     def all(self) -> list[bytes]:
-        """Return all reservations as they were when last looked at, packed."""
+        """Return all that is shown, as it was when last looked at, packed."""
         return [each for entries in self._known.values() for each in entries.values()]
 
     @property
@@ -191,9 +183,9 @@ class Feed:
         for watcher in self._watchers:
             watcher.end()
 
-    def _compare(self, ref: Ref, after: Mapping[str, bytes]) -> Steps:
+    def _compare(self, key: K, after: Mapping[str, bytes]) -> Steps:
         """Tell of each entry that has changed; it is known as soon as it is told."""
-        known = self._known.setdefault(ref, {})
+        known = self._known.setdefault(key, {})
         for name in known.keys() | after.keys():
             before, now = known.get(name), after.get(name)
             if before != now:
@@ -205,7 +197,7 @@ class Feed:
                 self._tell(Change(self._number, before, now))
             yield
         if not known:
-            del self._known[ref]
+            del self._known[key]
 
     def _tell(self, change: Change) -> None:
         self._changes.append(change)

@@ -12,9 +12,10 @@ from reserver.pacer import Pacer
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.changes import Changes
 from reserver.server.rpc.creation import Creation
-from reserver.server.rpc.feed import Change, Feed
+from reserver.server.rpc.following import follow
 from reserver.server.rpc.history import History
 from reserver.server.rpc.paging import Pages
+from reserver.server.rpc.reservation_feed import ReservationFeed
 from reserver.server.rpc.selection import Selection
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceServicer
@@ -28,7 +29,7 @@ class Reservations(ReservationServiceServicer):
     def __init__(
         self,
         catalogue: Catalogue,
-        feed: Feed,
+        feed: ReservationFeed,
         creation: Creation,
         changes: Changes,
         history: History,
@@ -75,28 +76,11 @@ class Reservations(ReservationServiceServicer):
     ) -> AsyncIterator[pb.WatchResponse]:
         """Follow changes."""
         selection = Selection.of(request.filter, self._pods)
-        await self._feed.catch_up()
-        pacer = Pacer()
-        with self._feed.watching() as watcher:
-            if request.resume_token:
-                for change in self._feed.since(request.resume_token):
-                    await pacer.give_way()
-                    if message := self._message(change, selection):
-                        yield message
-            else:
-                there, token = self._feed.all(), self._feed.token
-                for packed in there:
-                    await pacer.give_way()
-                    each = pb.Reservation.FromString(packed)
-                    if selection.covers(each):
-                        added = pb.WatchResponse.KIND_ADDED
-                        yield pb.WatchResponse(kind=added, reservation=each)
-                yield pb.WatchResponse(kind=pb.WatchResponse.KIND_BOOKMARK, resume_token=token)
-            while True:
-                change = await watcher.next()
-                await pacer.give_way()
-                if message := self._message(change, selection):
-                    yield message
+        unpack = pb.Reservation.FromString
+        async for kind, each, token in follow(
+            self._feed, request.resume_token, unpack, selection.covers
+        ):
+            yield pb.WatchResponse(kind=kind, reservation=each, resume_token=token)
 
     async def Update(self, request: pb.UpdateRequest, context: Aio) -> pb.UpdateResponse:  # noqa: ARG002, N802
         """Replace a spec; more is held only if it fits."""
@@ -114,23 +98,3 @@ class Reservations(ReservationServiceServicer):
     async def History(self, request: pb.HistoryRequest, context: Aio) -> pb.HistoryResponse:  # noqa: ARG002, N802
         """Return what became of reservations that are over, page by page."""
         return await self._history.page(request)
-
-    def _message(self, change: Change, selection: Selection) -> pb.WatchResponse | None:
-        """Return a change as a watcher of some reservations sees it."""
-        before, after = _unpacked(change.before), _unpacked(change.after)
-        was = before is not None and selection.covers(before)
-        is_now = after is not None and selection.covers(after)
-        kinds = pb.WatchResponse
-        if is_now:
-            kind = kinds.KIND_MODIFIED if was else kinds.KIND_ADDED
-        elif was:
-            kind = kinds.KIND_DELETED
-        else:
-            return None
-        token = self._feed.token_of(change.number)
-        shown = after if is_now else before
-        return pb.WatchResponse(kind=kind, reservation=shown, resume_token=token)
-
-
-def _unpacked(packed: bytes | None) -> pb.Reservation | None:
-    return None if packed is None else pb.Reservation.FromString(packed)

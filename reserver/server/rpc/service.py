@@ -17,7 +17,7 @@ from reserver.server.rpc.capacity import Capacity
 from reserver.server.rpc.catalogue import Catalogue, Store
 from reserver.server.rpc.changes import Changes, Editing
 from reserver.server.rpc.creation import Creation, Inserting
-from reserver.server.rpc.feed import Feed
+from reserver.server.rpc.reservation_feed import ReservationFeed
 from reserver.server.rpc.history import Bygone, History
 from reserver.server.rpc.rebalance import Planning, Rebalance
 from reserver.server.rpc.reservations import Reservations
@@ -76,7 +76,7 @@ class Service:
         catalogue = Catalogue(stores, state, clock, stores.find, namespace, past.archive)
         creation = Creation(state, clock, catalogue, stores)
         changes = Changes(state, clock, catalogue, stores)
-        self.feed = Feed(catalogue)
+        self.feed = ReservationFeed(catalogue)
         history = History(past, clock)
         self._reservations = Reservations(
             catalogue, self.feed, creation, changes, history, state.pods

@@ -8,8 +8,8 @@ from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.server.rpc import feed as module
 from reserver.server.rpc.catalogue import Catalogue
-from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.refusal import Refusal
+from reserver.server.rpc.reservation_feed import ReservationFeed
 from reserver.wire.spec.entries import Entries, read_key
 from reserver.wire.status.archive import Archive
 from tests.builders import NOW, node, ref, state_of
@@ -35,7 +35,7 @@ class Scene:
     def __init__(self) -> None:
         self.written = Written()
         state = state_of(node("worker-1", cpu="4"))
-        self.feed = Feed(
+        self.feed = ReservationFeed(
             Catalogue(self.written, state, lambda: NOW, lambda _: None, "home", Archive(0.0))
         )
 
