@@ -35,10 +35,14 @@ from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
 from reserver.server.rpc.access import Access
 from reserver.server.rpc.listen import serving
+from reserver.server.rpc.move_feed import MoveFeed
+from reserver.server.rpc.move_writing import MoveWriting
+from reserver.server.rpc.moves import Moving
 from reserver.server.rpc.service import Service
 from reserver.server.stalls import Stalls
 from reserver.server.tls import ServerTls
 from reserver.webhooks import prepare
+from reserver.wire.migration import podmove
 
 log = structlog.get_logger(__name__)
 
@@ -96,9 +100,10 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             extender = _extender(assembly, writes)
             service, follow = None, []
             if settings.grpc_address is not None:
-                service = _service(settings, reviews, assembly, extender, metrics)
+                moving = _moving(client, assembly)
+                service = _service(settings, reviews, assembly, extender, metrics, moving)
                 assembly.subscribers.append(service.feed.touched)
-                follow.append(service.feed.run)
+                follow += [feed.run for feed in service.feeds]
             routes = Routes(extender, metrics, assembly.readiness.obstacles)
             webhooks = prepare(settings, assembly, client, metrics)
             follow += webhooks.loops if webhooks else ()
@@ -186,6 +191,7 @@ def _service(
     assembly: Assembly,
     extender: Extender,
     metrics: Metrics,
+    moving: Moving | None,
 ) -> Service:
     access = None
     if settings.wants_grpc_tokens:
@@ -202,7 +208,17 @@ def _service(
         counted=metrics,
         past=assembly.archivist,
         planning=Planner(str(settings.kubeconfig or ""), lambda: held_on(assembly.state.snapshot)),
+        moving=moving,
     )
+
+
+def _moving(client: ApiClient, assembly: Assembly) -> Moving | None:
+    if assembly.mover is None:
+        return None
+    feed = MoveFeed(assembly.mover.moves)
+    assembly.mover.watchers.append(feed.touched)
+    (watch,) = (each for each in assembly.reflectors if each.path == podmove.COLLECTION)
+    return Moving(feed, MoveWriting(client, feed, assembly.clock), lambda: watch.absent)
 
 
 def _lease(settings: Settings, client: ApiClient) -> Lease:

@@ -23,6 +23,7 @@ from reserver.client.capacity import (
 )
 from reserver.client.client import Client
 from reserver.client.connection import DEADLINE_S
+from reserver.client.moves import MoveChange, MoveSpec, PodMove
 from reserver.client.values import (
     EVERYTHING,
     CallFailed,
@@ -41,6 +42,9 @@ from reserver.client.values import (
     Selection,
     Spec,
 )
+from reserver.migration.move import Group as MoveGroup
+from reserver.migration.move import Mode as MoveMode
+from reserver.migration.move import Phase as MovePhase
 from reserver.reservations.terms import Outcome, Phase, Policy
 
 __all__ = [
@@ -54,6 +58,11 @@ __all__ = [
     "Claim",
     "Client",
     "Controller",
+    "MoveChange",
+    "MoveGroup",
+    "MoveMode",
+    "MovePhase",
+    "MoveSpec",
     "NamespaceQuota",
     "NodeCapacity",
     "Outcome",
@@ -62,6 +71,7 @@ __all__ = [
     "PastReservation",
     "Phase",
     "PlacedSlots",
+    "PodMove",
     "PodOwner",
     "Policy",
     "Replaced",

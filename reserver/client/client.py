@@ -6,24 +6,23 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
-from math import inf
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
 import grpc
 
-from reserver.backoff import Backoff
 from reserver.client import messages
 from reserver.client.capacity import Capacity
-from reserver.client.connection import DEADLINE_S, PAUSES_S, REPEATED, Connection, Retrying
+from reserver.client.connection import DEADLINE_S, Connection, Retrying
+from reserver.client.following import follow
+from reserver.client.moves import Moves
 from reserver.client.rebalance import Rebalance
 from reserver.client.spec_message import write_spec
 from reserver.client.values import (
     EVERYTHING,
     CallFailed,
     Change,
-    ChangeKind,
     PastReservation,
     Reservation,
     Selection,
@@ -40,6 +39,7 @@ class Client:
     Attributes:
         capacity: the calls about capacity.
         rebalance: the call about rebalancing.
+        moves: the calls about moves of pods.
     """
 
     def __init__(  # noqa: PLR0913 - what a connection needs
@@ -84,6 +84,7 @@ class Client:
         self._call = self._connection.call
         self.capacity = Capacity(self._connection)
         self.rebalance = Rebalance(self._connection)
+        self.moves = Moves(self._connection)
 
     async def __aenter__(self) -> Self:
         """Return the client; it connects with its first call."""
@@ -171,40 +172,14 @@ class Client:
         Raises:
             CallFailed: it may not be watched.
         """
-        known: dict[str, Reservation] = {}
-        token, backoff = "", Backoff(*PAUSES_S)
-        loop = asyncio.get_running_loop()
-        lost_at: float | None = None
-        while True:
-            request = pb.WatchRequest(filter=messages.select(selection), resume_token=token)
-            there: set[str] = set()
-            try:
-                async for message in self._stub.Watch(
-                    request, metadata=self._connection.metadata()
-                ):
-                    backoff.succeeded()
-                    lost_at = None
-                    token = message.resume_token or token
-                    if message.kind == pb.WatchResponse.KIND_BOOKMARK:
-                        for gone in [known.pop(each) for each in known.keys() - there]:
-                            yield Change(ChangeKind.DELETED, gone)
-                        continue
-                    change = messages.change(message)
-                    there.add(change.reservation.id)
-                    if change.kind is ChangeKind.DELETED:
-                        known.pop(change.reservation.id, None)
-                    else:
-                        known[change.reservation.id] = change.reservation
-                    yield change
-            except grpc.aio.AioRpcError as exc:
-                if exc.code() is grpc.StatusCode.OUT_OF_RANGE:
-                    token = ""
-                elif exc.code() not in {*REPEATED, grpc.StatusCode.RESOURCE_EXHAUSTED}:
-                    raise messages.failure(exc) from exc
-                else:
-                    lost_at = lost_at or loop.time()
-                    self._connection.tell(messages.failure(exc), loop.time() - lost_at, inf)
-            await backoff.sleep()
+        request = pb.WatchRequest(filter=messages.select(selection))
+        async for kind, reservation in follow(
+            self._connection,
+            self._stub.Watch,
+            request,
+            lambda message: (message.reservation.id, messages.read(message.reservation)),
+        ):
+            yield Change(kind, reservation)
 
     async def history(
         self, name: str = "", *, owner_namespace: str = "", since: datetime | None = None

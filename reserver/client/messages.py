@@ -11,8 +11,6 @@ from google.rpc import error_details_pb2, status_pb2
 from reserver.client.spec_message import read_spec
 from reserver.client.values import (
     CallFailed,
-    Change,
-    ChangeKind,
     Claim,
     PastClaim,
     PastReservation,
@@ -101,9 +99,3 @@ def select(selection: Selection) -> pb.ReservationFilter:
         owner_labels=selection.owner_labels,
         phases=[f"PHASE_{phase.name}" for phase in selection.phases],
     )
-
-
-def change(message: pb.WatchResponse) -> Change:
-    """Return a change that was received."""
-    kind = pb.WatchResponse.Kind.Name(message.kind).removeprefix("KIND_")
-    return Change(ChangeKind(kind), read(message.reservation))

@@ -9,6 +9,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -24,6 +26,7 @@ from hack.chaos.mishaps import Forward, Mishaps
 from hack.chaos.proxy import Proxy
 from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
+from reserver.client import Client, MoveSpec
 from tests.e2e.cluster import GROUP, OBJECTS, Corner
 from tests.e2e.conftest import MOVES, RBAC, grant, scheduling
 
@@ -109,7 +112,9 @@ def mover(
     with Proxy(mover_kubeconfig, mishaps) as proxy:
         proxy.write_kubeconfig(folder / "kubeconfig")
         with (
-            ReserverProcess(folder / "kubeconfig", folder / "log", "--pod-moves") as process,
+            ReserverProcess(
+                folder / "kubeconfig", folder / "log", "--pod-moves", "--grpc-address=127.0.0.1:0"
+            ) as process,
             scheduling(control_plane, process, SCHEDULER),
         ):
             yield process
@@ -525,6 +530,26 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "spec.deleteOptions.gracePeriodSeconds",
     ),
 }
+
+
+def test_over_grpc_a_move_is_written_paused_and_called_off(
+    yard: Yard, mover: ReserverProcess
+) -> None:
+    """With Reserver's own rights: what the caller may is asked before."""
+    yard.corner.create_pod("web-0", {"cpu": "1"})
+
+    async def calls() -> None:
+        async with Client(mover.grpc_address) as client:
+            spec = MoveSpec(pod="web-0", paused=True)
+            (move,) = await client.moves.create(yard.corner.name, {"away": spec})
+            assert move.spec == replace(spec, timeout=timedelta(minutes=10))
+            resumed = await client.moves.resume(yard.corner.name, "away", uid=move.uid)
+            assert resumed.spec is not None
+            assert not resumed.spec.paused
+            await client.moves.delete(yard.corner.name, "away", uid=move.uid)
+
+    asyncio.run(calls())
+    assert not yard.exists("away")
 
 
 @pytest.mark.parametrize("case", REFUSED)

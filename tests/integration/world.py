@@ -60,21 +60,29 @@ class World:
 
 @contextlib.asynccontextmanager
 async def serving(
-    tmp_path: Path, *nodes: str, store: StoreKind = StoreKind.CONFIGMAP
+    tmp_path: Path,
+    *nodes: str,
+    store: StoreKind = StoreKind.CONFIGMAP,
+    pod_moves: bool = False,
+    cluster: EmbeddedCluster | None = None,
 ) -> AsyncIterator[World]:
-    async with EmbeddedCluster() as cluster:
-        for node in nodes or ("worker-1", "worker-2"):
-            await cluster.create_node(node)
-        for namespace in (SYSTEM, "shop"):
-            await cluster.client.send(
-                "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}
-            )
-        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+    """Serve on a cluster of its own, or on one that was made by `serving`."""
+    async with contextlib.AsyncExitStack() as stack:
+        if cluster is None:
+            cluster = await stack.enter_async_context(EmbeddedCluster())
+            for node in nodes or ("worker-1", "worker-2"):
+                await cluster.create_node(node)
+            for namespace in (SYSTEM, "shop"):
+                await cluster.client.send(
+                    "POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}
+                )
+            cluster.write_kubeconfig(tmp_path / "kubeconfig")
         settings = Settings(
             kubeconfig=tmp_path / "kubeconfig",
             http_port=0,
             grpc_address=("127.0.0.1", 0),
             reservation_store=store,
+            pod_moves=pod_moves,
         )
         async with app.running(settings) as running:
             assert running.grpc_address

@@ -67,11 +67,22 @@ def test_a_service_leads_to_ports_that_there_are() -> None:
     assert "grpc" in {each["name"] for each in service["spec"]["ports"]}
 
 
+def added(component: str, role: str) -> list[dict[str, Any]]:
+    """Return the rules that a component adds to a ClusterRole."""
+    (kustomization,) = documents(f"components/{component}/kustomization.yaml")
+    return [
+        operation["value"]
+        for each in kustomization["patches"]
+        if each["target"] == {"kind": "ClusterRole", "name": role}
+        for operation in yaml.safe_load(each["patch"])
+    ]
+
+
 def test_there_is_a_role_for_each_method() -> None:
+    rules = [rule for role in documents("core/rbac-users.yaml") for rule in role["rules"]]
     granted = {
         (verb, resource)
-        for role in documents("core/rbac-users.yaml")
-        for rule in role["rules"]
+        for rule in [*rules, *added("moves", "reserver-edit")]
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }

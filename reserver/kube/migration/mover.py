@@ -60,6 +60,7 @@ class Mover:
         turns: which of them go on now.
         writes: how many statuses were written.
         subscribers: called with each PodMove whose phase has changed.
+        watchers: called with the name of each PodMove that was written or is gone.
     """
 
     def __init__(
@@ -83,12 +84,15 @@ class Mover:
         self.turns = Turns(self.moves, state, self._workloads, self.queue.add)
         self._told: dict[PodName, Told] = {}
         self.subscribers: list[Callable[[KnownMove], None]] = []
+        self.watchers: list[Callable[[PodName], None]] = []
         self.writes = 0
         self._fault = ""
 
     def _touched(self, name: PodName) -> None:
         self.queue.add(name)
         self.turns.changed()
+        for tell in self.watchers:
+            tell(name)
 
     def pod_changed(self, before: Pod | None, after: Pod | None) -> None:
         """Take a pod that was added, changed or deleted; returns at once."""

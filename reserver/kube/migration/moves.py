@@ -11,12 +11,13 @@ from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
 from reserver.kube.migration.workloads import Workload
 from reserver.migration.move import Move, Status
-from reserver.wire.k8s.objects import Metadata, decode
 from reserver.wire.migration.podmove import (
+    MoveMetadata,
     MoveObject,
     StatusObject,
     keep_for,
     read_object,
+    said,
 )
 
 K = TypeVar("K", bound=Hashable)
@@ -43,7 +44,7 @@ class KnownMove:
         writing: what is being written of it, and what it follows from; None while nothing is.
     """
 
-    metadata: Metadata
+    metadata: MoveMetadata
     generation: int
     spec: bytes
     move: Move | None
@@ -138,7 +139,7 @@ class Moves:
 
     def _read(self, item: MoveObject, before: KnownMove | None) -> KnownMove:
         metadata, spec = item.metadata, bytes(item.spec)
-        known = KnownMove(metadata, metadata.generation, spec, None, None, _said(item))
+        known = KnownMove(metadata, metadata.generation, spec, None, None, said(item))
         try:
             known.move = read_object(item)
             known.keep_s = keep_for(item)
@@ -199,10 +200,3 @@ def _discard(index: dict[K, set[PodName]], key: K, name: PodName) -> None:
     index[key].discard(name)
     if not index[key]:
         del index[key]
-
-
-def _said(item: MoveObject) -> StatusObject | None:
-    try:
-        return decode(StatusObject, item.status)
-    except InvalidInput:
-        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import grpc
 
@@ -41,7 +41,12 @@ class Call:
     @property
     def writes(self) -> bool:
         """Whether it changes something."""
-        return self.verb in {"create", "update", "delete"}
+        return self.verb in {"create", "update", "patch", "delete"}
+
+    def target(self, request: Any) -> str:  # noqa: ANN401 - any message
+        """Return what the right is asked for, as `Reviewer.may` has it."""
+        name = str(getattr(request, "name", ""))
+        return f"{request.namespace}/{name}" if self.resource == _MOVES else name
 
 
 _RESERVATIONS, _CAPACITY, _SCHEDULER = (
@@ -50,6 +55,7 @@ _RESERVATIONS, _CAPACITY, _SCHEDULER = (
     "reservations/scheduler",
 )
 _PLAN = "reservations/plan"
+_MOVES = "podmoves"
 _EVERYWHERE = "/"
 """The name of all namespaces: a plan shows pods of each (`Reviewer.may`)."""
 
@@ -68,6 +74,12 @@ _RIGHTS = {
     "CapacityService/WhatIf": ("get", _CAPACITY),
     "CapacityService/Explain": ("get", _CAPACITY),
     "RebalanceService/Plan": ("get", _PLAN),
+    "MoveService/CreateMoves": ("create", _MOVES),
+    "MoveService/GetMove": ("get", _MOVES),
+    "MoveService/ListMoves": ("list", _MOVES),
+    "MoveService/WatchMoves": ("watch", _MOVES),
+    "MoveService/UpdateMove": ("patch", _MOVES),
+    "MoveService/DeleteMove": ("delete", _MOVES),
     "SchedulerService/Filter": ("get", _SCHEDULER),
     "SchedulerService/Preempt": ("get", _SCHEDULER),
     "SchedulerService/Reserve": ("create", _SCHEDULER),
@@ -126,8 +138,10 @@ class Access:
             message = f"{user.name} may not {call.verb} {call.resource}.{GROUP}"
             raise Refusal(grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED", message)
 
-    async def last(self, call: Call, metadata: Mapping[str, str | bytes], peer: str) -> None:
-        """Never return; raise once the caller may no longer make the call.
+    async def last(
+        self, call: Call, metadata: Mapping[str, str | bytes], peer: str, name: str = ""
+    ) -> None:
+        """Never return; raise once the caller may no longer make the call to what has this name.
 
         Raises:
             Refusal: their token or their right has ended.
@@ -138,7 +152,7 @@ class Access:
         while True:
             await asyncio.sleep(self._again_s)
             try:
-                await self.require(await self.identify(metadata, peer), call, "")
+                await self.require(await self.identify(metadata, peer), call, name)
             except (ApiError, TooMany):
                 if loop.time() - confirmed_at > UNCONFIRMED_S:
                     raise

@@ -145,7 +145,8 @@ class Calls(grpc.aio.ServerInterceptor):
                     responses = behaviour(request, context)
                     if self._access is not None:
                         who = dict(context.invocation_metadata() or ()), peer_of(context.peer())
-                        responses = while_lasting(self._access.last(call, *who), responses)
+                        lasting = self._access.last(call, *who, call.target(request))
+                        responses = while_lasting(lasting, responses)
                     async for response in responses:
                         yield response
             except ReserverError as exc:
@@ -175,7 +176,7 @@ class Calls(grpc.aio.ServerInterceptor):
 
     async def _admit(self, user: User | None, call: Call, request: Any) -> None:  # noqa: ANN401
         if self._access is not None and user is not None:
-            await self._access.require(user, call, getattr(request, "name", ""))
+            await self._access.require(user, call, call.target(request))
         if obstacles := self._obstacles():
             raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
 
@@ -223,9 +224,11 @@ def _fault(call: Call, exc: Exception) -> Refusal:
 
 def _what(request: Any) -> str:  # noqa: ANN401 - any message
     """Return what a request is about, in a few words."""
+    home = f"{namespace}/" if (namespace := getattr(request, "namespace", "")) else ""
     if name := getattr(request, "name", ""):
-        return str(name)
+        return f"{home}{name}"
     if pod := getattr(request, "pod_name", ""):
         return f"{request.pod_namespace}/{pod}"
-    entries = getattr(request, "reservations", ())
-    return ", ".join(entry.name for entry in entries[:5]) + (", …" if len(entries) > 5 else "")  # noqa: PLR2004
+    entries = getattr(request, "reservations", ()) or getattr(request, "moves", ())
+    names = ", ".join(entry.name for entry in entries[:5])
+    return f"{home}{names}{', …' if len(entries) > 5 else ''}"  # noqa: PLR2004

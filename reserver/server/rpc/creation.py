@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
@@ -21,13 +20,12 @@ from reserver.scheduling.state import State
 from reserver.server.rpc import refusal
 from reserver.server.rpc.caller import LOCAL, caller
 from reserver.server.rpc.catalogue import Catalogue
+from reserver.server.rpc.requested import check_same, digest_of, key_of
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import grpcform
 from reserver.wire.k8s import names
 from reserver.wire.spec import specform
 from reserver.wire.spec.entries import Entries
-
-MOST_REQUEST_ID = 64
 
 _REMEMBERED_BYTES = 64 * 2**20
 """What is remembered of reservations that were created with a request id takes so much."""
@@ -166,11 +164,10 @@ class Creation:
 
     def _before(self, request: Request) -> Begun | None:
         """Return what an earlier request with this id has begun; None if it is new."""
-        key = _key(request)
+        key = key_of(request)
         begun = self._begun.get(key) if key else None
-        if begun is not None and begun.request != _digest(request):
-            problem = "belongs to another request"
-            raise InvalidInput("requestId", problem, "choose one for each request")
+        if begun is not None:
+            check_same(begun.request, request)
         return begun
 
     def _drafts(
@@ -267,9 +264,9 @@ class Creation:
         raise refusal.taken(message, [(f"{draft.path}name", "is taken") for draft in taken])
 
     def _remember(self, request: Request, refs: tuple[Ref, ...], task: Outcome | None) -> Begun:
-        key = _key(request)
+        key = key_of(request)
         shown = tuple(self._catalogue.show_one(ref).SerializeToString() for ref in refs)
-        begun = Begun(key, _digest(request), refs, shown, task)
+        begun = Begun(key, digest_of(request), refs, shown, task)
         if key:
             self._begun[key] = begun
         return begun
@@ -283,16 +280,3 @@ class Creation:
             raise refusal.taken(str(error)) if isinstance(error, Taken) else error
         found = zip(map(self._catalogue.show, begun.refs), begun.shown, strict=True)
         return [now[0] if now else pb.Reservation.FromString(then) for now, then in found]
-
-
-def _key(request: Request) -> tuple[str, str] | None:
-    """Return the key of a request that may be repeated; None without a request id."""
-    name = request.request_id
-    if len(name) > MOST_REQUEST_ID:
-        problem = f"{len(name)} characters are too many"
-        raise InvalidInput("requestId", problem, f"send {MOST_REQUEST_ID} at most")
-    return (caller.get(), name) if name else None
-
-
-def _digest(request: Request) -> bytes:
-    return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from reserver.pacer import Pacer
@@ -31,7 +31,7 @@ class Told(NamedTuple, Generic[T]):
 
 async def follow(
     feed: Feed[Any], resume_token: str, unpack: Callable[[bytes], T], covers: Callable[[T], bool]
-) -> AsyncIterator[Told[T]]:
+) -> AsyncGenerator[Told[T]]:
     """Yield what a watcher is told, for ever.
 
     Args:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 
+from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, TooMany
 from reserver.printable import printable
@@ -109,6 +110,11 @@ def missing(name: str, became: str = "") -> Refusal:
     return Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_RESERVATION", message)
 
 
+def no_such_move(name: PodName) -> Refusal:
+    """Refuse a call about a PodMove that does not exist."""
+    return Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_MOVE", f"there is no PodMove {name}")
+
+
 def unreadable(name: str, why: str) -> Refusal:
     """Refuse a call about an entry that cannot be read."""
     message = f"{name} cannot be read: {why}; correct it where it is written"
@@ -116,12 +122,12 @@ def unreadable(name: str, why: str) -> Refusal:
 
 
 def taken(message: str, fields: Iterable[Field] = ()) -> Refusal:
-    """Refuse a name that another reservation has."""
+    """Refuse a name that another object has."""
     return Refusal(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message, fields)
 
 
-def changed_meanwhile(ref: Ref) -> Refusal:
-    """Refuse a change of a reservation that somebody else has changed since."""
+def changed_meanwhile(ref: Ref | PodName) -> Refusal:
+    """Refuse a change of what somebody else has changed since."""
     message = f"{ref} was changed meanwhile; read it and try again"
     return Refusal(grpc.StatusCode.ABORTED, "CHANGED_MEANWHILE", message)
 

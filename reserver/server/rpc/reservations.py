@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import grpc
@@ -77,10 +78,10 @@ class Reservations(ReservationServiceServicer):
         """Follow changes."""
         selection = Selection.of(request.filter, self._pods)
         unpack = pb.Reservation.FromString
-        async for kind, each, token in follow(
-            self._feed, request.resume_token, unpack, selection.covers
-        ):
-            yield pb.WatchResponse(kind=kind, reservation=each, resume_token=token)
+        changes = follow(self._feed, request.resume_token, unpack, selection.covers)
+        async with aclosing(changes):
+            async for kind, each, token in changes:
+                yield pb.WatchResponse(kind=kind, reservation=each, resume_token=token)
 
     async def Update(self, request: pb.UpdateRequest, context: Aio) -> pb.UpdateResponse:  # noqa: ARG002, N802
         """Replace a spec; more is held only if it fits."""

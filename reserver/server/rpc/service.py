@@ -17,12 +17,15 @@ from reserver.server.rpc.capacity import Capacity
 from reserver.server.rpc.catalogue import Catalogue, Store
 from reserver.server.rpc.changes import Changes, Editing
 from reserver.server.rpc.creation import Creation, Inserting
-from reserver.server.rpc.reservation_feed import ReservationFeed
+from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.history import Bygone, History
+from reserver.server.rpc.moves import Moves, Moving
 from reserver.server.rpc.rebalance import Planning, Rebalance
+from reserver.server.rpc.reservation_feed import ReservationFeed
 from reserver.server.rpc.reservations import Reservations
 from reserver.server.rpc.scheduler import Scheduler
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server
+from reserver.v1.move_pb2_grpc import add_MoveServiceServicer_to_server
 from reserver.v1.rebalance_pb2_grpc import add_RebalanceServiceServicer_to_server
 from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_server
 from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
@@ -42,7 +45,8 @@ class Service:
 
     Attributes:
         calls: what every call goes through.
-        feed: the changes, for those who watch.
+        feed: the changes of reservations, for those who watch.
+        feeds: that, and those of all else that may be watched.
     """
 
     def __init__(  # noqa: PLR0913 - what there is to serve
@@ -58,6 +62,7 @@ class Service:
         counted: Counted,
         past: Bygone,
         planning: Planning,
+        moving: Moving | None,
     ) -> None:
         """Put the services together.
 
@@ -72,6 +77,7 @@ class Service:
             counted: where calls are counted.
             past: what became of reservations that are over.
             planning: makes plans.
+            moving: moves pods; None if nobody does.
         """
         catalogue = Catalogue(stores, state, clock, stores.find, namespace, past.archive)
         creation = Creation(state, clock, catalogue, stores)
@@ -84,6 +90,8 @@ class Service:
         self._capacity = Capacity(state, extender, clock, namespace)
         self._scheduler = Scheduler(extender)
         self._rebalance = Rebalance(planning)
+        self._moves = Moves(moving)
+        self.feeds: tuple[Feed[Any], ...] = (self.feed, *([moving.feed] if moving else ()))
         self.calls = Calls(access, obstacles, counted)
 
     def add_to(self, server: grpc.aio.Server) -> None:
@@ -92,6 +100,7 @@ class Service:
         add_CapacityServiceServicer_to_server(self._capacity, server)
         add_SchedulerServiceServicer_to_server(self._scheduler, server)
         add_RebalanceServiceServicer_to_server(self._rebalance, server)
+        add_MoveServiceServicer_to_server(self._moves, server)
 
 
 class Health(health.aio.HealthServicer):  # type: ignore[misc]  # it has no types

@@ -235,6 +235,14 @@ def read_status(item: MoveObject) -> Status:
         raise InvalidInput("status.reason", problem, "leave the status to Reserver") from exc
 
 
+def said(item: MoveObject) -> StatusObject | None:
+    """Return the status of a PodMove; None if it has none that Reserver wrote."""
+    try:
+        return decode(StatusObject, item.status)
+    except InvalidInput:
+        return None
+
+
 def show_status(status: Status, generation: int) -> StatusObject:
     """Return how far a move is, as it is written of a generation of the spec."""
     came = status.replacement

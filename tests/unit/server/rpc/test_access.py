@@ -111,6 +111,7 @@ async def served(files: Files, reviewer: Reviewer, *, mutual: bool = False) -> A
         counted=nothing,
         past=nothing,
         planning=nothing,
+        moving=None,
     )
     tls = files.files if mutual else files.files._replace(client_ca=None)
     async with serving(("127.0.0.1", 0), service, tuple, 1.0, tls) as address:
@@ -232,6 +233,7 @@ async def test_files_that_are_missing_and_ports_that_are_taken_are_named(files: 
             counted=nothing,
             past=nothing,
             planning=nothing,
+            moving=None,
         )
         with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}"):
             async with serving(("127.0.0.1", port), service, tuple, 1.0):

@@ -46,6 +46,7 @@ async def served(
         counted=nothing,
         past=nothing,
         planning=nothing,
+        moving=None,
     )
     async with serving(("127.0.0.1", 0), service, obstacles, 1.0) as address:
         yield address

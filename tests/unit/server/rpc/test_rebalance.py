@@ -72,6 +72,7 @@ async def served(planning: Planning) -> AsyncIterator[Client]:
         counted=nothing,
         past=nothing,
         planning=planning,
+        moving=None,
     )
     async with (
         serving(("127.0.0.1", 0), service, tuple, 1.0) as address,
