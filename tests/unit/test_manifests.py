@@ -276,7 +276,7 @@ def test_within_serve_the_settings_of_rebalancing_come_from_the_environment() ->
 
 
 def test_who_rebalances_may_what_a_round_asks_for_and_no_more() -> None:
-    """What tests/e2e/test_rebalance.py runs with; without a right a round fails there."""
+    """What tests/e2e/apart/test_rebalance.py runs with; without a right a round fails there."""
     (role,) = (each for each in documents(RBAC) if each["kind"] == "ClusterRole")
     granted = {
         (verb, group, resource)

@@ -15,7 +15,7 @@ from reserver.sim.cluster import EmbeddedCluster
 
 pytestmark = pytest.mark.controlplane
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 Kubectl = Callable[[str], Awaitable[str]]
 
 

@@ -33,7 +33,7 @@ from tests.e2e.test_status import wait_status
 
 pytestmark = pytest.mark.controlplane
 
-COMPONENT = Path(__file__).parents[2] / "scheduler-config/components/webhooks"
+COMPONENT = Path(__file__).parents[3] / "scheduler-config/components/webhooks"
 HOME = "reserver-system"
 ACCOUNT = "webhooks-e2e"
 ASKED = "e2e-asks-webhooks"

@@ -24,7 +24,7 @@ from reserver.cli.demo_run import play, started
 
 pytestmark = pytest.mark.controlplane  # for its kubectl
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = ("README.md", "docs/crd.md", "docs/quotas.md", "docs/tutorial.md")
 SET_UPS = {
     "docs/quotas.md": ("kubectl apply -f examples/quota.yaml", "kubectl create -f held.yaml")
@@ -39,7 +39,7 @@ ELSEWHERE = {
     "docs/reservations.md": "tests/integration/test_endings.py",
     "docs/promises.md": "tests/e2e/test_chaos.py",
     "docs/moves.md": "tests/e2e/test_moves.py",
-    "docs/patches.md": "tests/e2e/test_patches.py",
+    "docs/patches.md": "tests/e2e/apart/test_patches.py",
     "CONTRIBUTING.md": ".ci/run",
     "PACKAGE.md": "make dist, and tests/e2e/test_cli.py",
 }

@@ -1,0 +1,1 @@
+"""Scenarios whose requests no audit log is judged by: they run beside the others."""
