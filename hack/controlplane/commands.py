@@ -88,7 +88,7 @@ def apiserver(
         [
             f"--audit-policy-file={audit_policy}",
             f"--audit-log-path={files.audit_log}",
-            "--audit-log-maxsize=0",  # one file, however long the tests take
+            "--audit-log-maxsize=100000",  # one file, however long the tests take; 0 is 100 MB
         ]
         if audit_policy
         else []
