@@ -47,8 +47,7 @@ from reserver.scheduling.wake import Wake
 from reserver.server import http as http_module
 from reserver.server.rpc import calls as calls_module
 from reserver.server.rpc.access import Call
-from reserver.server.rpc.catalogue import Catalogue
-from reserver.server.rpc.reservation_feed import ReservationFeed
+from reserver.server.rpc.catalogue import Catalogue, ReservationFeed
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.extender import ExtenderBindingArgs
 from reserver.wire.k8s.nodes import NodeObject

@@ -179,7 +179,9 @@ class Sight:
         for pod in came:
             if seat and any(claim.startswith(seat) for claim in pod.claims):
                 return _shown(pod), True
-        left_at = show_moment((move.status.evicted_at or 0.0) - _SEEN_LATE_S)
+        # Who takes a seat says so. Without that only a pod of a later second surely came after.
+        late_s = -1.0 if move.status.seat else _SEEN_LATE_S
+        left_at = show_moment((move.status.evicted_at or 0.0) - late_s)
         free = [
             pod
             for pod in came

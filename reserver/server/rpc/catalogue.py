@@ -1,4 +1,4 @@
-"""The catalogue: all reservations, as the API shows them."""
+"""The catalogue: all reservations, as the API shows them, and their changes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from reserver.errors import InvalidInput
+from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
+from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.refusal import missing
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import grpcform
@@ -144,3 +146,31 @@ class Catalogue:
         if not shown:
             raise missing(str(ref))
         return shown[0]
+
+
+class ReservationFeed(Feed[Ref]):
+    """The changes of reservations, in their order."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        """Tell the changes of what a catalogue shows."""
+        super().__init__()
+        self._catalogue = catalogue
+        self._short_nodes: ShortNodes | None = None
+
+    def touched(self, key: Ref) -> None:
+        """Note that a key or one of its items may look different now; returns at once."""
+        super().touched(key._replace(item=""))
+
+    def _others_ran(self) -> None:
+        self._short_nodes = None
+
+    async def _look(self, key: Ref, pacer: Pacer) -> dict[str, bytes]:
+        after: dict[str, bytes] = {}
+        for reservation, text in self._catalogue.written(key):
+            if await pacer.give_way() or self._short_nodes is None:
+                self._short_nodes = self._catalogue.short_nodes()
+            shown = self._catalogue.show_written(reservation, text, self._short_nodes)
+            after[shown.id] = shown.SerializeToString(deterministic=True)
+        for shown in self._catalogue.broken(key):
+            after[shown.id] = shown.SerializeToString(deterministic=True)
+        return after

@@ -10,13 +10,12 @@ import grpc
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.pacer import Pacer
-from reserver.server.rpc.catalogue import Catalogue
+from reserver.server.rpc.catalogue import Catalogue, ReservationFeed
 from reserver.server.rpc.changes import Changes
 from reserver.server.rpc.creation import Creation
 from reserver.server.rpc.following import follow
 from reserver.server.rpc.history import History
 from reserver.server.rpc.paging import Pages
-from reserver.server.rpc.reservation_feed import ReservationFeed
 from reserver.server.rpc.selection import Selection
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceServicer

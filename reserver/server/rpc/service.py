@@ -14,14 +14,13 @@ from reserver.server.extender import Extender
 from reserver.server.rpc.access import Access
 from reserver.server.rpc.calls import Calls, Counted
 from reserver.server.rpc.capacity import Capacity
-from reserver.server.rpc.catalogue import Catalogue, Store
+from reserver.server.rpc.catalogue import Catalogue, ReservationFeed, Store
 from reserver.server.rpc.changes import Changes, Editing
 from reserver.server.rpc.creation import Creation, Inserting
 from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.history import Bygone, History
 from reserver.server.rpc.moves import Moves, Moving
 from reserver.server.rpc.rebalance import Planning, Rebalance
-from reserver.server.rpc.reservation_feed import ReservationFeed
 from reserver.server.rpc.reservations import Reservations
 from reserver.server.rpc.scheduler import Scheduler
 from reserver.v1.capacity_pb2_grpc import add_CapacityServiceServicer_to_server

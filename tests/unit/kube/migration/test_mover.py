@@ -1,6 +1,7 @@
 """PodMoves are carried out, whatever comes in between, and whoever is killed."""
 
 import json
+from unittest.mock import ANY
 
 import pytest
 
@@ -28,6 +29,21 @@ async def test_a_pod_moves_to_its_seat_and_nothing_is_left(world: World) -> None
     assert [write for write in world.api.writes if write.endswith("/eviction")] == [
         f"{PODS}/web-0/eviction"
     ]
+
+
+async def test_a_sibling_that_was_made_a_moment_ago_is_no_replacement(world: World) -> None:
+    world.replicas = 2
+    world.make_pod("worker-1")
+    world.move()
+    world.schedules = False
+    while world.status.get("phase") != "Landing":
+        await world.round()
+    for _ in range(3):
+        await world.round()
+    world.schedules = True
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Succeeded", "Landed")
+    assert status["replacement"] == {"name": "web-2", "uid": ANY, "node": "worker-2"}
 
 
 async def test_what_a_write_follows_from_is_written_before_it(world: World) -> None:

@@ -7,9 +7,8 @@ from reserver.errors import InvalidInput
 from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.server.rpc import feed as module
-from reserver.server.rpc.catalogue import Catalogue
+from reserver.server.rpc.catalogue import Catalogue, ReservationFeed
 from reserver.server.rpc.refusal import Refusal
-from reserver.server.rpc.reservation_feed import ReservationFeed
 from reserver.wire.spec.entries import Entries, read_key
 from reserver.wire.status.archive import Archive
 from tests.builders import NOW, node, ref, state_of
