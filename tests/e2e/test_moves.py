@@ -229,6 +229,14 @@ class Yard(Moving):
             self.wait_on(name, node, replicas)
         return str(self.pods(name)[0].metadata.name)
 
+    def deploy_stateful(self, name: str, node: str) -> None:
+        """Create a StatefulSet whose pod lands on a node."""
+        with self.only(node):
+            body = self.workload(name)
+            body["spec"]["serviceName"] = name
+            self.apps.create_namespaced_stateful_set(self.corner.name, body)
+            self.wait_on(name, node)
+
     def only(self, node: str) -> Any:
         """Let pods land on one node alone, until the block ends."""
         return Cordoned(self.corner.api, {*self.nodes, *self._side} - {node})
@@ -353,11 +361,7 @@ def test_a_move_takes_a_pod_of_a_deployment_to_the_node_that_is_named(yard: Yard
 
 def test_a_pod_of_a_statefulset_keeps_its_name(yard: Yard) -> None:
     first, second = yard.nodes
-    with yard.only(first):
-        body = yard.workload("db")
-        body["spec"]["serviceName"] = "db"
-        yard.apps.create_namespaced_stateful_set(yard.corner.name, body)
-        yard.wait_on("db", first)
+    yard.deploy_stateful("db", first)
     before = yard.pods("db")[0].metadata.uid
     yard.move("db", "db-0")
     status = yard.wait_phase("db", "Succeeded", reason="Landed")
@@ -480,6 +484,15 @@ def test_a_deployment_that_is_scaled_to_zero_meanwhile_ends_the_move(yard: Yard)
     yard.scale("web", 0)
     yard.wait_phase("web", "Succeeded", reason="NotReplaced")
     wait_for(lambda: not [name for name in yard.seats() if "web" in name], "its seat is released")
+
+
+def test_a_statefulset_that_is_scaled_to_zero_meanwhile_ends_the_move(yard: Yard) -> None:
+    first, _ = yard.nodes
+    yard.deploy_stateful("db", first)
+    yard.wait_seated("db", "db-0")
+    scale = {"spec": {"replicas": 0}}
+    yard.apps.patch_namespaced_stateful_set_scale("db", yard.corner.name, scale)
+    yard.wait_phase("db", "Succeeded", reason="NotReplaced")
 
 
 def test_a_move_that_is_deleted_leaves_no_seat(yard: Yard) -> None:
