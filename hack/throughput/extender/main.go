@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -65,7 +64,7 @@ func bind(w http.ResponseWriter, r *http.Request, client kubernetes.Interface) {
 		Target:     v1.ObjectReference{Kind: "Node", Name: args.Node},
 	}
 	var result extender.ExtenderBindingResult
-	err := client.CoreV1().Pods(args.PodNamespace).Bind(context.TODO(), binding, metav1.CreateOptions{})
+	err := client.CoreV1().Pods(args.PodNamespace).Bind(r.Context(), binding, metav1.CreateOptions{})
 	if err != nil {
 		result.Error = err.Error()
 	}

@@ -1,0 +1,60 @@
+"""What Reserver does before it is ready, and what only then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from reserver import app
+from reserver.config import Settings
+from reserver.kube.watch.history import History
+from reserver.sim.cluster import EmbeddedCluster
+from tests.integration.world import CONFIGMAPS, SYSTEM
+
+SPEC = {
+    "owners": [{"pod": {"name": "web-0", "namespace": "shop"}}],
+    "node": "worker-1",
+    "resources": {"cpu": "1"},
+}
+STORE = {
+    "metadata": {"name": "reservations", "labels": {"reserver.io/store": "true"}},
+    "data": {
+        "held": json.dumps({**SPEC, "ttl": 0}),
+        "over": json.dumps({**SPEC, "expiresAt": "2020-01-01T00:00:00Z"}),
+        "broken": "{}",
+    },
+}
+BEGUN = {"reservations": {"held", "over", "broken"}}
+
+
+async def test_until_it_is_ready_it_only_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with EmbeddedCluster() as cluster:
+        await cluster.create_node("worker-1")
+        await cluster.client.send("POST", "/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
+        await cluster.client.send("POST", CONFIGMAPS, STORE)
+        cluster.write_kubeconfig(tmp_path / "kubeconfig")
+
+        async def stores() -> dict[str, set[str]]:
+            items = json.loads(await cluster.client.send("GET", CONFIGMAPS))["items"]
+            return {item["metadata"]["name"]: set(item.get("data") or ()) for item in items}
+
+        async def events() -> int:
+            path = f"/api/v1/namespaces/{SYSTEM}/events"
+            return len(json.loads(await cluster.client.send("GET", path))["items"])
+
+        before = []
+
+        async def read(_: History) -> None:
+            before.append((await stores(), await events()))
+
+        monkeypatch.setattr(History, "read", read)
+        settings = Settings(kubeconfig=tmp_path / "kubeconfig", http_port=0)
+        async with app.running(settings), asyncio.timeout(20):
+            while await stores() == BEGUN or not await events():  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.01)
+    assert before == [(BEGUN, 0)]
