@@ -126,6 +126,13 @@ class State:
         """Note that all pods have been shown as of a resourceVersion."""
         self._shown = max(self._shown, revision)
 
+    def pods_listed(self, revision: int) -> None:
+        """Note that a list showed all pods as of a resourceVersion."""
+        self.pods_shown(revision)
+        over = [uid for uid, waiting in self.waiting.items() if not self._is_pending(waiting.pod)]
+        for uid in over:  # Created and deleted again while no watch was there to show it.
+            del self.waiting[uid]
+
     def pod_read(self, pod: Pod) -> bool:
         """Take a pod that was read, because no watch has shown it; return False if it is gone.
 
@@ -195,7 +202,8 @@ class State:
     def judged(self, pod: Pod, names: Sequence[str], *, waits: bool) -> None:
         """Note whether a pod waits because of holds, after a Filter call with `names`.
 
-        kube-scheduler may ask for a pod that is gone already; only those that the watch shows wait.
+        kube-scheduler may ask for a pod that is gone already, which does not wait, and for one that
+        Reserver's own watch has yet to show, which does.
         """
         if waits and self._is_pending(pod):
             self.waiting[pod.uid] = Waiting(pod, offered(names, self._node_name))
@@ -332,7 +340,9 @@ class State:
 
     def _is_pending(self, pod: Pod) -> bool:
         known = self._pods.get(pod.name)
-        return known is not None and known.uid == pod.uid and not known.node
+        if known is None or known.uid != pod.uid:
+            return pod.revision > self._shown  # Yet to be shown; else it is gone.
+        return not known.node
 
     def _claim(self, identities: Iterable[str], pod: Pod) -> None:
         for identity in tuple(identities):

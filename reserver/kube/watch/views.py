@@ -198,7 +198,7 @@ def pod_view(
             (known := state.pods.get(PodName(*key))) is not None and known.uid != uid
         ),
         broken=broken,
-        ended=state.pods_shown,
+        ended=state.pods_listed,
     )
 
 

@@ -109,6 +109,24 @@ def test_a_pod_that_was_gone_before_it_was_asked_for_does_not_wait() -> None:
     assert state.waiting == {}
 
 
+def test_a_pod_that_was_asked_for_before_the_watch_shows_it_is_woken_as_well() -> None:
+    asking = dataclasses.replace(pod("a", cpu="2"), revision=7)
+    state = waiting()
+    state.pod_seen(dataclasses.replace(pod("b", cpu="2"), revision=6))
+    ask(state, asking)
+    state.pod_seen(asking)
+    assert release(state, 1) == (Steer(asking, "worker-1"),)
+
+
+def test_a_pod_that_came_and_went_while_no_watch_was_there_waits_no_more() -> None:
+    shown, missed = pod("shown", cpu="2"), dataclasses.replace(pod("missed", cpu="2"), revision=7)
+    state = waiting(shown)
+    ask(state, missed)
+    assert len(state.waiting) == 2
+    state.pods_listed(9)
+    assert list(state.waiting) == [shown.uid]
+
+
 def test_a_node_that_is_gone_wakes_nobody() -> None:
     state = waiting(pod("a", cpu="1"))
     state.node_gone("worker-1")
@@ -179,7 +197,7 @@ def test_what_filter_refused_is_still_known_after_preempt() -> None:
     assert release(state, 1) == (Steer(asking, "worker-1"),)
 
 
-def test_a_pod_that_the_watch_does_not_show_does_not_wait() -> None:
+def test_a_pod_that_is_gone_when_preempt_asks_does_not_wait() -> None:
     state = spared()
     state.judged_preemption(pod("ghost"), (), {"worker-1": ("uid-v",)})
     assert not state.waiting
