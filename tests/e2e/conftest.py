@@ -25,7 +25,6 @@ from reserver.reservations.terms import StoreKind
 from tests.e2e.cluster import CONFIG_MAP_FORMS, FORMS, NAMED_STORE, STORE, Corner, Form
 
 ROOT = Path(__file__).parents[2]
-HERE = Path(__file__).parent
 JUDGES = frozenset(
     {"test_reserver_asks_for_what_the_manifests_grant", "test_what_the_manifests_grant_is_used"}
 )
@@ -50,17 +49,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let those judge last who judge what all the others did; after a few they would be wrong."""
-    judges = [item for item in items if _original_name(item) in JUDGES]
+    """Let those judge last who judge what all others of their folder did; not after a few."""
+    judges = [item for item in items if item.name in JUDGES]
     others = [item for item in items if item not in judges]
-    missing = set(HERE.glob("test_*.py")) - {item.path for item in others}
-    items[:] = others if missing else [*others, *judges]
-    if missing:
-        config.hook.pytest_deselected(items=judges)
-
-
-def _original_name(item: pytest.Item) -> str:
-    return item.originalname if isinstance(item, pytest.Function) else item.name
+    files = {item.path for item in items}
+    early = [each for each in judges if set(each.path.parent.glob("test_*.py")) - files]
+    items[:] = [*others, *(each for each in judges if each not in early)]
+    if early:
+        config.hook.pytest_deselected(items=early)
 
 
 @pytest.fixture(params=FORMS, ids=lambda form: form.name)

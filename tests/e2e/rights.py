@@ -15,7 +15,7 @@ CORE = _CONFIG / "core/rbac-reserver.yaml"
 MOVES = _CONFIG / "components/moves/rbac.yaml"
 RESERVER = "system:serviceaccount:reserver-system:reserver"
 MOVER = f"{RESERVER}-mover"
-"""Reserver with the rights of components/moves besides (tests/e2e/test_moves.py)."""
+"""Reserver with the rights of components/moves besides (tests/e2e/apart/conftest.py)."""
 
 _ROLE = re.compile(r' of ((?:Cluster)?Role "[^"]+") to ServiceAccount ')
 """In the reason of a decision (plugin/pkg/auth/authorizer/rbac/rbac.go)."""
@@ -53,12 +53,26 @@ def granted(file: Path = CORE) -> set[Right]:
     }
 
 
-def asked(audit_log: Path, user: str = RESERVER) -> set[Right]:
+def asked(audit_log: Path, user: str) -> set[Right]:
     """Return what a service account has asked for; a refusal has no role."""
     named = {(right.resource, right.name) for right in granted() if right.name}
     with audit_log.open() as lines:
         events = (event for event in map(json.loads, lines) if event["user"]["username"] == user)
         return set(_rights(events, named))
+
+
+def unknown(audit_log: Path, user: str, rights: set[Right]) -> set[Right]:
+    """Return what a service account has asked for beside its rights.
+
+    A refusal may be of these, too: a test takes rights away, an API server starts without.
+    """
+    refused = {right._replace(role="") for right in rights}
+    return asked(audit_log, user) - rights - refused
+
+
+def unused(audit_log: Path, user: str, rights: set[Right]) -> set[Right]:
+    """Return the rights that a service account has not made use of."""
+    return rights - asked(audit_log, user)
 
 
 def _rights(events: Iterable[dict[str, Any]], named: set[tuple[str, str]]) -> Iterator[Right]:

@@ -1,1 +1,4 @@
-"""Scenarios whose requests no audit log is judged by: they run beside the others."""
+"""Scenarios that run beside the others.
+
+What Reserver's own account asks for in them does not count for its rights (test_rights.py).
+"""

@@ -38,7 +38,7 @@ ELSEWHERE = {
     "docs/rebalance.md": "tests/unit/cli/test_plan.py and test_rebalance.py",
     "docs/reservations.md": "tests/integration/test_endings.py",
     "docs/promises.md": "tests/e2e/test_chaos.py",
-    "docs/moves.md": "tests/e2e/test_moves.py",
+    "docs/moves.md": "tests/e2e/apart/test_moves.py",
     "docs/patches.md": "tests/e2e/apart/test_patches.py",
     "CONTRIBUTING.md": ".ci/run",
     "PACKAGE.md": "make dist, and tests/e2e/test_cli.py",

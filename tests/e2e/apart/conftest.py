@@ -1,0 +1,113 @@
+"""Reserver that moves pods, with the rights that we ship for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+
+from hack.chaos.mishaps import Forward, Mishaps
+from hack.chaos.proxy import Proxy
+from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
+from hack.reserver_process import ReserverProcess
+from tests.e2e.apart.yard import Yard, opened
+from tests.e2e.conftest import MOVES, RBAC, grant, scheduling
+
+SCHEDULER = "with-moves"
+ACCOUNT = "mover"
+MOVER = f"reserver-{ACCOUNT}"
+"""Its service account in these tests; the rights that it has without moves are tested elsewhere."""
+
+
+class Deadly(Mishaps):
+    """Kills Reserver at a write of a move, once, before it is carried out or after.
+
+    Attributes:
+        at: how the path of that write ends; empty for none.
+        is_done: whether it is carried out.
+        kill: ends Reserver.
+        may_evict: evictions wait for it.
+        writes: what was written of moves, in order.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(seed=0)
+        self.at = ""
+        self.is_done = False
+        self.kill: Callable[[], None] = lambda: None
+        self.may_evict = Event()
+        self.may_evict.set()
+        self.writes: list[str] = []
+
+    async def write(self, forward: Forward, request: web.BaseRequest) -> web.Response:
+        self.writes.append(request.path)
+        if request.path.endswith("/eviction"):
+            await asyncio.to_thread(self.may_evict.wait)
+        if not self.at or not request.path.endswith(self.at):
+            return await forward()
+        self.at = ""
+        answer = await forward() if self.is_done else web.Response(status=500)
+        self.kill()
+        return answer
+
+
+@pytest.fixture(scope="session")
+def mover_kubeconfig(
+    kubeconfig: Path,
+    api: Any,
+    reserver_kubeconfig: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A service account with Reserver's rights and those of components/moves, and no others."""
+    assert reserver_kubeconfig.exists()  # Its roles are there.
+    for file in (RBAC, MOVES / "rbac.yaml"):
+        for document in yaml.safe_load_all(file.read_text()):
+            is_role = document["kind"].endswith("Role")
+            if not is_role:
+                document["metadata"]["name"] = f"{document['metadata']['name']}-{ACCOUNT}"
+            for subject in document.get("subjects", ()):
+                subject["name"] = f"{subject['name']}-{ACCOUNT}"
+            if file != RBAC or not is_role:
+                grant(api, document)
+    path = tmp_path_factory.mktemp("mover") / "kubeconfig"
+    service_account_kubeconfig(kubeconfig, "reserver-system", MOVER, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def mishaps() -> Deadly:
+    """What happens to the writes of moves."""
+    return Deadly()
+
+
+@pytest.fixture(scope="session")
+def mover(
+    control_plane: ControlPlane,
+    mover_kubeconfig: Path,
+    mishaps: Deadly,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ReserverProcess]:
+    """Reserver with --pod-moves, and a kube-scheduler that asks it."""
+    folder = tmp_path_factory.mktemp("mover")
+    with Proxy(mover_kubeconfig, mishaps) as proxy:
+        proxy.write_kubeconfig(folder / "kubeconfig")
+        with (
+            ReserverProcess(
+                folder / "kubeconfig", folder / "log", "--pod-moves", "--grpc-address=127.0.0.1:0"
+            ) as process,
+            scheduling(control_plane, process, SCHEDULER),
+        ):
+            yield process
+
+
+@pytest.fixture
+def yard(kubeconfig: Path, api: Any, mover: ReserverProcess) -> Iterator[Yard]:
+    assert mover.is_ready()
+    with opened(kubeconfig, SCHEDULER, api) as made:
+        yield made

@@ -1,0 +1,204 @@
+"""PodMoves, with controllers that make the pods again: no pod leaves before its seat is held."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes.client.exceptions import ApiException
+
+from hack.reserver_process import ReserverProcess, wait_for
+from reserver.client import Client, MoveSpec
+from tests.e2e.apart.conftest import Deadly
+from tests.e2e.apart.yard import Moving, Yard
+from tests.e2e.cluster import GROUP, Corner
+
+pytestmark = pytest.mark.controlplane
+
+
+def test_fragments_become_room_for_a_pod_that_fits_nowhere(yard: Yard) -> None:
+    d, e = yard.nodes
+    yard.deploy("a", d)
+    b = yard.deploy("b", e)
+    yard.corner.create_pod("big", {"cpu": "4"})
+    yard.corner.wait_refused("big")
+    yard.move("b", b, to={"node": d})
+    status = yard.wait_phase("b", "Succeeded", reason="Landed")
+    assert (status["from"], status["to"], status["replacement"]["node"]) == (e, d, d)
+    yard.wait_on("b", d)
+    assert yard.corner.wait_bound("big") == e
+    yard.wait_released()
+
+
+def test_a_move_takes_a_pod_of_a_deployment_to_the_node_that_is_named(yard: Yard) -> None:
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    yard.move("web", pod, to={"node": second}, ttlSecondsAfterFinished=2)
+    status = yard.wait_phase("web", "Succeeded", reason="Landed")
+    assert status["podUID"] != status["replacement"]["uid"]
+    assert status["evictedAt"] <= status["finishedAt"]
+    yard.wait_on("web", second)
+    events = [event for reason in ("Landed", "Moved") for event in yard.corner.events(reason)]
+    assert any(second in message for message in events), events
+    yard.wait_released()
+    wait_for(lambda: not yard.exists("web"), "it is deleted when its time is over", 20)
+
+
+def test_a_pod_of_a_statefulset_keeps_its_name(yard: Yard) -> None:
+    first, second = yard.nodes
+    yard.deploy_stateful("db", first)
+    before = yard.pods("db")[0].metadata.uid
+    yard.move("db", "db-0")
+    status = yard.wait_phase("db", "Succeeded", reason="Landed")
+    assert (status["podUID"], status["replacement"]["name"]) == (before, "db-0")
+    yard.wait_on("db", second)
+
+
+def test_a_pod_of_a_job_moves(yard: Yard) -> None:
+    first, second = yard.nodes
+    with yard.only(first):
+        template = yard.template("sums", restartPolicy="Never")
+        body = {"metadata": {"name": "sums"}, "spec": {"template": template}}
+        yard.jobs.create_namespaced_job(yard.corner.name, body)
+        yard.wait_on("sums", first)
+    yard.move("sums", yard.pods("sums")[0].metadata.name)
+    yard.wait_phase("sums", "Succeeded", reason="Landed")
+    yard.wait_on("sums", second)
+
+
+def test_who_takes_every_hole_does_not_take_the_seat(yard: Yard) -> None:
+    """The room is just enough; others ask for it all the while, before and after the eviction."""
+    first, second = yard.nodes
+    pod = yard.deploy("web", first, cpu="4")
+    body = yard.workload("greedy", replicas=6, cpu="1")
+    yard.wait_seated("web", pod)
+    yard.apps.create_namespaced_deployment(yard.corner.name, body)
+    wait_for(lambda: len(yard.pods("greedy")) == 6, "there are six")
+    for greedy in yard.pods("greedy"):
+        yard.corner.wait_refused(greedy.metadata.name)
+    yard.let_go()
+    yard.wait_phase("web", "Succeeded", reason="Landed")
+    yard.wait_on("web", second)
+    bound = partial(yard.nodes_of, "greedy")
+    wait_for(lambda: bound().count(first) == 4, "they take what was left behind")
+    assert second not in bound()
+
+
+def test_a_round_of_rebalancing_holds_the_seats_of_its_plan_before_it_evicts(
+    yard: Yard, mishaps: Deadly, rebalance_kubeconfig: Path, tmp_path: Path
+) -> None:
+    """Others ask for all room that there is, from before the eviction until it has landed."""
+    first, second = yard.nodes
+    yard.deploy("web", first, replicas=2)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(yaml.safe_dump(spreading(f"{GROUP}={yard.corner.name}")))
+    command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
+    command += ["--mode", "reserve-first", "--policy-config-file", str(policy)]
+    command += ["--kubeconfig", str(rebalance_kubeconfig)]
+    mishaps.may_evict.clear()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert "1 PodMoves written, 0 pods evicted, 0 could not be" in done.stdout, done.stderr
+        (written,) = yard.written()
+        name, spec = written["metadata"]["name"], written["spec"]
+        assert (spec["to"], spec["group"]["size"]) == ({"node": second}, 1)
+        yard.wait_phase(name, "Evicting")
+        greedy = yard.workload("greedy", replicas=6, cpu="1")
+        yard.apps.create_namespaced_deployment(yard.corner.name, greedy)
+        bound = partial(yard.nodes_of, "greedy")
+        wait_for(lambda: bound() == [second, second], "they have what is not held")
+        (refused, *_) = [pod for pod in yard.pods("greedy") if not pod.spec.node_name]
+        yard.corner.wait_refused(refused.metadata.name, "held by reservation")
+        assert yard.nodes_of("web") == [first, first]
+    finally:
+        mishaps.may_evict.set()
+    yard.wait_phase(name, "Succeeded", reason="Landed")
+    wait_for(lambda: len(bound()) == 4, "they have what was left behind")
+    assert sorted(yard.nodes_of("web")) == sorted((first, second))
+    assert Counter(bound()) == {first: 2, second: 2}
+    yard.wait_released()
+
+
+def spreading(selector: str) -> dict[str, Any]:
+    """Return a policy that spreads equal pods over the nodes with some labels."""
+    config = {"DefaultEvictor": {"nodeSelector": selector}, "RemoveDuplicates": {}}
+    profile = {
+        "name": "e2e",
+        "pluginConfig": [{"name": name, "args": args} for name, args in config.items()],
+        "plugins": {"balance": {"enabled": ["RemoveDuplicates"]}},
+    }
+    version, kind = "descheduler/v1alpha2", "DeschedulerPolicy"
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "nodeSelector": selector,
+        "profiles": [profile],
+    }
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "no pod": ({"pod": {"name": ""}}, "spec.pod.name"),
+    "a node and labels": ({"to": {"node": "a", "nodeSelector": {"b": "c"}}}, "spec.to"),
+    "an endless move": ({"timeout": "25h"}, "spec.timeout"),
+    "no time": ({"timeout": "0s"}, "spec.timeout"),
+    "a group without seats": (
+        {"mode": "EvictOnly", "group": {"name": "drain", "size": 2}},
+        "spec.group",
+    ),
+    "a group of nobody": ({"group": {"name": "drain", "size": 0}}, "spec.group.size"),
+    "an unknown mode": ({"mode": "Now"}, "spec.mode"),
+    "a grace period of a week": (
+        {"deleteOptions": {"gracePeriodSeconds": 604_800}},
+        "spec.deleteOptions.gracePeriodSeconds",
+    ),
+}
+
+
+def test_over_grpc_a_move_is_written_paused_and_called_off(
+    yard: Yard, mover: ReserverProcess
+) -> None:
+    """With Reserver's own rights: what the caller may is asked before."""
+    yard.corner.create_pod("web-0", {"cpu": "1"})
+
+    async def calls() -> None:
+        async with Client(mover.grpc_address) as client:
+            spec = MoveSpec(pod="web-0", paused=True)
+            (move,) = await client.moves.create(yard.corner.name, {"away": spec})
+            assert move.spec == replace(spec, timeout=timedelta(minutes=10))
+            resumed = await client.moves.resume(yard.corner.name, "away", uid=move.uid)
+            assert resumed.spec is not None
+            assert not resumed.spec.paused
+            await client.moves.delete(yard.corner.name, "away", uid=move.uid)
+
+    asyncio.run(calls())
+    assert not yard.exists("away")
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_can_be_refused_at_once_is_refused_with_the_name_of_the_field(
+    corner: Corner, case: str
+) -> None:
+    spec, field = REFUSED[case]
+    with pytest.raises(ApiException) as refusal:
+        Moving(corner).move("bad", **({"pod": {"name": "web-0"}} | spec))
+    causes = json.loads(refusal.value.body or "")["details"]["causes"]
+    assert (refusal.value.status, field in [cause["field"] for cause in causes]) == (422, True)
+
+
+def test_of_a_move_only_whether_it_is_paused_and_kept_may_change(corner: Corner) -> None:
+    moving = Moving(corner)
+    moving.move("web", "web-0", to={"node": "a"}, timeout="1h30m")
+    moving.change("web", paused=True, ttlSecondsAfterFinished=60)
+    for change in ({"pod": {"name": "web-1"}}, {"to": None}, {"timeout": "2h"}):
+        with pytest.raises(ApiException, match="cannot be changed"):
+            moving.change("web", **change)

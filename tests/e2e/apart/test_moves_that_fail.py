@@ -1,0 +1,87 @@
+"""PodMoves when something goes wrong: nobody is evicted without a seat, and no seat is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from hack.reserver_process import ReserverProcess, wait_for
+from tests.e2e.apart.conftest import Deadly
+from tests.e2e.apart.yard import Yard
+
+pytestmark = pytest.mark.controlplane
+
+
+def test_for_a_pod_that_its_budget_keeps_no_seat_is_taken(yard: Yard) -> None:
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    yard.keep("web")
+    yard.move("web", pod, timeout="3s")
+    yard.wait_phase("web", "Pending", reason="BudgetBlocks")
+    assert not yard.seats()
+    yard.corner.create_pod("other", {"cpu": "4"})
+    assert yard.corner.wait_bound("other") == second
+    yard.wait_phase("web", "Failed", reason="DeadlineExceeded")
+    assert yard.pods("web")[0].metadata.name == pod
+
+
+def test_a_seat_whose_node_dies_evicts_nobody(yard: Yard) -> None:
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    yard.wait_seated("web", pod, to={"node": second})
+    yard.corner.api.delete_node(second)
+    yard.nodes.remove(second)
+    yard.corner.nodes.remove(second)
+    yard.wait_phase("web", "Failed", reason="SeatImpossible")
+    yard.wait_released()
+    assert yard.status("late")["reason"] == "GroupFailed"
+    assert yard.pods("web")[0].metadata.name == pod
+
+
+def test_a_deployment_that_is_scaled_to_zero_meanwhile_ends_the_move(yard: Yard) -> None:
+    first, _ = yard.nodes
+    pod = yard.deploy("web", first)
+    yard.wait_seated("web", pod)
+    yard.scale("web", 0)
+    yard.wait_phase("web", "Succeeded", reason="NotReplaced")
+    wait_for(lambda: not [name for name in yard.seats() if "web" in name], "its seat is released")
+
+
+def test_a_statefulset_that_is_scaled_to_zero_meanwhile_ends_the_move(yard: Yard) -> None:
+    first, _ = yard.nodes
+    yard.deploy_stateful("db", first)
+    yard.wait_seated("db", "db-0")
+    scale = {"spec": {"replicas": 0}}
+    yard.apps.patch_namespaced_stateful_set_scale("db", yard.corner.name, scale)
+    yard.wait_phase("db", "Succeeded", reason="NotReplaced")
+
+
+def test_a_move_that_is_deleted_leaves_no_seat(yard: Yard) -> None:
+    first, _ = yard.nodes
+    pod = yard.deploy("web", first)
+    yard.wait_seated("web", pod)
+    assert yard.seats()
+    yard.delete("web")
+    yard.delete("late")
+    yard.wait_released()
+    assert yard.pods("web")[0].metadata.name == pod
+
+
+@pytest.mark.parametrize(
+    ("at", "is_done"), [("/reservations", True), ("/eviction", False), ("/eviction", True)]
+)
+def test_reserver_is_killed_at_a_write_of_a_move_and_goes_on(
+    yard: Yard, mover: ReserverProcess, mishaps: Deadly, at: str, *, is_done: bool
+) -> None:
+    """Every write is in tests/unit/kube/migration; here those where most could go wrong."""
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    mishaps.writes.clear()
+    mishaps.kill, mishaps.at, mishaps.is_done = mover.process.kill, at, is_done
+    yard.move("web", pod, to={"node": second})
+    mover.wait_ended()
+    mover.start()
+    yard.wait_phase("web", "Succeeded", reason="Landed")
+    yard.wait_on("web", second)
+    yard.wait_released()
+    evictions = [path for path in mishaps.writes if path.endswith("/eviction")]
+    assert len(evictions) == (2 if at == "/eviction" and not is_done else 1), mishaps.writes

@@ -1,0 +1,219 @@
+"""Workloads whose pods move, with controllers that make them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kubernetes.client import AppsV1Api, BatchV1Api, CustomObjectsApi, PolicyV1Api
+
+from hack.reserver_process import wait_for
+from tests.e2e.cluster import GROUP, OBJECTS, Corner
+
+ENDED = {"Succeeded", "Failed", "Aborted"}
+
+
+class Moving:
+    """PodMoves of a corner of the cluster."""
+
+    def __init__(self, corner: Corner) -> None:
+        self.corner = corner
+        self._objects: Any = CustomObjectsApi(corner.api.api_client)
+
+    def move(self, name: str, pod: str | dict[str, str], **spec: Any) -> str:
+        body = {
+            "apiVersion": "/".join(OBJECTS),
+            "kind": "PodMove",
+            "metadata": {"name": name},
+            "spec": {"pod": pod if isinstance(pod, dict) else {"name": pod}, **spec},
+        }
+        where = (*OBJECTS, self.corner.name, "podmoves")
+        self._objects.create_namespaced_custom_object(*where, body)
+        return name
+
+    def status(self, name: str) -> dict[str, Any]:
+        where = (*OBJECTS, self.corner.name, "podmoves", name)
+        found: dict[str, Any] = self._objects.get_namespaced_custom_object(*where)
+        status: dict[str, Any] = found.get("status", {})
+        return status
+
+    def wait_phase(self, name: str, *phases: str, reason: str = "") -> dict[str, Any]:
+        found: dict[str, Any] = {}
+
+        def has_come() -> bool:
+            nonlocal found
+            found = self.status(name)
+            is_right = found.get("phase") in phases and reason in {"", found.get("reason")}
+            return is_right or found.get("phase") in ENDED
+
+        wait_for(has_come, f"{name} is {phases} {reason}", 20)
+        assert found["phase"] in phases, found
+        assert reason in {"", found["reason"]}, found
+        return found
+
+    def written(self) -> list[dict[str, Any]]:
+        where = (*OBJECTS, self.corner.name, "podmoves")
+        found: list[dict[str, Any]] = self._objects.list_namespaced_custom_object(*where)["items"]
+        return found
+
+    def change(self, name: str, **spec: Any) -> None:
+        where = (*OBJECTS, self.corner.name, "podmoves", name)
+        self._objects.patch_namespaced_custom_object(*where, {"spec": spec})
+
+    def exists(self, name: str) -> bool:
+        return name in [item["metadata"]["name"] for item in self.written()]
+
+    def delete(self, name: str) -> None:
+        where = (*OBJECTS, self.corner.name, "podmoves", name)
+        self._objects.delete_namespaced_custom_object(*where)
+
+    def seats(self) -> list[str]:
+        where = (*OBJECTS, self.corner.name, "reservations")
+        items = self._objects.list_namespaced_custom_object(*where)["items"]
+        return [item["metadata"]["name"] for item in items]
+
+    def wait_released(self) -> None:
+        wait_for(lambda: not self.seats(), "no seat is left", 30)
+
+
+class Yard(Moving):
+    """Nodes of four cores, workloads on them, and moves."""
+
+    def __init__(self, corner: Corner) -> None:
+        super().__init__(corner)
+        self.nodes = corner.add_nodes(2, cpu="4")
+        self.group = {"name": corner.name, "size": 2}
+        self._side = corner.add_nodes(2, cpu="500m")
+        client = corner.api.api_client
+        self.apps: Any = AppsV1Api(client)
+        self.jobs: Any = BatchV1Api(client)
+        self._budgets: Any = PolicyV1Api(client)
+
+    # Workloads
+
+    def template(self, name: str, cpu: str = "2", **spec: Any) -> dict[str, Any]:
+        container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+        return {
+            "metadata": {"labels": {"app": name}},
+            "spec": {
+                "schedulerName": self.corner.scheduler,
+                "nodeSelector": {GROUP: self.corner.name},
+                "terminationGracePeriodSeconds": 0,
+                "containers": [container],
+                **spec,
+            },
+        }
+
+    def workload(self, name: str, replicas: int = 1, cpu: str = "2") -> dict[str, Any]:
+        return {
+            "metadata": {"name": name},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": {"app": name}},
+                "template": self.template(name, cpu),
+            },
+        }
+
+    def deploy(self, name: str, node: str, replicas: int = 1, cpu: str = "2") -> str:
+        """Create a Deployment whose pods land on a node; return the name of one of them."""
+        with self.only(node):
+            body = self.workload(name, replicas, cpu)
+            self.apps.create_namespaced_deployment(self.corner.name, body)
+            self.wait_on(name, node, replicas)
+        return str(self.pods(name)[0].metadata.name)
+
+    def deploy_stateful(self, name: str, node: str) -> None:
+        """Create a StatefulSet whose pod lands on a node."""
+        with self.only(node):
+            body = self.workload(name)
+            body["spec"]["serviceName"] = name
+            self.apps.create_namespaced_stateful_set(self.corner.name, body)
+            self.wait_on(name, node)
+
+    def only(self, node: str) -> Any:
+        """Let pods land on one node alone, until the block ends."""
+        return Cordoned(self.corner.api, {*self.nodes, *self._side} - {node})
+
+    def scale(self, name: str, replicas: int) -> None:
+        body = {"spec": {"replicas": replicas}}
+        self.apps.patch_namespaced_deployment_scale(name, self.corner.name, body)
+
+    def pods(self, name: str) -> list[Any]:
+        """Return the pods of a workload that are not leaving."""
+        found = self.corner.api.list_namespaced_pod(
+            self.corner.name, label_selector=f"app={name}"
+        ).items
+        return [pod for pod in found if pod.metadata.deletion_timestamp is None]
+
+    def nodes_of(self, name: str) -> list[str]:
+        """Return the nodes of the pods of a workload that have one."""
+        return [pod.spec.node_name for pod in self.pods(name) if pod.spec.node_name]
+
+    def wait_on(self, name: str, node: str, replicas: int = 1, seconds: float = 60) -> None:
+        def is_there() -> bool:
+            nodes = [pod.spec.node_name for pod in self.pods(name)]
+            return nodes == [node] * replicas
+
+        wait_for(is_there, f"{name} is on {node}", seconds)
+
+    def keep(self, name: str) -> None:
+        """Create a PodDisruptionBudget that allows no eviction, and wait until it is counted."""
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
+        where = self.corner.name
+        self._budgets.create_namespaced_pod_disruption_budget(
+            where, {"metadata": {"name": name}, "spec": spec}
+        )
+
+        def is_counted() -> bool:
+            found = self._budgets.read_namespaced_pod_disruption_budget_status(name, where)
+            return bool(found.status and found.status.expected_pods)
+
+        wait_for(is_counted, "the budget knows its pods")
+
+    def wait_seated(self, name: str, pod: str, **spec: Any) -> None:
+        """Move a pod, and return once it has its seat: it waits for one of its group."""
+        here, _ = self._side
+        late = self.deploy("late", here, cpu="100m")
+        self.move("late", late, to={"nodeSelector": {"e2e": self.corner.name}}, group=self.group)
+        self.move(name, pod, group=self.group, **spec)
+        self.wait_phase(name, "Evicting", reason="WaitsForGroup")
+
+    def let_go(self) -> None:
+        """Let the one that it waits for have its seat as well."""
+        _, there = self._side
+        self.corner.api.patch_node(there, {"metadata": {"labels": {"e2e": self.corner.name}}})
+
+
+class Cordoned:
+    """Nodes that take no pods, until the block ends."""
+
+    def __init__(self, api: Any, nodes: set[str]) -> None:
+        self._api = api
+        self._nodes = nodes
+
+    def __enter__(self) -> None:
+        self._cordon(is_cordoned=True)
+
+    def __exit__(self, *_: object) -> None:
+        self._cordon(is_cordoned=False)
+
+    def _cordon(self, *, is_cordoned: bool) -> None:
+        for node in self._nodes:
+            self._api.patch_node(node, {"spec": {"unschedulable": is_cordoned}})
+
+
+@contextmanager
+def opened(kubeconfig: Path, scheduler: str, api: Any) -> Iterator[Yard]:
+    """A corner of the cluster with workloads; all of it is gone afterwards."""
+    corner = Corner(kubeconfig, scheduler, api)
+    corner.open()
+    made = Yard(corner)
+    try:
+        yield made
+    finally:
+        for kind in ("deployment", "stateful_set"):
+            getattr(made.apps, f"delete_collection_namespaced_{kind}")(corner.name)
+        made.jobs.delete_collection_namespaced_job(corner.name, propagation_policy="Background")
+        corner.close()
