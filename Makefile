@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest test-integration test-models check check-lint check-types check-unit check-unit-io check-unit-rest check-property e2e e2e-scenarios e2e-apart grpcurl cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference docs lock clean
+.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,17 +37,14 @@ $(VENV)/.installed: requirements-build.lock requirements-dev.lock pyproject.toml
 demo: venv ## See reservations protect capacity, live; TOUR=1 lets you type, ONCE=1 plays and exits
 	@$(BIN)/reserver demo $(if $(ONCE),--once) $(if $(TOUR),--tour)
 
+# On all cores; what a file's tests share is made once.
+SPREAD = $(BIN)/pytest -q --numprocesses auto --dist loadfile
+
 test: venv ## Run the tests that need nothing but Python
-	$(BIN)/pytest $(ARGS)
+	$(SPREAD) $(ARGS)
 
 test-rest: venv
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-integration test-models
-
-test-integration:
-	$(BIN)/pytest tests/integration $(ARGS)
-
-test-models:
-	$(BIN)/pytest tests/contract tests/property $(ARGS)
+	$(SPREAD) tests/integration tests/contract tests/property $(ARGS)
 
 check: venv ## Format, lint, types, import contracts, shell scripts and unit tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-unit check-types check-property check-lint
@@ -61,16 +58,8 @@ check-lint:
 check-types:
 	$(BIN)/mypy
 
-# In two halves that take equally long, one for each core.
-check-unit: check-unit-io check-unit-rest
-
-UNIT_IO = tests/unit/kube tests/unit/server
-
-check-unit-io:
-	$(BIN)/pytest -q $(UNIT_IO) $(ARGS)
-
-check-unit-rest:
-	$(BIN)/pytest -q tests/unit $(UNIT_IO:%=--ignore=%) $(ARGS)
+check-unit:
+	$(SPREAD) tests/unit $(ARGS)
 
 check-property:
 	RESERVER_HYPOTHESIS=brief $(BIN)/pytest -q tests/property $(ARGS)

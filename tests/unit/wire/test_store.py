@@ -421,7 +421,8 @@ WRONG_TYPES: dict[str, set[str]] = {
 
 
 @pytest.mark.parametrize(
-    ("field", "kind"), [(field, kind) for field, kinds in WRONG_TYPES.items() for kind in kinds]
+    ("field", "kind"),
+    [(field, kind) for field, kinds in WRONG_TYPES.items() for kind in sorted(kinds)],
 )
 def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str) -> None:
     error = refusal(json.dumps(SPEC | {field: WRONG[kind]}))
@@ -530,7 +531,8 @@ NAMES = {
 
 
 @pytest.mark.parametrize(
-    ("field", "kind"), [(field, kind) for field, kinds in ITEM_WRONG.items() for kind in kinds]
+    ("field", "kind"),
+    [(field, kind) for field, kinds in ITEM_WRONG.items() for kind in sorted(kinds)],
 )
 def test_an_item_with_a_value_of_the_wrong_type_is_refused_alone(field: str, kind: str) -> None:
     for form, name in ((SHORT, field), (LONG, NAMES[field])):
