@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference docs lock clean
+.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -67,7 +67,7 @@ check-property:
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
 	$(BIN)/python -m hack.controlplane.build --version $(KUBERNETES)
 
-e2e: controlplane grpcurl proto-check ## Run the scenarios and the API contracts on the real control plane
+e2e: controlplane grpcurl helm proto-check ## Run the scenarios and the API contracts on the real control plane
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target e2e-scenarios e2e-apart
 
 e2e-scenarios:
@@ -82,6 +82,9 @@ e2e-apart:
 
 grpcurl: venv ## Build grpcurl, a gRPC client for the e2e tests (once)
 	@$(BIN)/python -m hack.grpcurl.build
+
+helm: venv ## Build Helm, for the tests of the chart (once)
+	@$(BIN)/python -m hack.helm.build
 
 cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, until Ctrl-C
 	@$(BIN)/python -m hack.controlplane.cluster --version $(KUBERNETES) --nodes $(NODES)
@@ -108,7 +111,7 @@ fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-fuzz.lock
 	$(BIN)/python -m hack.fuzz --inputs $(INPUTS) $(ARGS)
 
-release-check: controlplane grpcurl ## Run all that takes long, three hours; ARGS='--steps chaos,hostile'
+release-check: controlplane grpcurl helm ## Run all that takes long, three hours; ARGS='--steps chaos,hostile'
 	$(BIN)/python -m hack.release $(ARGS)
 
 bench: venv ## Print the tables of docs/performance.md
@@ -135,8 +138,9 @@ proto: venv ## Generate reserver/v1 and docs/grpc-reference.md from the contract
 proto-check: venv ## Lint the contracts; compare them with the last release (builds buf once)
 	@$(BIN)/python -m hack.proto.check
 
-cli-reference: venv ## Write docs/cli-reference.md from the commands' help
+cli-reference: venv ## Write docs/cli-reference.md from the commands' help, and the flags into the chart's schema
 	@$(BIN)/python -m hack.cli_reference
+	@$(BIN)/python -m hack.chart
 
 docs: venv ## Build the documentation in dist/docs; SERVE=1 shows it on a local port
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-docs.lock

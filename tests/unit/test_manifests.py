@@ -305,6 +305,55 @@ def test_the_policy_that_we_ship_is_one() -> None:
     assert found.policy is not None
 
 
+def test_metrics_are_served_where_their_service_leads_and_to_who_may_scrape() -> None:
+    (kustomization,) = documents("components/monitoring/kustomization.yaml")
+    service, monitor = documents("components/monitoring/monitor.yaml")
+    (port,) = service["spec"]["ports"]
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert monitor["spec"]["selector"]["matchLabels"] == service["metadata"]["labels"]
+    assert endpoint["port"] == port["name"]
+    # One that stands by is not ready, and has metrics.
+    assert service["spec"]["publishNotReadyAddresses"]
+    added_to = {
+        each["target"]["kind"]: [one["value"] for one in yaml.safe_load(each["patch"])]
+        for each in kustomization["patches"]
+    }
+    flag, opened = added_to["Deployment"]
+    (rule,) = added_to["NetworkPolicy"]
+    assert flag == f"--health-address=0.0.0.0:{opened['containerPort']}"
+    (health,) = (each for each in reserver_of("standby")["ports"] if each["name"] == "health")
+    assert opened == health
+    assert port["targetPort"] == health["name"]
+    (policy,) = documents("standby/network-policy.yaml")
+    assert rule in policy["spec"]["ingress"]
+
+
+def test_the_static_pod_gives_flags_that_reserver_takes_and_closes_its_ports() -> None:
+    patch: list[dict[str, Any]] = yaml.safe_load((MANIFESTS / "static-pod/patch.yaml").read_text())
+    (container,) = next(each["value"] for each in patch if each["path"] == "/spec/initContainers")
+    given = flags(container)
+    # On the host's network every process reaches what listens on loopback.
+    assert given["bind_address"] == "127.0.0.1"
+    assert given["extender_client_ca_file"]
+    assert given["grpc_loopback_tls"]
+    assert given["grpc_loopback_tokens"]
+    (config,) = documents("static-pod/kube-scheduler.yaml")
+    (base,) = documents("base/kube-scheduler.yaml")
+    (extender,), (shipped,) = config["extenders"], base["extenders"]
+    assert {**extender, "urlPrefix": ""} == {
+        **shipped,
+        "urlPrefix": "",
+        "enableHTTPS": True,
+        "tlsConfig": extender["tlsConfig"],
+    }
+    assert extender["urlPrefix"] == f"https://127.0.0.1:{given['http_port']}"
+    mounted = container["volumeMounts"][0]["mountPath"]
+    files = [*extender["tlsConfig"].values(), *(str(given[each]) for each in FILES)]
+    assert all(str(each).startswith(f"{mounted}/") for each in files)
+
+
+FILES = ("kubeconfig", "tls_cert_file", "tls_private_key_file", "extender_client_ca_file")
+
 WEBHOOKS = "components/webhooks"
 
 
