@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
@@ -17,7 +18,7 @@ from reserver.v1 import capacity_pb2
 from reserver.wire import grpcform
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.k8s.reviews import Review, access_review
-from reserver.wire.migration import demands, podmove
+from reserver.wire.migration import demands, podmove, statusform
 from reserver.wire.rebalance import policyform
 from reserver.wire.spec import document, move, placementform, quotaform
 from reserver.wire.spec.entries import read_key
@@ -53,16 +54,16 @@ def read_move(raw: bytes) -> object:
     try:
         found = podmove.read_object(item)
     except InvalidInput as exc:
-        encode(podmove.refused(exc, item.metadata.generation))
+        encode(statusform.refused(exc, item.metadata.generation))
         raise
-    shown = podmove.show_status(found.status, item.metadata.generation)
+    shown = statusform.show_status(found.status, item.metadata.generation)
     encode(shown)
-    again = decode(podmove.MoveObject, encode({"metadata": {}, "status": shown}))
-    if podmove.show_status(podmove.read_status(again), item.metadata.generation) != shown:
+    again = statusform.read_status(msgspec.Raw(encode(shown)))
+    if statusform.show_status(again, item.metadata.generation) != shown:
         raise Fault(f"a status is not what was written: {shown}")
     if found.spec.timeout_s > MAX_TIMEOUT_S:
         raise Fault(f"takes for ever: {found.spec}")
-    return podmove.keep_for(item)
+    return found
 
 
 def read_demands(raw: bytes) -> object:

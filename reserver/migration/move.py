@@ -121,6 +121,7 @@ class Spec:
         grace_period_s: what the pod gets to end, in seconds; None for its own.
         group: the moves that evict only together with it.
         paused: nothing new is begun for it; its deadline stays.
+        keep_s: how long its PodMove is kept after its end, in seconds; None for ever.
     """
 
     pod: PodName
@@ -132,6 +133,7 @@ class Spec:
     grace_period_s: int | None = None
     group: Group = ALONE
     paused: bool = False
+    keep_s: int | None = None
 
 
 class Replacement(NamedTuple):

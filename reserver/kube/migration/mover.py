@@ -32,14 +32,8 @@ from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import StoreKind
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
-from reserver.wire.migration.podmove import (
-    MoveObject,
-    StatusObject,
-    path,
-    refused,
-    show_status,
-    status_path,
-)
+from reserver.wire.migration.podmove import MoveObject, path, status_path
+from reserver.wire.migration.statusform import StatusObject, refused, show_status
 
 log = structlog.get_logger(__name__)
 
@@ -212,8 +206,8 @@ class Mover:
             if step.move.status.phase is not Phase.PENDING:
                 after_s = min(after_s, LOOK_AGAIN_S)
             self.queue.add(known.name, max(after_s, 0.01))
-        elif known.keep_s is not None and step.move.status.finished_at is not None:
-            left_s = step.move.status.finished_at + known.keep_s - now
+        elif step.move.spec.keep_s is not None and step.move.status.finished_at is not None:
+            left_s = step.move.status.finished_at + step.move.spec.keep_s - now
             if left_s > 0:
                 self.queue.add(known.name, left_s)
             else:

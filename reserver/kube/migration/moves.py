@@ -11,14 +11,8 @@ from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
 from reserver.kube.migration.workloads import Workload
 from reserver.migration.move import Move, Status
-from reserver.wire.migration.podmove import (
-    MoveMetadata,
-    MoveObject,
-    StatusObject,
-    keep_for,
-    read_object,
-    said,
-)
+from reserver.wire.migration.podmove import MoveMetadata, MoveObject, read_object
+from reserver.wire.migration.statusform import StatusObject, said
 
 K = TypeVar("K", bound=Hashable)
 
@@ -40,7 +34,6 @@ class KnownMove:
         move: what it asks for and how far it is; None where it cannot be carried out.
         problem: why it cannot; None where it can.
         said: its status as the API server has it; None if it has none that Reserver wrote.
-        keep_s: how long it is kept after its end, in seconds; None for ever.
         writing: what is being written of it, and what it follows from; None while nothing is.
     """
 
@@ -50,7 +43,6 @@ class KnownMove:
     move: Move | None
     problem: InvalidInput | None
     said: StatusObject | None
-    keep_s: float | None = None
     writing: tuple[StatusObject, Status] | None = None
 
     @property
@@ -139,10 +131,9 @@ class Moves:
 
     def _read(self, item: MoveObject, before: KnownMove | None) -> KnownMove:
         metadata, spec = item.metadata, bytes(item.spec)
-        known = KnownMove(metadata, metadata.generation, spec, None, None, said(item))
+        known = KnownMove(metadata, metadata.generation, spec, None, None, said(item.status))
         try:
             known.move = read_object(item)
-            known.keep_s = keep_for(item)
             self._check_number(known, before)
         except InvalidInput as exc:
             known.move, known.problem = None, exc

@@ -12,7 +12,8 @@ from reserver.pacer import Pacer
 from reserver.server.rpc.feed import Feed
 from reserver.v1 import move_pb2 as pb
 from reserver.wire.migration import moveform
-from reserver.wire.migration.podmove import MoveMetadata, StatusObject
+from reserver.wire.migration.podmove import MoveMetadata
+from reserver.wire.migration.statusform import StatusObject
 
 SHOWN_S = 2.0
 """How long a call waits until the watch shows what it wrote, in seconds."""

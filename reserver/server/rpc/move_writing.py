@@ -20,7 +20,7 @@ from reserver.server.rpc.requested import check_same, digest_of, key_of
 from reserver.v1 import move_pb2 as pb
 from reserver.wire.k8s import names
 from reserver.wire.k8s.objects import decode
-from reserver.wire.migration import moveform, podmove
+from reserver.wire.migration import moveform, podmove, statusform
 
 _AT_ONCE = 8
 """So many are written at once; bindings have the rest of the connections."""
@@ -254,6 +254,6 @@ def _told(error: ApiError, name: PodName) -> Exception:
 
 def _show(item: podmove.MoveObject | Known) -> pb.PodMove:
     if isinstance(item, podmove.MoveObject):
-        said = podmove.said(item)
+        said = statusform.said(item.status)
         return moveform.show(item.metadata, bytes(item.spec), said)
     return moveform.show(item.metadata, item.spec, item.said)

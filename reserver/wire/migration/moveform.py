@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.timestamp_pb2 import Timestamp
+from msgspec.structs import replace
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
@@ -13,14 +14,13 @@ from reserver.migration.move import Group, Mode, Phase
 from reserver.v1 import move_pb2 as pb
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.migration.podmove import (
-    KIND,
+    GroupObject,
     MoveMetadata,
-    MoveObject,
     SpecObject,
-    StatusObject,
-    read_object,
+    manifest,
+    read_spec,
 )
-from reserver.wire.spec.object import API_VERSION
+from reserver.wire.migration.statusform import StatusObject
 from reserver.wire.times import parse_duration
 
 REQUEST_ID = "reserver.io/request-id"
@@ -39,31 +39,32 @@ def document(
     """
     if spec.HasField("group"):
         raise InvalidInput("spec.group", "stands at a move", "say it once, beside the moves")
-    written = _written(spec)
-    if group.name:
-        written["group"] = {"name": group.name, "size": group.size}
     metadata: dict[str, Any] = {"name": name, "namespace": namespace}
     if request_id:
         metadata["annotations"] = {REQUEST_ID: request_id}
-    body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": written}
-    created = {"creationTimestamp": "1970-01-01T00:00:00Z"}  # Of no interest to the check.
-    read_object(decode(MoveObject, encode(body | {"metadata": metadata | created})))
-    return body
+    try:
+        said = _written(spec)
+        if group.name:
+            said = replace(said, group=GroupObject(*group))
+        read_spec(said, namespace)
+    except InvalidInput as exc:
+        raise exc.under("spec") from exc
+    return manifest(said, metadata)
 
 
-def _written(spec: pb.MoveSpec) -> dict[str, Any]:
+def _written(spec: pb.MoveSpec) -> SpecObject:
     try:
         written: dict[str, Any] = json_format.MessageToDict(spec)
     except (ValueError, json_format.Error) as exc:
         problem = f"cannot be written as JSON: {shorten(str(exc), 200)}"
-        raise InvalidInput("spec", problem, "check its timeout") from exc
+        raise InvalidInput("", problem, "check its timeout") from exc
     if "mode" in written:
         said = str(written["mode"]).removeprefix(_MODE)
         if said not in Mode.__members__:
             problem = f"{shorten(said)} is unknown"
-            raise InvalidInput("spec.mode", problem, f"send {' or '.join(Mode.__members__)}")
+            raise InvalidInput("mode", problem, f"send {' or '.join(Mode.__members__)}")
         written["mode"] = Mode[said]
-    return written
+    return decode(SpecObject, encode(written))
 
 
 def show(metadata: MoveMetadata, spec: bytes, said: StatusObject | None) -> pb.PodMove:

@@ -6,14 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import msgspec
-
 from reserver.cluster.pod import PodName
-from reserver.migration.move import ENDED, Mode
+from reserver.errors import InvalidInput
+from reserver.migration.move import Mode
 from reserver.wire.k8s import names
-from reserver.wire.k8s.objects import Metadata, WireStruct, decode
-from reserver.wire.migration.podmove import KIND
-from reserver.wire.spec.object import API_VERSION
+from reserver.wire.k8s.objects import decode
+from reserver.wire.migration import podmove
+from reserver.wire.migration.podmove import (
+    DeleteOptionsObject,
+    GroupObject,
+    MoveList,
+    MoveObject,
+    PodObject,
+    SpecObject,
+    TargetObject,
+    read_object,
+)
 
 PROFILE, STRATEGY = "reserver.io/rebalance-profile", "reserver.io/rebalance-strategy"
 """Labels of a PodMove that a round of rebalancing has written: who asked for it."""
@@ -46,23 +54,18 @@ def manifest(
     metadata: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """Return a PodMove as it is written; without metadata the API server names it like the pod."""
-    spec: dict[str, Any] = {"pod": {"name": pod.name}}
-    if uid:
-        spec["pod"]["uid"] = uid
-    if to:
-        spec["to"] = {"node": to}
-    if mode is not Mode.RESERVE_FIRST:
-        spec["mode"] = mode
-    if terms.timeout:
-        spec["timeout"] = terms.timeout
-    if terms.grace_period_s is not None:
-        spec["deleteOptions"] = {"gracePeriodSeconds": terms.grace_period_s}
-    if terms.group is not None and mode is Mode.RESERVE_FIRST:
-        spec["group"] = {"name": terms.group[0], "size": terms.group[1]}
-    if terms.keep_s is not None:
-        spec["ttlSecondsAfterFinished"] = terms.keep_s
+    grace_s, group = terms.grace_period_s, terms.group
+    spec = SpecObject(
+        pod=PodObject(pod.name, uid),
+        to=TargetObject(to) if to else None,
+        mode=mode,
+        timeout=terms.timeout or None,
+        delete_options=None if grace_s is None else DeleteOptionsObject(grace_s),
+        group=GroupObject(*group) if group and mode is Mode.RESERVE_FIRST else None,
+        ttl_seconds_after_finished=terms.keep_s,
+    )
     about = {**(metadata or {"generateName": f"{pod.name[:57]}-"}), "namespace": pod.namespace}
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": about, "spec": spec}
+    return podmove.manifest(spec, about)
 
 
 def labels_of(profile: str, strategy: str) -> dict[str, str]:
@@ -88,35 +91,6 @@ class OpenMove(NamedTuple):
     is_rebalance: bool
 
 
-class _Metadata(Metadata, frozen=True):
-    labels: dict[str, str] | None = None
-
-
-class _Pod(WireStruct, frozen=True):
-    name: str = ""
-    uid: str = ""
-
-
-class _Spec(WireStruct, frozen=True):
-    pod: _Pod = _Pod()
-
-
-class _Status(WireStruct, frozen=True):
-    phase: str = ""
-    pod_uid: str = msgspec.field(default="", name="podUID")
-
-
-class _Item(WireStruct, frozen=True):
-    metadata: _Metadata = _Metadata()
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
-
-
-class _List(WireStruct, frozen=True):
-    metadata: Metadata = Metadata()
-    items: tuple[_Item, ...] = ()
-
-
 class Page(NamedTuple):
     """Some of the PodMoves of a list.
 
@@ -135,12 +109,17 @@ def read_open(raw: bytes) -> Page:
     Raises:
         InvalidInput: it is no such list.
     """
-    found = decode(_List, raw)
-    still = (item for item in found.items if item.status.phase not in ENDED)
-    return Page(tuple(map(_open, still)), found.metadata.continue_)
+    found = decode(MoveList, raw)
+    still = filter(None, map(_open, found.items))
+    return Page(tuple(still), found.metadata.continue_)
 
 
-def _open(item: _Item) -> OpenMove:
-    pod = PodName(item.metadata.namespace, item.spec.pod.name)
-    uid = item.status.pod_uid or item.spec.pod.uid
-    return OpenMove(pod, uid, is_rebalance=STRATEGY in (item.metadata.labels or {}))
+def _open(item: MoveObject) -> OpenMove | None:
+    try:
+        move = read_object(item)
+    except InvalidInput:
+        return None  # Nobody carries it out.
+    if move.is_over:
+        return None
+    uid = move.status.uid or move.spec.uid
+    return OpenMove(move.spec.pod, uid, is_rebalance=STRATEGY in (item.metadata.labels or {}))

@@ -11,7 +11,7 @@ import msgspec
 from reserver.errors import InvalidInput
 from reserver.patching.book import Entry
 from reserver.patching.slots import Record, Stock
-from reserver.printable import printable
+from reserver.wire.k8s.conditions import Condition, Said
 from reserver.wire.k8s.objects import decode
 from reserver.wire.limits import Int64
 from reserver.wire.patching.patchform import MOST_PODS, PatchMetadata
@@ -37,17 +37,6 @@ class SlotsObject(msgspec.Struct, rename="camel", frozen=True):
 
     spent: str = ""
     stocks: list[StockObject] = []
-
-
-class Condition(msgspec.Struct, rename="camel", frozen=True):
-    """A condition (metav1.Condition)."""
-
-    type: str
-    status: str
-    reason: str
-    message: str
-    last_transition_time: str
-    observed_generation: Int64
 
 
 class PatchStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
@@ -87,7 +76,7 @@ def show_status(
 ) -> PatchStatus:
     """Return the status of a patch, with this record of its slots."""
     patch, spent = entry.patch, len(record.spent)
-    say = _Said(before, metadata.generation, now)
+    say = Said(before.conditions, metadata.generation, now).condition
     if patch.is_over(now):
         active = say(ACTIVE, "Expired", "it patches no further pods", holds=False)
     elif spent >= patch.max_count:
@@ -119,7 +108,7 @@ def show_invalid(
     error: InvalidInput, before: PatchStatus, metadata: PatchMetadata, now: float
 ) -> PatchStatus:
     """Return the status of a patch that cannot be read: the count stays as it was."""
-    say = _Said(before, metadata.generation, now)
+    say = Said(before.conditions, metadata.generation, now).condition
     invalid: PatchStatus = msgspec.structs.replace(
         before,
         observed_generation=metadata.generation,
@@ -132,21 +121,6 @@ def patch_body(status: PatchStatus, metadata: PatchMetadata) -> dict[str, Any]:
     """Return the merge patch that replaces a status, if the object is still as it was seen."""
     version = {"resourceVersion": metadata.resource_version, "uid": metadata.uid}
     return {"metadata": version, "status": msgspec.to_builtins(status)}
-
-
-class _Said:
-    """Says conditions at a moment; one whose status is as it was keeps its time."""
-
-    def __init__(self, before: PatchStatus, generation: int, now: float) -> None:
-        self._before = {condition.type: condition for condition in before.conditions}
-        self._generation = generation
-        self._now = show_moment(now)
-
-    def __call__(self, kind: str, reason: str, message: str, *, holds: bool) -> Condition:
-        status = "True" if holds else "False"
-        before = self._before.get(kind)
-        since = before.last_transition_time if before and before.status == status else self._now
-        return Condition(kind, status, reason, printable(message), since, self._generation)
 
 
 def _numbers(text: str) -> frozenset[int]:

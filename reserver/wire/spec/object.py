@@ -9,6 +9,7 @@ import msgspec
 from reserver.errors import InvalidInput
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire.k8s.conditions import Condition
 from reserver.wire.k8s.objects import LabelledMetadata, decode
 from reserver.wire.k8s.pods import OwnerReference
 from reserver.wire.limits import Int32, Int64, check_bytes, limits_at
@@ -43,17 +44,6 @@ class Claim(msgspec.Struct, frozen=True):
     uid: str
     node: str
     at: str
-
-
-class Condition(msgspec.Struct, rename="camel", frozen=True):
-    """A condition (metav1.Condition)."""
-
-    type: str
-    status: str
-    reason: str
-    message: str
-    last_transition_time: str
-    observed_generation: Int64
 
 
 class Summary(msgspec.Struct, frozen=True):

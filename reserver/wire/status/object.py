@@ -8,14 +8,14 @@ from msgspec import structs
 
 from reserver.cluster import quantity
 from reserver.cluster.pod import NO_CONTROLLER
-from reserver.printable import printable
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import QUOTA_EXCEEDED, Status
 from reserver.reservations.terms import Phase
+from reserver.wire.k8s.conditions import Said
 from reserver.wire.limits import MOST_CLAIMS_RECORDED
 from reserver.wire.spec.entries import Problem
-from reserver.wire.spec.object import Claim, Condition, ReservationStatus, Summary
+from reserver.wire.spec.object import Claim, ReservationStatus, Summary
 from reserver.wire.spec.placementform import PartObject
 from reserver.wire.status.configmap import INVALID
 from reserver.wire.times import show_moment
@@ -27,28 +27,11 @@ _MOST_CHARACTERS = 100
 """How long each part of a summary is: it stands in a column."""
 
 
-class Said:
-    """The conditions that are to be said at a moment; what is as it was keeps its time."""
-
-    def __init__(self, before: ReservationStatus | None, generation: int, now: float) -> None:
-        """Say them of a generation of the spec at `now` (unix seconds)."""
-        self._before = {c.type: c for c in before.conditions} if before else {}
-        self._generation = generation
-        self._now = show_moment(now)
-
-    def condition(self, kind: str, reason: str, message: str, *, holds: bool) -> Condition:
-        """Return a condition."""
-        status = "True" if holds else "False"
-        before = self._before.get(kind)
-        since = before.last_transition_time if before and before.status == status else self._now
-        return Condition(kind, status, reason, printable(message), since, self._generation)
-
-
 def invalid(
     problem: Problem, before: ReservationStatus | None, generation: int, now: float
 ) -> ReservationStatus:
     """Return the status of a Reservation that is not enforced because it cannot be."""
-    say = Said(before, generation, now).condition
+    say = Said(before.conditions if before else (), generation, now).condition
     return ReservationStatus(
         phase=INVALID,
         observed_generation=generation,
@@ -67,7 +50,7 @@ def spoiled(
     problem: Problem, before: ReservationStatus | None, generation: int, now: float
 ) -> ReservationStatus:
     """Return the status of a Reservation that could not be judged: the rest stays as was said."""
-    say = Said(before, generation, now).condition
+    say = Said(before.conditions if before else (), generation, now).condition
     kept = before or invalid(problem, before, generation, now)
     others = (condition for condition in kept.conditions if condition.type != "Valid")
     says = say("Valid", "Fault", f"{problem.error}; what it held it holds on", holds=False)
@@ -95,7 +78,7 @@ def valid(
         generation: of the spec.
         now: unix seconds.
     """
-    say = Said(before, generation, now).condition
+    say = Said(before.conditions if before else (), generation, now).condition
     told = {claim.uid: claim for claim in before.claims} if before else {}
     merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=lambda c: (c.at, c.uid))
     message = status.message or "the node has the room for all that is held"

@@ -346,7 +346,6 @@ def test_no_pod_is_missed_while_the_certificate_is_replaced(
 
     def is_replaced() -> bool:
         created.append(is_patched(shop.create(f"web-{len(created)}")))
-        time.sleep(0.05)
         return served(port) not in {former, ""}
 
     wait_for(is_replaced, "another certificate is served")

@@ -10,6 +10,7 @@ import yaml
 from msgspec import inspect
 
 from reserver.reservations.owner import MOST_EXISTING
+from reserver.wire.k8s.conditions import Condition
 from reserver.wire.limits import HOME, MOST_AUTHOR, MOST_DESCRIPTION
 from reserver.wire.spec import object as reservation
 from reserver.wire.spec import ownerform, placementform, specform
@@ -54,7 +55,7 @@ def part(*path: str) -> dict[str, Any]:
         (("status", "placements"), placementform.PartObject),
         (("status", "claims"), reservation.Claim),
         (("status", "summary"), reservation.Summary),
-        (("status", "conditions"), reservation.Condition),
+        (("status", "conditions"), Condition),
     ],
     ids=lambda value: ".".join(value) if isinstance(value, tuple) else "",
 )

@@ -16,8 +16,9 @@ from reserver.migration.effects import Hold
 from reserver.migration.move import MAX_TIMEOUT_S, MOST_IN_GROUP, Group, Mode, Move, Phase, Reason
 from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.reservations.placement import ANYWHERE
+from reserver.wire.k8s.conditions import Condition
 from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.migration import podmove
+from reserver.wire.migration import podmove, statusform
 from reserver.wire.migration.controllers import read_wanted
 from reserver.wire.migration.demands import placement
 from reserver.wire.migration.seat import seat
@@ -48,7 +49,7 @@ def test_a_move_says_what_is_wanted_and_how_far_it_is() -> None:
     assert (status.phase, status.reason) == (Phase.LANDING, Reason.WAITS_FOR_REPLACEMENT)
     assert (status.source, status.target, status.seat) == ("worker-1", "worker-2", "web-0123")
     assert (status.controller, status.replacement.uid) == (Controller("ReplicaSet", "web"), "v")
-    assert encode(podmove.show_status(status, 2)) == encode(WHOLE["status"])
+    assert encode(statusform.show_status(status, 2)) == encode(WHOLE["status"])
 
 
 def test_a_move_that_says_little_goes_anywhere_with_a_seat_in_ten_minutes() -> None:
@@ -83,7 +84,7 @@ def test_what_cannot_be_carried_out_is_refused_with_the_name_of_the_field(
     with pytest.raises(InvalidInput) as refusal:
         read(**spec)
     assert refusal.value.path == path
-    said = podmove.refused(refusal.value, 3)
+    said = statusform.refused(refusal.value, 3)
     assert (said.phase, said.reason, said.observed_generation) == (Phase.FAILED, "InvalidSpec", 3)
 
 
@@ -110,10 +111,10 @@ def schema() -> dict[str, Any]:
         (("spec", "to"), podmove.TargetObject),
         (("spec", "deleteOptions"), podmove.DeleteOptionsObject),
         (("spec", "group"), podmove.GroupObject),
-        (("status",), podmove.StatusObject),
-        (("status", "controller"), podmove.ControllerObject),
-        (("status", "replacement"), podmove.ReplacementObject),
-        (("status", "conditions"), podmove.Condition),
+        (("status",), statusform.StatusObject),
+        (("status", "controller"), statusform.ControllerObject),
+        (("status", "replacement"), statusform.ReplacementObject),
+        (("status", "conditions"), Condition),
     ],
 )
 def test_the_schema_and_the_reader_know_the_same_fields(path: tuple[str, ...], kind: Any) -> None:

@@ -81,6 +81,7 @@ async def test_a_pod_move_says_which_pod_where_to_and_who_asks(clock: list[float
         node="n2",
         grace_period_s=5,
         group=Group("rebalance-f4240", 1),
+        keep_s=3600,
     )
     assert (second["metadata"]["namespace"], "to" in second["spec"]) == ("db", False)
     assert second["spec"]["group"] == first["spec"]["group"]

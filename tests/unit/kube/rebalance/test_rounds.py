@@ -161,10 +161,12 @@ NO_MOVES: dict[str, Any] = {"kind": "PodMoveList", "items": []}
 
 
 def pod_move(pod: str, phase: str = "", **labels: str) -> dict[str, Any]:
+    created = "1970-01-01T00:15:00Z"
+    metadata = {"name": f"move-{pod}", "namespace": "shop", "creationTimestamp": created}
     return {
-        "metadata": {"name": f"move-{pod}", "namespace": "shop", "labels": labels},
+        "metadata": metadata | {"labels": labels},
         "spec": {"pod": {"name": pod}},
-        "status": {"phase": phase} if phase else {},
+        **({"status": {"phase": phase}} if phase else {}),
     }
 
 

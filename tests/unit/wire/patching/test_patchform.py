@@ -14,6 +14,7 @@ from reserver.patching.book import Entry
 from reserver.patching.merge import Conflict
 from reserver.patching.patch import Patch, PatchName
 from reserver.patching.slots import Record, Slots, Stock
+from reserver.wire.k8s.conditions import Condition
 from reserver.wire.k8s.objects import encode
 from reserver.wire.limits import TENANT
 from reserver.wire.patching import patchform, statusform
@@ -247,7 +248,7 @@ def inner(*path: str) -> dict[str, Any]:
         (("status",), PatchStatus),
         (("status", "slots"), statusform.SlotsObject),
         (("status", "slots", "stocks"), statusform.StockObject),
-        (("status", "conditions"), statusform.Condition),
+        (("status", "conditions"), Condition),
     ],
     ids=lambda value: ".".join(value) if isinstance(value, tuple) else "",
 )
