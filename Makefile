@@ -14,7 +14,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference docs lock clean
+.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference dashboard docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -141,6 +141,9 @@ proto-check: venv ## Lint the contracts; compare them with the last release (bui
 cli-reference: venv ## Write docs/cli-reference.md from the commands' help, and the flags into the chart's schema
 	@$(BIN)/python -m hack.cli_reference
 	@$(BIN)/python -m hack.chart
+
+dashboard: venv ## Write monitoring/dashboard.json from monitoring/dashboard.yaml
+	@$(BIN)/python -m hack.dashboard
 
 docs: venv ## Build the documentation in dist/docs; SERVE=1 shows it on a local port
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-docs.lock

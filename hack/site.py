@@ -29,7 +29,7 @@ from reserver.sim.cluster import EmbeddedCluster
 ROOT = Path(__file__).parents[1]
 _BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _COPIED = (".pre-commit-config.yaml",)
-_SHOWN = ("examples", "proto/reserver/v1", "scheduler-config")
+_SHOWN = ("examples", "monitoring", "proto/reserver/v1", "scheduler-config")
 _CLIENT = """\
 # The Python client
 
@@ -79,7 +79,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     del config, files
     if not page.file.src_uri.startswith(("reference/", "adr/")):
         markdown = markdown.replace("](../", "](")
-    folder = r"\]\(((?:adr|examples|proto|scheduler-config)[\w/-]*?)/?\)"
+    folder = r"\]\(((?:adr|examples|monitoring|proto|scheduler-config)[\w/-]*?)/?\)"
     return re.sub(folder, r"](\1/index.md)", markdown)
 
 
@@ -192,7 +192,14 @@ async def _served_metrics() -> str:
         kubeconfig = Path(folder) / "kubeconfig"
         async with EmbeddedCluster() as cluster:
             cluster.write_kubeconfig(kubeconfig)
-            settings = Settings(kubeconfig=kubeconfig, http_port=0)
+            policy, port = Path(folder) / "policy.yaml", ("127.0.0.1", 0)
+            settings = Settings(
+                kubeconfig=kubeconfig,
+                http_port=0,
+                webhook_address=port,
+                pod_moves=True,
+                rebalance_policy=policy,
+            )
             async with (
                 app.running(settings) as running,
                 aiohttp.ClientSession() as session,

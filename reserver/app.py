@@ -22,7 +22,7 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.api.reviewer import Reviewer
 from reserver.kube.loops.lease import Lease
 from reserver.kube.migration.moves import KnownMove
-from reserver.measures import counters
+from reserver.measures import measured
 from reserver.rebalance.scene import held_on
 from reserver.rebalance_process import Planner
 from reserver.server.bindings import BIND_PATIENCE_S
@@ -92,7 +92,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
-            metrics = Metrics(assembly, assembly.stores.problem_counts, partial(counters, assembly))
+            metrics = Metrics(assembly, assembly.stores.problem_counts, partial(measured, assembly))
             if assembly.rebalancing is not None:
                 metrics.others.append(assembly.rebalancing.exposed)
             if assembly.mover is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 from reserver.clock import SteadyClock
@@ -21,6 +22,7 @@ from reserver.kube.loops.cleaner import Cleaner
 from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.lease import Lease
 from reserver.kube.loops.placer import Notice, Placer
+from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.loops.quotas import QuotaWriter
 from reserver.kube.loops.reminder import Reminder
 from reserver.kube.loops.requeue import Requeue
@@ -252,6 +254,17 @@ class Assembly:
 
     def _failed(self, ref: Ref, error: Exception) -> None:
         self._spoiled(ref, take_note("ledger", ref, error))
+
+    def queues(self) -> Iterator[WorkQueue[Any]]:
+        """Yield the queues of all loops that run."""
+        quotas = self.quota_writer
+        yield from (self.placer.queue, self.waker.queue, self.requeue.queue, self.cleaner.queue)
+        yield from (quotas.unsettled, quotas.unwritten, self.archivist.queue, self.recorder.queue)
+        yield from (store.statuses.queue for store in self.stores)
+        if self.mover is not None:
+            yield from (self.mover.queue, self.mover.turns.queue)
+        if self.patches is not None:
+            yield self.patches.queue
 
     @property
     def ledger(self) -> LedgerView:

@@ -1,33 +1,132 @@
-"""The counters of the parts of this process."""
+"""What the parts of this process are measured by, beside the calls (`server/metrics.py`)."""
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Iterator
 
+import numpy as np
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
 from reserver.assembly import Assembly
+from reserver.migration.move import ENDED, Phase
+
+_UNITS = {"cpu": ("core", 1000), "memory": ("byte", 1), "ephemeral-storage": ("byte", 1)}
+"""Names of units as kube-state-metrics has them, and how many of ours are one; others: integer."""
 
 
-def counters(parts: Assembly) -> Iterator[tuple[str, str, int]]:
-    """Yield name, help text and value of each counter."""
-    reflectors, stores = parts.reflectors, parts.stores
-    unreadable = sum(reflector.view.unreadable for reflector in reflectors)
+def measured(parts: Assembly) -> Iterator[Metric]:
+    """Yield what the parts count, and how much they have at this moment."""
+    yield from _counters(parts)
+    yield from _watches(parts)
+    yield from _resources(parts)
+    yield from _queues(parts)
+    yield from _moves(parts)
+    if parts.patches is not None:
+        yield _gauge("reserver_sched_patches", "SchedPatches.", len(parts.patches.names()))
+        writes = parts.patches.writes
+        yield _counter("reserver_sched_patch_status_writes", "Writes of their statuses.", writes)
+
+
+def _counters(parts: Assembly) -> Iterator[Metric]:
+    stores = parts.stores
     lost = "Edits that were not made because somebody wrote the key in between."
-    passed_over = "Objects that were passed over because they could not be read."
-    yield "reserver_lists", "Lists of a watched collection.", sum(each.lists for each in reflectors)
-    watches = sum(each.watches for each in reflectors)
-    yield "reserver_watches", "Watches begun, resumed ones included.", watches
-    yield "reserver_problems", "Entries reported as not enforced.", parts.recorder.reported
-    yield "reserver_store_edits", "Edits that the cleaner made.", parts.cleaner.edits
-    yield "reserver_store_edits_lost", lost, parts.cleaner.lost
+    yield _counter(
+        "reserver_problems", "Entries reported as not enforced.", parts.recorder.reported
+    )
+    yield _counter("reserver_store_edits", "Edits that the cleaner made.", parts.cleaner.edits)
+    yield _counter("reserver_store_edits_lost", lost, parts.cleaner.lost)
     writes = sum(store.statuses.writes for store in stores)
-    yield "reserver_status_writes", "Writes of what became of entries.", writes
-    yield "reserver_quota_status_writes", "Writes of what is used.", parts.quota_writer.writes
+    yield _counter("reserver_status_writes", "Writes of what became of entries.", writes)
+    writes = parts.quota_writer.writes
+    yield _counter("reserver_quota_status_writes", "Writes of what is used of quotas.", writes)
     unclaimed = "Reservations that expired with slots that nobody had claimed."
-    yield "reserver_expired_unclaimed", unclaimed, parts.archivist.unclaimed
-    yield "reserver_history_writes", "Writes of what is over.", parts.archivist.writes
+    yield _counter("reserver_expired_unclaimed", unclaimed, parts.archivist.unclaimed)
+    writes = parts.archivist.writes
+    yield _counter("reserver_history_writes", "Writes of what became of reservations.", writes)
     if parts.rebalancing is not None:
         ended = "How often the process that rebalances has ended by itself."
-        yield "reserver_rebalance_process_ended", ended, parts.rebalancing.ended
-    yield "reserver_placements", "Reservations placed, or placed again.", parts.placer.placed
-    yield "reserver_woken_pods", "Waiting pods sent back to be tried.", parts.waker.woken
-    yield "reserver_unreadable_objects", passed_over, unreadable
+        yield _counter("reserver_rebalance_process_ended", ended, parts.rebalancing.ended)
+    placed = "Reservations that name no node placed, or placed again."
+    yield _counter("reserver_placements", placed, parts.placer.placed)
+    woken = "Waiting pods sent back to kube-scheduler because less is held."
+    yield _counter("reserver_woken_pods", woken, parts.waker.woken)
+
+
+def _watches(parts: Assembly) -> Iterator[Metric]:
+    """Yield how the watches are, by collection; several watches of one count together."""
+    lists, watches, unreadable = Tally[str](), Tally[str](), Tally[str]()
+    is_current: dict[str, bool] = {}
+    more = (parts.patches.reflector,) if parts.patches is not None else ()
+    for each in (*parts.reflectors, *more):
+        name = each.path.rsplit("/", 1)[1]
+        lists[name] += each.lists
+        watches[name] += each.watches
+        unreadable[name] += each.view.unreadable
+        is_current[name] = is_current.get(name, True) and each.current.is_set()
+    passed_over = "Objects that were passed over because they could not be read."
+    for family, told, by_name in (
+        ("reserver_lists", "Lists of a watched collection.", lists),
+        ("reserver_watches", "Watches begun, resumed ones included.", watches),
+        ("reserver_unreadable_objects", passed_over, unreadable),
+    ):
+        counter = CounterMetricFamily(family, told, labels=("collection",))
+        for name, count in by_name.items():
+            counter.add_metric((name,), count)
+        yield counter
+    current = GaugeMetricFamily(
+        "reserver_watch_current",
+        "1 while a watch has shown everything that happened, as far as is known.",
+        labels=("collection",),
+    )
+    for name, value in is_current.items():
+        current.add_metric((name,), value)
+    yield current
+
+
+def _resources(parts: Assembly) -> Iterator[Metric]:
+    """Yield what all nodes offer, and what pods and holds take of it."""
+    snapshot = parts.state.snapshot
+    for kind, told, layer in (
+        ("allocatable", "What the nodes offer to pods.", snapshot.allocatable),
+        ("requested", "What pods on the nodes request.", snapshot.requested),
+        ("held", "What reservations hold on the nodes for pods to come.", snapshot.held),
+    ):
+        family = GaugeMetricFamily(f"reserver_resources_{kind}", told, labels=("resource", "unit"))
+        totals = layer.sum(axis=0, dtype=np.float64)  # Integers of 64 bits might overflow.
+        for name, column in snapshot.columns.items():
+            unit, per_unit = _UNITS.get(name, ("integer", 1))
+            family.add_metric((name, unit), totals[column] / per_unit)
+        yield family
+
+
+def _queues(parts: Assembly) -> Iterator[Metric]:
+    depth = GaugeMetricFamily(
+        "reserver_queue_depth", "What waits for its turn, or is worked on.", labels=("queue",)
+    )
+    for queue in parts.queues():
+        depth.add_metric((queue.name,), queue.depth)
+    yield depth
+
+
+def _moves(parts: Assembly) -> Iterator[Metric]:
+    if parts.mover is None:
+        return
+    counts = Tally(known.move.status.phase for known in parts.mover.moves if known.move)
+    under_way = GaugeMetricFamily(
+        "reserver_pod_moves_under_way", "PodMoves that have not ended, by phase.", labels=("phase",)
+    )
+    for phase in Phase:
+        if phase not in ENDED:
+            under_way.add_metric((phase,), counts[phase])
+    yield under_way
+    writes = parts.mover.writes
+    yield _counter("reserver_pod_move_status_writes", "Writes of statuses of PodMoves.", writes)
+
+
+def _counter(name: str, documentation: str, value: int) -> Metric:
+    return CounterMetricFamily(name, documentation, value=value)
+
+
+def _gauge(name: str, documentation: str, value: int) -> Metric:
+    return GaugeMetricFamily(name, documentation, value=value)

@@ -1,8 +1,9 @@
-"""Builds Prometheus, once (two or three minutes), without what discovers targets in clouds."""
+"""Builds Prometheus and promtool, once (minutes), without what discovers targets in clouds."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from hack.controlplane.build import BuildError
@@ -15,9 +16,14 @@ PROMETHEUS = GoTool(
     least_go="1.26",
     tags="remove_all_sd",
 )
+PROMTOOL = replace(
+    PROMETHEUS,
+    name="promtool",
+    package="github.com/prometheus/prometheus/cmd/promtool",
+)
 
 if __name__ == "__main__":
     try:
-        print(PROMETHEUS.build())
+        print(PROMETHEUS.build(), PROMTOOL.build(), sep="\n")
     except BuildError as exc:
         sys.exit(str(exc))

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import platform
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable
+from importlib.metadata import version
 from typing import Protocol, get_args
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
+    ProcessCollector,
     disable_created_metrics,
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from reserver.migration.move import Move
-from reserver.quarantine import Component, counts
+from reserver.quarantine import Component
+from reserver.quarantine import counts as faults
 from reserver.reservations.status import count_unbacked
+from reserver.reservations.terms import Phase
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 from reserver.server.exposition import refusals
@@ -27,7 +33,7 @@ _LANDING_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _HELD_SECONDS = (0.2, 0.5, 1, 2.5, 5, 10)
 
 Problems = Callable[[], Iterable[tuple[tuple[str, ...], int]]]
-Counters = Callable[[], Iterable[tuple[str, str, int]]]
+Families = Callable[[], Iterable[Metric]]
 
 
 class Measured(Protocol):
@@ -61,13 +67,13 @@ class Metrics:
         others: return what other processes expose beside it, as Prometheus reads it.
     """
 
-    def __init__(self, measured: Measured, problems: Problems, counters: Counters) -> None:
+    def __init__(self, measured: Measured, problems: Problems, families: Families) -> None:
         """Count calls, and read all else when scraped.
 
         Args:
             measured: the state.
             problems: returns the parts of the stores, each with how many entries are not enforced.
-            counters: returns name, help text and value of each counter.
+            families: returns what the parts of the process are measured by.
         """
         disable_created_metrics()  # A time series more for each, which nobody reads.
         self.registry = CollectorRegistry()
@@ -78,6 +84,9 @@ class Metrics:
             ("verb", "outcome"),
             registry=self.registry,
         )
+        for verb, done in (("filter", "passed"), ("preempt", "passed"), ("bind", "bound")):
+            for outcome in (done, "refused", "error"):  # From 0 on, so that the first one shows.
+                self.calls.labels(verb, outcome)
         self.seconds = Histogram(
             "reserver_extender_call_seconds",
             "Time from the request's last byte to the answer, in seconds.",
@@ -119,6 +128,8 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        for webhook in ("patch", "resize"):
+            self._webhooks.labels(webhook, "error")
         self._held = Histogram(
             "reserver_event_loop_held_seconds",
             "Times for which the event loop was held for longer than 0.1 seconds, by what.",
@@ -126,7 +137,8 @@ class Metrics:
             buckets=_HELD_SECONDS,
             registry=self.registry,
         )
-        self.registry.register(_StateCollector(measured, problems, counters))
+        _describe_process(self.registry)
+        self.registry.register(_StateCollector(measured, problems, families))
 
     def held(self, by: str, seconds: float) -> None:
         """Count how long a function held the event loop."""
@@ -150,9 +162,18 @@ class Metrics:
             self._rpc_seconds.labels(method).observe(seconds)
 
 
+def _describe_process(registry: CollectorRegistry) -> None:
+    """Expose what is running, and what it takes of its machine, under everybody's names."""
+    ProcessCollector(registry=registry)
+    told = "1; the version that runs, and that of Python."
+    labels = ("version", "python_version")
+    build = Gauge("reserver_build_info", told, labels, registry=registry)
+    build.labels(version("reserver"), platform.python_version()).set(1)
+
+
 class _StateCollector(Collector):
-    def __init__(self, measured: Measured, problems: Problems, counters: Counters) -> None:
-        self._measured, self._problems, self._counters = measured, problems, counters
+    def __init__(self, measured: Measured, problems: Problems, families: Families) -> None:
+        self._measured, self._problems, self._families = measured, problems, families
 
     def collect(self) -> Iterable[Metric]:
         ready = GaugeMetricFamily("reserver_ready", "1 when calls are decided, 0 when refused.")
@@ -161,8 +182,10 @@ class _StateCollector(Collector):
         reservations = GaugeMetricFamily(
             "reserver_reservations", "Reservations in the store, by phase.", labels=("phase",)
         )
-        for phase, count in Tally(phase for _, phase in self._measured.ledger).items():
-            reservations.add_metric((phase.value,), count)
+        counts = Tally(phase for _, phase in self._measured.ledger)
+        for phase in Phase:
+            if phase is not Phase.INVALID:  # What cannot be read is in no ledger.
+                reservations.add_metric((phase,), counts[phase])
         yield reservations
         invalid = GaugeMetricFamily(
             "reserver_invalid_entries",
@@ -192,7 +215,6 @@ class _StateCollector(Collector):
             labels=("component",),
         )
         for component in get_args(Component):
-            quarantined.add_metric((component,), counts[component])
+            quarantined.add_metric((component,), faults[component])
         yield quarantined
-        for name, documentation, value in self._counters():
-            yield CounterMetricFamily(name, documentation, value=value)
+        yield from self._families()

@@ -255,7 +255,7 @@ def test_a_crd_that_is_removed_and_comes_back_needs_no_restart(
     corner.delete_pod("early")
     wait_for(lambda: _reserve(corner, node), "Reservations are taken again")
     corner.wait_held(node)
-    assert reserver.metric("reserver_lists_total") > 0
+    assert reserver.metric('reserver_lists_total{collection="reservations"}') > 0
 
 
 def _has(crds: Any) -> bool:

@@ -42,7 +42,11 @@ class Time(Protocol):
 
 
 class WorkQueue(Generic[K]):
-    """Works on keys, with a bound on how many at once or on the share of time."""
+    """Works on keys, with a bound on how many at once or on the share of time.
+
+    Attributes:
+        name: of who works, for the log and for metrics.
+    """
 
     def __init__(
         self,
@@ -55,12 +59,12 @@ class WorkQueue(Generic[K]):
         """Begin empty.
 
         Args:
-            name: of who works, for the log.
+            name: of who works.
             backoff: of each key that fails.
             group: names what one works on at a time; keys that share it are given together.
             time: passes; None for that of the event loop.
         """
-        self._name = name
+        self.name = name
         self._time = time
         self._keys = Keys(backoff, group)
         self._away = replace(AWAY, chance=backoff.chance)
@@ -133,7 +137,7 @@ class WorkQueue(Generic[K]):
         while True:
             await self._until(self._keys.has_some)
             pacer = Pacer()
-            with quarantined("pass", self._name):
+            with quarantined("pass", self.name):
                 await look(pacer)
             await pacer.rest(least_s)
 
@@ -151,7 +155,7 @@ class WorkQueue(Generic[K]):
 
     async def _work(self, keys: list[K], work: Callable[[list[K]], Awaitable[None]]) -> None:
         try:
-            with quarantined("pass", self._name) as faults:
+            with quarantined("pass", self.name) as faults:
                 await work(keys)
             if faults:
                 for key in keys:

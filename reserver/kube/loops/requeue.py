@@ -68,7 +68,11 @@ class _Errand:
 
 
 class Requeue:
-    """Sends pods back to kube-scheduler."""
+    """Sends pods back to kube-scheduler.
+
+    Attributes:
+        queue: of the UIDs of the pods to send.
+    """
 
     def __init__(
         self,
@@ -91,7 +95,7 @@ class Requeue:
         self._tries: TTLCache[str, int] = TTLCache(_TRIED_PODS, TRIES_WINDOW_S, timer=timer)
         self._errands: dict[str, _Errand] = {}
         backoff = Backoff(FIRST_PAUSE_S, LAST_PAUSE_S)
-        self._queue = WorkQueue[str]("requeue", backoff, time=time)
+        self.queue = WorkQueue[str]("requeue", backoff, time=time)
 
     def __len__(self) -> int:
         """Return how many pods are to be sent back."""
@@ -99,12 +103,12 @@ class Requeue:
 
     def is_under_way(self, pod_uid: str) -> bool:
         """Return whether a pod is about to be sent back, and kube-scheduler has not asked since."""
-        return pod_uid in self._errands and not self._queue.is_delayed(pod_uid)
+        return pod_uid in self._errands and not self.queue.is_delayed(pod_uid)
 
     def send(self, effect: Effect) -> None:
         """Queue a pod to be sent back, in this way only; returns at once."""
         errand = self._errands.get(effect.pod.uid)
-        if errand is None or errand.effect != effect or self._queue.is_delayed(effect.pod.uid):
+        if errand is None or errand.effect != effect or self.queue.is_delayed(effect.pod.uid):
             self._begin(effect, 0.0)
 
     def send_sparingly(self, effect: Effect) -> None:
@@ -127,7 +131,7 @@ class Requeue:
 
     async def run(self) -> None:
         """Send pods back until cancelled."""
-        await self._queue.run(self._try, CONNECTIONS)
+        await self.queue.run(self._try, CONNECTIONS)
 
     async def _try(self, uids: list[str]) -> None:
         """Send one request; if it fails, send it again later."""
@@ -150,7 +154,7 @@ class Requeue:
         if failure is None or failure.is_absent:
             self._end(uid)
             return
-        if self._queue.failed(uid, failure) == 1:  # One line for one pod, however often it is.
+        if self.queue.failed(uid, failure) == 1:  # One line for one pod, however often it is.
             pod = str(errand.effect.pod.name)
             log.warning("pod could not be sent back, retrying", pod=pod, why=str(failure))
 
@@ -173,8 +177,8 @@ class Requeue:
         uid = effect.pod.uid
         self._end(uid)
         self._errands[uid] = _Errand(effect, self._timer() + UNSEEN_S)
-        self._queue.add(uid, seconds)
+        self.queue.add(uid, seconds)
 
     def _end(self, pod_uid: str) -> None:
         self._errands.pop(pod_uid, None)
-        self._queue.discard(pod_uid)
+        self.queue.discard(pod_uid)

@@ -66,6 +66,7 @@ class SchedPatches:
     Attributes:
         book: what they mean for a new pod.
         reflector: keeps it up to date.
+        queue: of the SchedPatches whose status may have to be written.
         writes: how many statuses were written.
     """
 
@@ -89,7 +90,7 @@ class SchedPatches:
         self._seen_by_others = obstacles
         self.book = Book(identity, self._changed)
         self._known: dict[PatchName, _Known] = {}
-        self._queue = WorkQueue[PatchName]("SchedPatches")
+        self.queue = WorkQueue[PatchName]("SchedPatches")
         self._awaited: dict[PatchName, asyncio.Future[None]] = {}
         self._is_first = True
         self._is_ending = False
@@ -124,7 +125,7 @@ class SchedPatches:
             self._known[name] = _Known(metadata, spec, status, None)
             now = self._clock()
             entry.slots.recorded(record, metadata.revision, now, inherits=self._is_first)
-        self._queue.add(name)
+        self.queue.add(name)
         awaited = self._awaited.pop(name, None)
         if awaited is not None and not awaited.done():
             awaited.set_result(None)
@@ -133,7 +134,7 @@ class SchedPatches:
         """Forget a SchedPatch that is gone."""
         self._known.pop(name, None)
         self.book.drop(name)
-        self._queue.discard(name)
+        self.queue.discard(name)
 
     def listed(self) -> None:
         """Note that all SchedPatches were listed: who takes slots from now on is no predecessor."""
@@ -148,7 +149,7 @@ class SchedPatches:
         loop = asyncio.get_running_loop()
         futures = []
         for name in names:
-            self._queue.add(name)
+            self.queue.add(name)
             futures.append(self._awaited.setdefault(name, loop.create_future()))
         await asyncio.wait(futures, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
 
@@ -159,7 +160,7 @@ class SchedPatches:
             while self.obstacles():  # noqa: ASYNC110 - many things, which have no event in common
                 await asyncio.sleep(_LOOK_EVERY_S)
             self.book.complete()
-            await self._queue.run(self._write_all, _AT_ONCE)
+            await self.queue.run(self._write_all, _AT_ONCE)
 
     async def release(self) -> None:
         """Give back the slots that were not handed out, for a successor; best effort."""
@@ -179,11 +180,11 @@ class SchedPatches:
         if known is None:
             return
         if self.obstacles():
-            self._queue.add(name, _UNSURE_S)
+            self.queue.add(name, _UNSURE_S)
             return
         status = self._status(name, known)
         if status is None or status == known.status:
-            self._queue.succeeded(name)
+            self.queue.succeeded(name)
             return
         try:
             body = patch_body(status, known.metadata)
@@ -192,7 +193,7 @@ class SchedPatches:
             await self._failed(name, exc)
         else:
             self.writes += 1
-            self._queue.succeeded(name)
+            self.queue.succeeded(name)
 
     def _status(self, name: PatchName, known: _Known) -> PatchStatus | None:
         now, entry = self._clock(), self.book.get(name)
@@ -203,7 +204,7 @@ class SchedPatches:
         times = [entry.slots.next_at(), entry.patch.expires_at]
         for at in times:
             if at is not None and at > now:
-                self._queue.add(name, at - now)
+                self.queue.add(name, at - now)
         entry.slots.lapse(now)
         is_over = self._is_ending or entry.patch.is_over(now)
         record = entry.slots.wanted(now, is_over=is_over)
@@ -216,7 +217,7 @@ class SchedPatches:
             with suppress(ApiError, InvalidInput):
                 self.put(decode(PatchObject, await self._client.get(object_path(name))))
                 return
-        self._queue.failed(name, error)
+        self.queue.failed(name, error)
         fault = advice(error)
         if fault != self._fault:  # One line for one fault, however often it is retried.
             log.warning("status of a SchedPatch cannot be written, retrying", why=fault)
@@ -225,7 +226,7 @@ class SchedPatches:
     def _changed(self, name: PatchName) -> None:
         entry = self.book.get(name)
         is_urgent = entry is not None and not entry.slots.has_left and entry.slots.may_have_more
-        self._queue.add(name, 0.0 if is_urgent else SETTLE_S)
+        self.queue.add(name, 0.0 if is_urgent else SETTLE_S)
 
 
 def _status(name: PatchName) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from prometheus_client.core import CounterMetricFamily
 
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Steer
@@ -49,8 +50,9 @@ class Measured:
 
 
 def metrics(served: Served) -> Metrics:
-    problems, counters = [(("shop", "store"), 2)], [("reserver_lists", "Lists.", 7)]
-    return Metrics(Measured(served), lambda: problems, lambda: counters)
+    problems = [(("shop", "store"), 2)]
+    families = [CounterMetricFamily("reserver_lists", "Lists.", value=7)]
+    return Metrics(Measured(served), lambda: problems, lambda: families)
 
 
 @pytest.fixture
