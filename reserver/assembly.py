@@ -20,6 +20,7 @@ from reserver.kube.loops import announce
 from reserver.kube.loops.archivist import Archivist
 from reserver.kube.loops.cleaner import Cleaner
 from reserver.kube.loops.events import Recorder
+from reserver.kube.loops.keeper import Keeper
 from reserver.kube.loops.lease import Lease
 from reserver.kube.loops.placer import Notice, Placer
 from reserver.kube.loops.queue import WorkQueue
@@ -87,6 +88,7 @@ class Assembly:
         reflectors: what keeps all of it up to date.
         history: what was before this process started.
         mover: carries out PodMoves; None where nobody does.
+        keeper: keeps autoscalers from nodes that are held; None where nobody does.
         readiness: whether calls may be decided.
         rebalancing: what rebalances beside it; None if nobody has asked for that.
         patches: the SchedPatches; None where the webhooks are not served.
@@ -121,7 +123,11 @@ class Assembly:
         self.placer = Placer(clock, self.waker.freed, self._placed, self._spoiled)
         self.cleaner = Cleaner(self.apply, clock, self._cleaned, self._unwritten, self._spoiled)
         self.quota_writer = QuotaWriter(client, clock)
+        self.keeper: Keeper | None = None
         self.state = self._decided_on(settings)
+        if settings.keep_held_nodes:
+            self.keeper = Keeper(client, self.state)
+            self.subscribers.append(self.keeper.touched)
         kept = Archive(settings.history_ttl)
         self.archivist = Archivist(client, settings.namespace, kept, clock)
         self.quotas = QuotaCache(self.state.ledger, partial(announce.unread_quota, self.recorder))
@@ -160,7 +166,7 @@ class Assembly:
         trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
         default = _default_quota(settings)
         quotas = Quotas(default, trusted, self.quota_writer.changed, is_open=False)
-        state = State(self._freed, self._touched, self.placer.eased, quotas, self._failed)
+        state = State(self._freed, self._touched, self._eased, quotas, self._failed)
         state.public_namespaces = frozenset(trusted)
         state.snapshot.exempt_namespaces |= set(settings.exempt_namespaces)
         return state
@@ -232,7 +238,12 @@ class Assembly:
 
     def _freed(self, node: str) -> None:
         self.waker.freed(node)
+        self._eased(node)
+
+    def _eased(self, node: str) -> None:
         self.placer.eased(node)
+        if self.keeper is not None:
+            self.keeper.changed(node)
 
     def _placed(self, notice: Notice) -> None:
         announce.placed(self.recorder, self.stores, notice)

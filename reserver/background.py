@@ -93,5 +93,7 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(assembly.placer.run(assembly.state))
     if assembly.rebalancing is not None:
         tasks.create_task(assembly.rebalancing.run())
+    if assembly.keeper is not None:
+        tasks.create_task(assembly.keeper.run())
     if assembly.mover is not None:
         tasks.create_task(assembly.mover.run())

@@ -206,6 +206,13 @@ class Settings:
             "scheduler-config/components/moves."
         ),
     ] = False
+    keep_held_nodes: Annotated[
+        bool,
+        _setting(
+            "Keep autoscalers from removing nodes that hold reservations, by annotations of the "
+            "nodes; needs the rights of scheduler-config/components/autoscalers."
+        ),
+    ] = False
     reservation_store: Annotated[
         StoreKind,
         _setting(

@@ -19,6 +19,7 @@ class Node:
         labels: ``metadata.labels``.
         taints: all but those with the effect PreferNoSchedule.
         unschedulable: it is cordoned.
+        is_kept: Reserver keeps autoscalers from removing it.
     """
 
     name: str
@@ -26,3 +27,4 @@ class Node:
     labels: Labels = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    is_kept: bool = False

@@ -105,6 +105,10 @@ class State:
         """Return the binding under way for a pod."""
         return self._assumed.get(pod_uid)
 
+    def node(self, name: str) -> Node | None:
+        """Return a node as the watch last showed it; None if it is not known."""
+        return self._nodes.get(name)
+
     def node_seen(self, node: Node) -> None:
         """Take a node as the watch shows it."""
         before = self._nodes.get(node.name)

@@ -13,9 +13,10 @@ import yaml
 _CONFIG = Path(__file__).parents[2] / "scheduler-config"
 CORE = _CONFIG / "core/rbac-reserver.yaml"
 MOVES = _CONFIG / "components/moves/rbac.yaml"
+AUTOSCALERS = _CONFIG / "components/autoscalers/rbac.yaml"
 RESERVER = "system:serviceaccount:reserver-system:reserver"
 MOVER = f"{RESERVER}-mover"
-"""Reserver with the rights of components/moves besides (tests/e2e/apart/conftest.py)."""
+"""Reserver with the rights of both components besides (tests/e2e/apart/conftest.py)."""
 
 _ROLE = re.compile(r' of ((?:Cluster)?Role "[^"]+") to ServiceAccount ')
 """In the reason of a decision (plugin/pkg/auth/authorizer/rbac/rbac.go)."""

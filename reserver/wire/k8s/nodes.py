@@ -7,6 +7,7 @@ from reserver.cluster.constraints import Taint
 from reserver.cluster.node import Node
 from reserver.wire.k8s.objects import Metadata, WireStruct
 from reserver.wire.k8s.requests import Amounts, nano
+from reserver.wire.k8s.scaledown import is_kept
 from reserver.wire.limits import MOST_OFFERED
 
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
@@ -59,6 +60,7 @@ class NodeObject(WireStruct, frozen=True):
                 if taint.effect in _KEEPS_AWAY
             ),
             unschedulable=self.spec.unschedulable,
+            is_kept=is_kept(self.metadata.annotations),
         )
 
 

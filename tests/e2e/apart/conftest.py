@@ -18,6 +18,7 @@ from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.yard import Yard, opened
 from tests.e2e.conftest import MOVES, RBAC, grant, scheduling
+from tests.e2e.rights import AUTOSCALERS
 
 SCHEDULER = "with-moves"
 ACCOUNT = "mover"
@@ -64,9 +65,9 @@ def mover_kubeconfig(
     reserver_kubeconfig: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A service account with Reserver's rights and those of components/moves, and no others."""
+    """A service account with Reserver's rights and those of two components, and no others."""
     assert reserver_kubeconfig.exists()  # Its roles are there.
-    for file in (RBAC, MOVES / "rbac.yaml"):
+    for file in (RBAC, MOVES / "rbac.yaml", AUTOSCALERS):
         for document in yaml.safe_load_all(file.read_text()):
             is_role = document["kind"].endswith("Role")
             if not is_role:
@@ -93,13 +94,17 @@ def mover(
     mishaps: Deadly,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ReserverProcess]:
-    """Reserver with --pod-moves, and a kube-scheduler that asks it."""
+    """Reserver with --pod-moves and --keep-held-nodes, and a kube-scheduler that asks it."""
     folder = tmp_path_factory.mktemp("mover")
     with Proxy(mover_kubeconfig, mishaps) as proxy:
         proxy.write_kubeconfig(folder / "kubeconfig")
         with (
             ReserverProcess(
-                folder / "kubeconfig", folder / "log", "--pod-moves", "--grpc-address=127.0.0.1:0"
+                folder / "kubeconfig",
+                folder / "log",
+                "--pod-moves",
+                "--keep-held-nodes",
+                "--grpc-address=127.0.0.1:0",
             ) as process,
             scheduling(control_plane, process, SCHEDULER),
         ):

@@ -1,4 +1,4 @@
-"""The rights of components/moves: those that Reserver needs, and no others.
+"""The rights of components/moves and autoscalers: those that Reserver needs, and no others.
 
 As tests/e2e/test_rights.py judges those that Reserver always has.
 """
@@ -8,14 +8,15 @@ from __future__ import annotations
 import pytest
 
 from hack.controlplane.cluster import ControlPlane
-from tests.e2e.rights import CORE, MOVER, MOVES, granted, unknown, unused
+from tests.e2e.rights import AUTOSCALERS, CORE, MOVER, MOVES, granted, unknown, unused
 
+COMPONENTS = granted(MOVES) | granted(AUTOSCALERS)
 pytestmark = pytest.mark.controlplane
 
 
 def test_reserver_asks_for_what_the_manifests_grant(control_plane: ControlPlane) -> None:
-    assert unknown(control_plane.audit_log, MOVER, granted(CORE) | granted(MOVES)) == set()
+    assert unknown(control_plane.audit_log, MOVER, granted(CORE) | COMPONENTS) == set()
 
 
 def test_what_the_manifests_grant_is_used(control_plane: ControlPlane) -> None:
-    assert unused(control_plane.audit_log, MOVER, granted(MOVES)) == set()
+    assert unused(control_plane.audit_log, MOVER, COMPONENTS) == set()

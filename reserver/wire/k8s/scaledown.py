@@ -1,0 +1,40 @@
+"""The annotations that keep autoscalers from removing a node, set for as long as it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+KEPT = "reserver.io/kept"
+"""On a Node that Reserver keeps: which of the annotations below it has set, with commas between."""
+
+KEEPING = (
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+    "karpenter.sh/do-not-disrupt",
+)
+"""What says that a node is not to be removed: to the Cluster Autoscaler (eligibility.go of
+cluster-autoscaler/core/scaledown), to Karpenter (pkg/controllers/state/statenode.go)."""
+
+_KEEP = "true"
+
+
+def is_kept(annotations: Mapping[str, str] | None) -> bool:
+    """Return whether Reserver keeps a node that has these annotations."""
+    return KEPT in (annotations or {})
+
+
+def changes(annotations: Mapping[str, str], *, is_held: bool) -> dict[str, str | None]:
+    """Return what Reserver changes of a node's annotations; None removes one.
+
+    What somebody else has set is left alone, and so is what somebody has changed since.
+
+    Args:
+        annotations: of the node.
+        is_held: something is held there.
+    """
+    if is_held == is_kept(annotations):
+        return {}
+    if is_held:
+        unset = [name for name in KEEPING if name not in annotations]
+        return {KEPT: ",".join(unset), **dict.fromkeys(unset, _KEEP)}
+    own = [name for name in annotations[KEPT].split(",") if name in KEEPING]
+    return {KEPT: None, **{name: None for name in own if annotations.get(name) == _KEEP}}

@@ -1,0 +1,78 @@
+"""Autoscalers are kept from nodes that are held, and Reserver changes nothing else of them."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes.client import AdmissionregistrationV1Api, CoreV1Api
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import new_client_from_config
+
+from hack.reserver_process import wait_for
+from reserver.wire.k8s.scaledown import KEEPING, KEPT
+from tests.e2e.apart.yard import Yard
+from tests.e2e.cluster import SPEC
+from tests.e2e.rights import AUTOSCALERS, MOVER, RESERVER
+
+pytestmark = pytest.mark.controlplane
+
+THEIRS = KEEPING[0]
+
+
+def annotations(yard: Yard, node: str) -> dict[str, str]:
+    found: dict[str, str] = yard.corner.api.read_node(node).metadata.annotations or {}
+    return {name: text for name, text in found.items() if name in {KEPT, *KEEPING}}
+
+
+def test_a_node_is_kept_for_as_long_as_it_is_held_and_what_people_set_stays(yard: Yard) -> None:
+    first, second = yard.nodes
+    corner = yard.corner
+    corner.api.patch_node(second, {"metadata": {"annotations": {THEIRS: "true"}}})
+    keys = [corner.reserve(SPEC, node, f"owner-{node}", cpu="1") for node in yard.nodes]
+    ours = {KEPT: ",".join(KEEPING), **dict.fromkeys(KEEPING, "true")}
+    wait_for(lambda: annotations(yard, first) == ours, "the first node is kept")
+    theirs = {**ours, KEPT: KEEPING[1]}
+    wait_for(lambda: annotations(yard, second) == theirs, "the second node is kept")
+    corner.patch_store(SPEC.store, dict.fromkeys(keys))
+    wait_for(lambda: not annotations(yard, first), "the first node is let go")
+    wait_for(lambda: annotations(yard, second) == {THEIRS: "true"}, "theirs stays")
+
+
+def install_policy(api: Any) -> None:
+    """Install what bounds Reserver's right to nodes, for the service account of these tests."""
+    admission: Any = AdmissionregistrationV1Api(api.api_client)
+    text = (AUTOSCALERS.parent / "policy.yaml").read_text().replace(RESERVER, MOVER)
+    policy, binding = yaml.safe_load_all(text)
+    admission.create_validating_admission_policy(policy)
+    admission.create_validating_admission_policy_binding(binding)
+
+
+def test_the_policy_leaves_reserver_nothing_of_a_node_but_these_annotations(
+    yard: Yard, mover_kubeconfig: Path
+) -> None:
+    install_policy(yard.corner.api)
+    reserver: Any = CoreV1Api(new_client_from_config(str(mover_kubeconfig)))
+    node = yard.nodes[0]
+
+    def is_refused(**body: Any) -> bool:
+        try:
+            reserver.patch_node(node, body)
+        except ApiException as refusal:
+            return "Reserver may" in str(refusal.body)
+        return False
+
+    turns = count()  # Until the policy is in force, each is carried out.
+    wait_for(lambda: is_refused(metadata={"labels": {"turn": str(next(turns))}}), "it is in force")
+    assert is_refused(spec={"unschedulable": True})
+    assert is_refused(metadata={"annotations": {"other": "x"}})
+    assert is_refused(metadata={"finalizers": ["example.com/mine"]})
+    yard.corner.api.patch_node(node, {"metadata": {"annotations": {"other": "x"}}})
+    assert is_refused(metadata={"annotations": {"other": None}})
+    key = yard.corner.reserve(SPEC, node, "owner", cpu="1")
+    wait_for(lambda: KEPT in annotations(yard, node), "the node is kept under the policy, too")
+    yard.corner.patch_store(SPEC.store, {key: None})
+    wait_for(lambda: not annotations(yard, node), "the node is let go")
