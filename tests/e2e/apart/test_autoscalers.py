@@ -23,7 +23,7 @@ pytestmark = pytest.mark.controlplane
 THEIRS = KEEPING[0]
 
 
-def annotations(yard: Yard, node: str) -> dict[str, str]:
+def marks(yard: Yard, node: str) -> dict[str, str]:
     found: dict[str, str] = yard.corner.api.read_node(node).metadata.annotations or {}
     return {name: text for name, text in found.items() if name in {KEPT, *KEEPING}}
 
@@ -34,12 +34,12 @@ def test_a_node_is_kept_for_as_long_as_it_is_held_and_what_people_set_stays(yard
     corner.api.patch_node(second, {"metadata": {"annotations": {THEIRS: "true"}}})
     keys = [corner.reserve(SPEC, node, f"owner-{node}", cpu="1") for node in yard.nodes]
     ours = {KEPT: ",".join(KEEPING), **dict.fromkeys(KEEPING, "true")}
-    wait_for(lambda: annotations(yard, first) == ours, "the first node is kept")
+    wait_for(lambda: marks(yard, first) == ours, "the first node is kept")
     theirs = {**ours, KEPT: KEEPING[1]}
-    wait_for(lambda: annotations(yard, second) == theirs, "the second node is kept")
+    wait_for(lambda: marks(yard, second) == theirs, "the second node is kept")
     corner.patch_store(SPEC.store, dict.fromkeys(keys))
-    wait_for(lambda: not annotations(yard, first), "the first node is let go")
-    wait_for(lambda: annotations(yard, second) == {THEIRS: "true"}, "theirs stays")
+    wait_for(lambda: not marks(yard, first), "the first node is let go")
+    wait_for(lambda: marks(yard, second) == {THEIRS: "true"}, "theirs stays")
 
 
 def install_policy(api: Any) -> None:
@@ -73,6 +73,6 @@ def test_the_policy_leaves_reserver_nothing_of_a_node_but_these_annotations(
     yard.corner.api.patch_node(node, {"metadata": {"annotations": {"other": "x"}}})
     assert is_refused(metadata={"annotations": {"other": None}})
     key = yard.corner.reserve(SPEC, node, "owner", cpu="1")
-    wait_for(lambda: KEPT in annotations(yard, node), "the node is kept under the policy, too")
+    wait_for(lambda: KEPT in marks(yard, node), "the node is kept under the policy, too")
     yard.corner.patch_store(SPEC.store, {key: None})
-    wait_for(lambda: not annotations(yard, node), "the node is let go")
+    wait_for(lambda: not marks(yard, node), "the node is let go")
