@@ -21,6 +21,7 @@ _KINDS = {
     "daemonset": "DaemonSet",
     "deployment": "Deployment",
     "job": "Job",
+    "podgroup": "PodGroup",
     "replicaset": "ReplicaSet",
     "replicationcontroller": "ReplicationController",
     "statefulset": "StatefulSet",

@@ -61,6 +61,7 @@ class Pod:
         has_preferences: it has preferences, which kube-scheduler scores over all nodes.
         labels: ``metadata.labels``.
         controller: its controller.
+        group: the PodGroup that it is scheduled with (KEP-4671); empty for none.
         constraints: what it demands of its node and its neighbours.
         volume_claims: the PersistentVolumeClaims that it uses.
         terminating: it is being deleted.
@@ -81,6 +82,7 @@ class Pod:
     has_preferences: bool = False
     labels: Labels = field(default_factory=dict)
     controller: Controller = NO_CONTROLLER
+    group: str = ""
     constraints: Constraints = UNCONSTRAINED
     volume_claims: tuple[ClaimUse, ...] = ()
     terminating: bool = False

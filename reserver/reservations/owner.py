@@ -21,6 +21,9 @@ _OF_CRON_JOB = re.compile(r"(.+)-[0-9]{8,9}")
 """The name of a CronJob's Job: it ends in the minute that it was due (getJobName in
 pkg/controller/cronjob/utils.go)."""
 
+_GROUP = "PodGroup"
+"""The kind of what pods name in ``spec.schedulingGroup`` (docs/adr/0051)."""
+
 MOST_EXISTING = 100
 """How many pods a rule may exclude by their UIDs."""
 
@@ -47,7 +50,8 @@ class OwnerRule:
     Attributes:
         namespace: of the pods.
         pod: their name; empty for any.
-        controller: their controller (the controlling ownerReference), or what made that (`makers`).
+        controller: their controller (the controlling ownerReference), what made that, or their
+            PodGroup (`makers`).
         selector: their labels.
         replaces: the pod that they come after: it may not claim itself, nor may those that were
             there before it went.
@@ -94,11 +98,13 @@ def keys(pod: Pod) -> Iterator[Key]:
 
 
 def makers(pod: Pod) -> Iterator[Controller]:
-    """Yield the controller of a pod, and the Deployment or CronJob that made that.
+    """Yield the controller of a pod, the Deployment or CronJob that made that, and its PodGroup.
 
     The latter follows from names, as these controllers give them: a new ReplicaSet or Job belongs
     to it at once, and not when some watch has shown it.
     """
+    if pod.group:
+        yield Controller(_GROUP, pod.group)
     made_by = pod.controller
     if made_by == NO_CONTROLLER:
         return

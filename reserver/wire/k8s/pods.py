@@ -48,6 +48,10 @@ class Owned(Metadata, frozen=True):
         return self.creation_timestamp or ""
 
 
+class _SchedulingGroup(WireStruct, frozen=True):
+    pod_group_name: str | None = None
+
+
 class PodSpec(Requesting, frozen=True):
     """``spec`` of a pod; what few pods have stays JSON."""
 
@@ -58,6 +62,7 @@ class PodSpec(Requesting, frozen=True):
     tolerations: msgspec.Raw = _ABSENT
     topology_spread_constraints: msgspec.Raw = _ABSENT
     volumes: msgspec.Raw = _ABSENT
+    scheduling_group: _SchedulingGroup | None = None
 
 
 class PodStatus(Actuated, frozen=True):
@@ -165,6 +170,7 @@ class PodObject(WireStruct, frozen=True):
             has_preferences=demanded.has_preferences,
             labels=shared.labels,
             controller=shared.controller,
+            group=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or "",
             constraints=demanded.constraints,
             volume_claims=claims,
             terminating=metadata.deletion_timestamp is not None,

@@ -96,6 +96,19 @@ def test_pods_of_a_cron_job_are_those_of_the_jobs_that_it_makes(
     assert keys(ledger, asking) == (["r"] if owns else [])
 
 
+@pytest.mark.parametrize(("group", "owns"), [("training", True), ("other", False), ("", False)])
+@pytest.mark.parametrize("made_by", [NO_CONTROLLER, Controller("Job", "workers")])
+def test_pods_of_a_pod_group_are_those_that_name_it(
+    ledger: Ledger, made_by: Controller, group: str, *, owns: bool
+) -> None:
+    of_group = rule(controller=Controller("PodGroup", "training"))
+    ledger.put(reservation("r", owners=[], rules=[of_group], slots=8, cpu="1"))
+    asking = dataclasses.replace(pod("workers-1", controller=made_by), group=group)
+    assert keys(ledger, asking) == (["r"] if owns else [])
+    elsewhere = PodName("elsewhere", "workers-1")
+    assert keys(ledger, dataclasses.replace(asking, name=elsewhere)) == []
+
+
 def test_of_those_that_match_one_counts_on_each_node_the_oldest_that_covers_the_pod(
     ledger: Ledger,
 ) -> None:

@@ -119,6 +119,19 @@ def test_a_mirror_pod_is_known_as_one() -> None:
     assert not pod().value().is_mirror
 
 
+@pytest.mark.parametrize(
+    ("written", "group"),
+    [
+        ({"podGroupName": "training"}, "training"),
+        ({"podGroupName": None}, ""),
+        ({}, ""),
+        (None, ""),
+    ],
+)
+def test_a_pod_says_which_pod_group_it_is_scheduled_with(written: object, group: str) -> None:
+    assert pod(spec__schedulingGroup=written).value().group == group
+
+
 def test_a_pod_as_little_as_it_may_be_is_read() -> None:
     value = decode(PodObject, b'{"metadata":{"name":"a","namespace":"b"}}').value()
     assert value.name == PodName("b", "a")
