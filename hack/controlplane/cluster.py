@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -49,6 +49,8 @@ class ControlPlane:
         controller_manager: without it there are no controllers, no service account in a new
             namespace and no node leases, which spares a benchmark of many nodes their cost.
         audit_policy: file that says which requests kube-apiserver writes into `audit_log`.
+        gates: features that kube-apiserver and the schedulers have beside the default ones.
+        apis: groups with their versions that kube-apiserver serves beside the default ones.
 
     Attributes:
         folder: temporary data; a test may put its own files there.
@@ -63,10 +65,14 @@ class ControlPlane:
         version: str | None = None,
         controller_manager: bool = True,
         audit_policy: Path | None = None,
+        gates: Sequence[str] = (),
+        apis: Sequence[str] = (),
     ) -> None:
         self._version = version or versions()[-1]
         self._controllers = controller_manager
         self._audit_policy = audit_policy
+        self._features = commands.features(gates)
+        self._apis = [f"--runtime-config={api}=true" for api in apis]
         self._running: dict[str, Process] = {}
         self._etcd_port = self._port = 0
         self.token = secrets.token_hex(16)
@@ -227,12 +233,15 @@ class ControlPlane:
             port,
             controllers=self._controllers,
             audit_policy=self._audit_policy,
+            more=[*self._features, *self._apis],
         )
         self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"))
         return port
 
     def _start_scheduler(self, config: Path, name: str, port: int, *, leader_elect: bool) -> int:
-        command = commands.scheduler(self._files, config, port, leader_elect=leader_elect)
+        command = commands.scheduler(
+            self._files, config, port, leader_elect=leader_elect, more=self._features
+        )
         self._run(name, command, lambda: self._gets(port, "/readyz"))
         return port
 

@@ -68,7 +68,13 @@ def etcd(files: Files, port: int) -> Command:
 
 
 def apiserver(
-    files: Files, etcd_port: int, port: int, *, controllers: bool, audit_policy: Path | None
+    files: Files,
+    etcd_port: int,
+    port: int,
+    *,
+    controllers: bool,
+    audit_policy: Path | None,
+    more: Command = (),
 ) -> Command:
     """kube-apiserver with RBAC on loopback `port`.
 
@@ -78,6 +84,7 @@ def apiserver(
         port: to listen on.
         controllers: whether kube-controller-manager runs.
         audit_policy: which requests it writes into its audit log; none without.
+        more: further flags.
     """
     key = files.service_account_key
     # Nobody else would take the taint off a new node, or give a namespace its service account.
@@ -114,6 +121,7 @@ def apiserver(
         "--max-mutating-requests-inflight=0",
         *alone,
         *audited,
+        *more,
     ]
 
 
@@ -135,7 +143,14 @@ def controller_manager(files: Files) -> Command:
     ]
 
 
-def scheduler(files: Files, config: Path, port: int, *, leader_elect: bool) -> Command:
+def features(gates: Sequence[str]) -> Command:
+    """Return the flags that switch features on, of any program of Kubernetes."""
+    return [f"--feature-gates={gate}=true" for gate in gates]
+
+
+def scheduler(
+    files: Files, config: Path, port: int, *, leader_elect: bool, more: Command = ()
+) -> Command:
     """kube-scheduler with HTTPS for /readyz and /metrics on loopback `port`."""
     return [
         files.binaries / "kube-scheduler",
@@ -148,4 +163,5 @@ def scheduler(files: Files, config: Path, port: int, *, leader_elect: bool) -> C
         f"--authentication-kubeconfig={files.kubeconfig}",
         "--authentication-skip-lookup",  # of client certificates: our users have tokens
         f"--authorization-kubeconfig={files.kubeconfig}",
+        *more,
     ]
