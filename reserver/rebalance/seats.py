@@ -6,6 +6,7 @@ out, so what is left takes with it what goes to the room that it would have left
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -15,6 +16,29 @@ from reserver.rebalance.plan import Move
 
 Moving = frozenset[tuple[PodName, str]]
 """Pods that a PodMove moves already, each with its UID; an empty one means whoever has the name."""
+
+
+FIRST_REST_S, LONGEST_REST_S = 300.0, 3600.0
+"""How long a pod is left alone after its move has failed, in seconds: twice as long each time."""
+
+
+def resting(failed: Iterable[tuple[PodName, str, float]], now: float) -> Moving:
+    """Return the pods that are left alone because their moves have failed.
+
+    A pod whose move succeeds is another one afterwards: all failures of one are in a row.
+
+    Args:
+        failed: the pods, each with its UID and when its move failed, unix seconds; once for each.
+        now: unix seconds.
+    """
+    failures = defaultdict[tuple[PodName, str], list[float]](list)
+    for pod, uid, at in failed:
+        failures[pod, uid].append(at)
+    return frozenset(
+        pod
+        for pod, times in failures.items()
+        if now < max(times) + min(LONGEST_REST_S, FIRST_REST_S * 2 ** min(len(times) - 1, 10))
+    )
 
 
 class Division(NamedTuple):
@@ -34,14 +58,14 @@ class Division(NamedTuple):
 def divide(moves: Iterable[Move], inventory: Inventory, moving: Moving, most: int) -> Division:
     """Return what becomes of the moves of a plan.
 
-    Left are pods that move already, second steps of a pod, what begins anew where it is, and what
-    goes beyond the number that may be under way. A pod that moves already counts in the plan as one
-    that may be moved: else another one would be chosen in its place.
+    Left are pods that move already or rest, second steps of a pod, what begins anew where it is,
+    and what goes beyond the number that may be under way. A pod that moves already counts in the
+    plan as one that may be moved: else another one would be chosen in its place.
 
     Args:
         moves: of the plan, in its order.
         inventory: what the plan was made of.
-        moving: the pods that move already.
+        moving: the pods that move already, or rest.
         most: how many PodMoves may be written.
     """
     pods = {pod.name: pod for pod in inventory.pods}

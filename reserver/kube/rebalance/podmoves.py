@@ -19,13 +19,15 @@ from reserver.migration.arbitration import DEFAULT
 from reserver.rebalance.plan import Move
 from reserver.rebalance.seats import Missing
 from reserver.wire.migration import podmove, request
-from reserver.wire.migration.request import OpenMove
+from reserver.wire.migration.request import FailedMove, OpenMove
 
 MOST_OPEN = DEFAULT.ahead
 """How many PodMoves of rounds may be under way: what a round writes takes its seats at once."""
 
 _KEEP_S = 3600
-"""How long a PodMove is there after its end, in seconds: rounds would pile them up."""
+"""How long a PodMove is there after its end, in seconds: rounds would pile them up.
+
+As long a round knows that it has failed (`rebalance.seats.LONGEST_REST_S`)."""
 
 _PAGE = "500"
 
@@ -49,18 +51,18 @@ class PodMoves:
         self._pace = pace
         self._teller = teller
 
-    async def under_way(self) -> list[OpenMove]:
-        """Return the PodMoves that have not ended, whoever wrote them.
+    async def known(self) -> tuple[list[OpenMove], list[FailedMove]]:
+        """Return the PodMoves that have not ended, and those that failed, whoever wrote them.
 
         Raises:
             ConfigurationError: the API server has no PodMoves.
             ApiError: it refused, or did not answer.
             InvalidInput: its answer is no list.
         """
-        found, params = list[OpenMove](), {"limit": _PAGE}
+        found, failed, params = list[OpenMove](), list[FailedMove](), {"limit": _PAGE}
         while True:
             try:
-                page = request.read_open(await self._client.get(podmove.COLLECTION, params))
+                page = request.read_page(await self._client.get(podmove.COLLECTION, params))
             except ApiError as exc:
                 if exc.status != HTTPStatus.NOT_FOUND:
                     raise
@@ -69,8 +71,9 @@ class PodMoves:
                     "apply scheduler-config/components/moves, or write evict-only"
                 ) from exc
             found += page.open
+            failed += page.failed
             if not page.following:
-                return found
+                return found, failed
             params = {"limit": _PAGE, "continue": page.following}
 
     async def carry_out(self, moves: Iterable[Move], terms: Terms) -> list[Outcome]:

@@ -22,12 +22,11 @@ from reserver.kube.rebalance.outcomes import Outcome, Result, Terms
 from reserver.kube.rebalance.podmoves import MOST_OPEN, PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
 from reserver.rebalance.deciding import Decision, Look, Timed, untimed
-from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.scene import Held
-from reserver.rebalance.seats import divide
+from reserver.rebalance.seats import Moving, divide, resting
 from reserver.rebalance.spells import Rounds
-from reserver.wire.migration.request import OpenMove
+from reserver.wire.migration.request import FailedMove, OpenMove
 
 log = structlog.get_logger(__name__)
 
@@ -133,7 +132,7 @@ class Rebalancer:
             ConfigurationError: the policy is broken, and was never good; or the API server has no
                 PodMoves, which are to be written.
         """
-        under_way = await self._under_way()
+        under_way, failed = await self._known()
         own = sum(move.is_rebalance for move in under_way)
         if own >= MOST_OPEN:
             note = f"{own} PodMoves of earlier rounds are under way; this round waits for them"
@@ -144,7 +143,9 @@ class Rebalancer:
         # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
         decision = await asyncio.to_thread(self._judge.decide, look, held)
         self._rounds = decision.rounds
-        plan, seats, left = self._divided(decision.plan, look.inventory, under_way)
+        moving = frozenset((move.pod, move.uid) for move in under_way)
+        moving |= resting(failed, look.now)
+        plan, seats, left = self._divided(decision.plan, look, moving, own)
         for note in plan.notes:
             log.info("rebalancing", note=note)
         if self._dry_run:
@@ -176,20 +177,23 @@ class Rebalancer:
             timed=self._judge.timed,
         )
 
-    async def _under_way(self) -> list[OpenMove]:
-        """Return the PodMoves that have not ended; none if none are to be written."""
+    async def _known(self) -> tuple[list[OpenMove], list[FailedMove]]:
+        """Return the PodMoves that a round looks at; none if none are to be written."""
         pod_moves = self._hands.pod_moves
-        return [] if pod_moves is None else await pod_moves.under_way()
+        return ([], []) if pod_moves is None else await pod_moves.known()
 
-    def _divided(
-        self, plan: Plan, inventory: Inventory, under_way: list[OpenMove]
-    ) -> tuple[Plan, int, int]:
-        """Return what of a plan is carried out now, how many seats first, and how much is left."""
+    def _divided(self, plan: Plan, look: Look, moving: Moving, own: int) -> tuple[Plan, int, int]:
+        """Return what of a plan is carried out now, how many seats first, and how much is left.
+
+        Args:
+            plan: all of it.
+            look: what it was made of.
+            moving: the pods that are left alone.
+            own: how many PodMoves of rounds are under way.
+        """
         if self._hands.pod_moves is None:
             return plan, 0, 0
-        room = MOST_OPEN - sum(move.is_rebalance for move in under_way)
-        moving = frozenset((move.pod, move.uid) for move in under_way)
-        found = divide(plan.moves, inventory, moving, room)
+        found = divide(plan.moves, look.inventory, moving, MOST_OPEN - own)
         notes = plan.notes
         if found.left:
             notes = (*notes, f"{found.left} moves are left to the next round")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.migration.move import Mode
+from reserver.migration.move import Mode, Phase, Reason
 from reserver.wire.k8s import names
 from reserver.wire.k8s.objects import decode
 from reserver.wire.migration import podmove
@@ -16,7 +16,6 @@ from reserver.wire.migration.podmove import (
     DeleteOptionsObject,
     GroupObject,
     MoveList,
-    MoveObject,
     PodObject,
     SpecObject,
     TargetObject,
@@ -91,35 +90,52 @@ class OpenMove(NamedTuple):
     is_rebalance: bool
 
 
+class FailedMove(NamedTuple):
+    """A PodMove that has failed for a reason of its own.
+
+    Attributes:
+        pod: that was to leave.
+        uid: of the pod.
+        at: when it failed, unix seconds.
+    """
+
+    pod: PodName
+    uid: str
+    at: float
+
+
 class Page(NamedTuple):
     """Some of the PodMoves of a list.
 
     Attributes:
         open: those that have not ended.
+        failed: those that have failed, but with their group.
         following: asks for the next page; empty if there is none.
     """
 
     open: tuple[OpenMove, ...]
+    failed: tuple[FailedMove, ...]
     following: str
 
 
-def read_open(raw: bytes) -> Page:
-    """Return the PodMoves of a list that have not ended.
+def read_page(raw: bytes) -> Page:
+    """Return the PodMoves of a list that rounds of rebalancing look at.
 
     Raises:
         InvalidInput: it is no such list.
     """
     found = decode(MoveList, raw)
-    still = filter(None, map(_open, found.items))
-    return Page(tuple(still), found.metadata.continue_)
-
-
-def _open(item: MoveObject) -> OpenMove | None:
-    try:
-        move = read_object(item)
-    except InvalidInput:
-        return None  # Nobody carries it out.
-    if move.is_over:
-        return None
-    uid = move.status.uid or move.spec.uid
-    return OpenMove(move.spec.pod, uid, is_rebalance=STRATEGY in (item.metadata.labels or {}))
+    still, failed = list[OpenMove](), list[FailedMove]()
+    for item in found.items:
+        try:
+            move = read_object(item)
+        except InvalidInput:
+            continue  # Nobody carries it out.
+        status, pod = move.status, move.spec.pod
+        uid = status.uid or move.spec.uid
+        if not move.is_over:
+            is_rebalance = STRATEGY in (item.metadata.labels or {})
+            still.append(OpenMove(pod, uid, is_rebalance=is_rebalance))
+        elif status.phase is Phase.FAILED and status.reason is not Reason.GROUP_FAILED:
+            failed.append(FailedMove(pod, uid, status.finished_at or 0.0))
+    return Page(tuple(still), tuple(failed), found.metadata.continue_)

@@ -18,6 +18,7 @@ from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.scene import Held
 from reserver.rebalance.sources import METRICS_API
 from reserver.rebalance.spells import Rounds
+from reserver.wire.times import show_micro
 from tests.unit.kube.fakes import NO_ANSWER, ScriptedClient, refused
 
 POLICY = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
@@ -192,6 +193,26 @@ async def test_a_pod_that_a_pod_move_moves_is_left_alone_until_that_has_ended(pa
     found = await world.rebalancer.round()
     assert (found.plan.moves, found.left) == ((OTHER,), 1)
     assert found.plan.notes == ("1 moves are left to the next round",)
+
+
+@pytest.mark.parametrize(
+    ("failures", "passed_s", "moves"),
+    [(1, 299, []), (1, 300, ["web-0"]), (2, 599, []), (2, 600, ["web-0"]), (99, 3600, ["web-0"])],
+)
+async def test_a_pod_whose_moves_have_failed_rests_longer_each_time(
+    path: Path, failures: int, passed_s: int, moves: list[str]
+) -> None:
+    failed = [pod_move("web-0", "Failed") for _ in range(failures)]
+    grouped = pod_move("web-1", "Failed")
+    for each in (*failed, grouped):
+        each["status"] |= {"podUID": "uid-web-0", "finishedAt": show_micro(1000.0 - passed_s)}
+    grouped["status"] |= {"podUID": "uid-web-1", "reason": "GroupFailed"}
+    listed = {**NO_MOVES, "items": [*failed, grouped]}
+    script = [listed, NODES, OWNED, *REST]
+    world = World(path, *script, dry_run=True, reserves_first=True, moves=(MOVE, OTHER))
+    found = await world.rebalancer.round()
+    assert [each.pod.name for each in found.plan.moves] == [*moves, "web-1"]
+    assert found.left == (not moves)
 
 
 async def test_a_round_waits_for_those_of_earlier_ones_and_not_for_other_moves(path: Path) -> None:
