@@ -216,6 +216,8 @@ def _unusable(move: Move, seen: Seen) -> tuple[Reason, str] | None:
     if seat.is_foreign:
         said = f"the reservation {move.status.seat} is not of this move; remove it, or move again"
         return Reason.SEAT_REFUSED, said
+    if seat.refused:
+        return Reason.SEAT_REFUSED, seat.refused
     if seat.impossible:
         return Reason.SEAT_IMPOSSIBLE, seat.impossible
     if seat.node and seat.node == move.status.source:

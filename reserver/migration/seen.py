@@ -49,6 +49,8 @@ class SeenSeat:
         obstacle: why it has no place or is not backed, for people; empty if it is backed.
         impossible: why it will never be had: its node is gone, or has a taint that the pod does
             not tolerate; empty if it may.
+        refused: why the quota of its namespace would not let it hold if it were alone; empty if it
+            would.
     """
 
     is_foreign: bool = False
@@ -56,6 +58,7 @@ class SeenSeat:
     is_backed: bool = False
     obstacle: str = ""
     impossible: str = ""
+    refused: str = ""
 
 
 class Turn(NamedTuple):

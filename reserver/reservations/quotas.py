@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count, islice
 
-from reserver.reservations.admission import Admission, Share, Turn
+from reserver.reservations.admission import Admission, Share, Standing, Turn
 from reserver.reservations.quota import Quota, exceeded, forbidden, usage
 from reserver.reservations.reservation import Reservation
 
@@ -99,6 +99,12 @@ class Quotas:
         if share is None or self.admits(reservation.identity):
             return ""
         return share.why or "reservations are being counted"
+
+    def why_never(self, reservation: Reservation) -> str:
+        """Return why a reservation could not hold if it were alone; empty where it could."""
+        admission = self._admissions.get(reservation.ref.namespace)
+        share = admission.shares.get(reservation.identity) if admission else None
+        return share.why if share is not None and share.standing is Standing.BLOCKED else ""
 
     def charge(self, reservation: Reservation, slots: int, now: float) -> None:
         """Note how many slots of a reservation are unclaimed; 0 if it is over."""

@@ -133,6 +133,7 @@ class Sight:
             is_backed=status.is_backed,
             obstacle=status.message,
             impossible=self._impossible(move.spec.node, placed, status.message),
+            refused=ledger.quotas.why_never(written),
         )
 
     def _impossible(self, named: str, seat: Reservation, said: str) -> str:

@@ -76,6 +76,29 @@ async def test_reserver_is_killed_at_every_write_in_turn(*, is_done: bool) -> No
     raise AssertionError("a move takes more writes than were tried")
 
 
+async def test_a_seat_that_the_quota_would_never_admit_fails_its_move_at_once() -> None:
+    world = World()
+    world.quota = "reservations=0"
+    await world.start()
+    world.move()
+    status = await world.settle(rounds=10)
+    assert (status["phase"], status["reason"]) == ("Failed", "SeatRefused")
+    assert "exceeded quota: default, requested: reservations=1" in status["message"]
+    assert not any(write.endswith("/eviction") for write in world.api.writes)
+
+
+async def test_moves_wait_for_one_another_while_the_quota_has_room_for_one_seat() -> None:
+    world = World()
+    world.quota, world.replicas = "reservations=1", 2
+    world.make_pod("worker-1")
+    await world.start()
+    world.move()
+    world.move("web-1", "other")
+    while world.api.objects[f"{MOVES}/other"].get("status", {}).get("phase") != "Succeeded":
+        await world.round()
+    assert world.status["reason"] == "Landed"
+
+
 async def test_an_eviction_that_a_budget_blocks_is_sent_again_later_each_time(
     world: World,
 ) -> None:

@@ -159,6 +159,7 @@ class World:
         self.api = Api()
         self.replicas = 1
         self.schedules = True
+        self.quota = "none"
         self._numbers = itertools.count()
         for number in (1, 2):
             node: Document = {"metadata": {"name": f"worker-{number}"}, "status": {}}
@@ -193,7 +194,7 @@ class World:
 
     async def start(self) -> None:
         """Start Reserver, which lists what there is."""
-        settings = Settings(pod_moves=True, default_quota="none")
+        settings = Settings(pod_moves=True, default_quota=self.quota)
         self.reserver = Assembly(settings, self.api, lambda: self.api.now, asyncio.TaskGroup())  # type: ignore[arg-type]
         self.api.events.clear()
         for reflector in self.reserver.reflectors:
