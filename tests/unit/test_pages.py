@@ -6,9 +6,43 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from tests.pages import NOT_HERE, ROOT, commands
+
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 TESTS = "\n".join(path.read_text() for path in sorted(ROOT.glob("tests/**/test_*.py")))
+ON_THE_DEMO = (
+    "docs/reservations.md",  # the first: its reservation is remembered by its name
+    "README.md",
+    "PACKAGE.md",
+    "docs/crd.md",
+    "docs/grpc.md",
+    "docs/promises.md",
+    "docs/quotas.md",
+    "docs/rebalance.md",
+    "docs/tutorial.md",
+)
+"""Pages whose commands run on the demo's cluster: tests/e2e/apart/test_pages.py."""
+ON_A_CLUSTER = (
+    "README.md",
+    "docs/crd.md",
+    "docs/grpc.md",
+    "docs/moves.md",
+    "docs/operations.md",
+    "docs/patches.md",
+    "docs/rebalance.md",
+    "docs/tutorial-cluster.md",
+)
+"""Pages with commands for a real control plane: tests/e2e/apart/test_pages_cluster.py."""
+REAL = (
+    "kubectl apply -k",
+    "kubectl get nodes,pods,",
+    "kubectl -n reserver-system create rolebinding",
+    "reserver migrate",
+    "reserver rebalance plan",
+)
+"""How commands begin that the demo's cluster does not take."""
+IN_THE_SUITE_OF_THE_COMMAND_LINE = "docs/cli.md"
+"""tests/e2e/test_cli.py."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -48,3 +82,15 @@ def test_the_events_that_troubleshooting_lists_are_those_of_the_code() -> None:
     code = "\n".join(path.read_text() for path in ROOT.glob("reserver/**/*.py"))
     assert len(reasons) > 10
     assert not {reason for reason in reasons if f'"{reason}"' not in code}
+
+
+@pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])
+def test_every_command_runs_in_ci(page: str) -> None:
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for command in commands(page):
+        if command.line.startswith("make "):
+            assert command.line.split()[1] in targets
+        elif not command.line.startswith((*NOT_HERE, *REAL)):
+            assert page in {*ON_THE_DEMO, *ON_A_CLUSTER, IN_THE_SUITE_OF_THE_COMMAND_LINE}
+        elif command.line.startswith(REAL):
+            assert page in ON_A_CLUSTER

@@ -1,8 +1,10 @@
-"""Reserver that moves pods, with the rights that we ship for it."""
+"""Reserver that moves pods, with the rights that we ship for it; what a user has installed."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
@@ -14,7 +16,9 @@ from aiohttp import web
 
 from hack.chaos.mishaps import Forward, Mishaps
 from hack.chaos.proxy import Proxy
+from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
+from hack.grpcurl.build import GRPCURL
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.yard import Yard, opened
 from tests.e2e.conftest import MOVES, RBAC, grant, scheduling
@@ -116,3 +120,11 @@ def yard(kubeconfig: Path, api: Any, mover: ReserverProcess) -> Iterator[Yard]:
     assert mover.is_ready()
     with opened(kubeconfig, SCHEDULER, api) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The PATH of somebody who has reserver, kubectl and grpcurl."""
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "grpcurl").symlink_to(GRPCURL.build())
+    return f"{Path(sys.executable).parent}:{bin_dir()}:{folder}:{os.environ['PATH']}"

@@ -1,0 +1,175 @@
+"""The commands of README and docs that take a real control plane do what the pages say."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hack.controlplane.cluster import (
+    PLAIN_SCHEDULER,
+    ControlPlane,
+    create_nodes,
+    render_scheduler_config,
+)
+from hack.controlplane.kubeconfig import kubectl
+from hack.reserver_process import ReserverProcess, wait_for
+from tests.e2e.apart.test_patches import ASKED, COMPONENT, configurations, dump, is_trusted
+from tests.e2e.cluster import NAMED_STORE
+from tests.e2e.conftest import _install_crd
+from tests.pages import Reader
+from tests.unit.test_pages import ON_A_CLUSTER, ON_THE_DEMO, REAL
+
+pytestmark = pytest.mark.controlplane
+
+WORKLOADS = """\
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      schedulerName: reserver-scheduler
+      containers: [{name: main, image: none, resources: {requests: {cpu: "1"}}}]
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      schedulerName: reserver-scheduler
+      nodeSelector: {kubernetes.io/hostname: worker-3}
+      containers: [{name: main, image: none}]
+"""
+PATCHED = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web-0, namespace: shop}
+spec:
+  nodeName: worker-1
+  containers: [{name: main, image: none, resources: {requests: {cpu: "1"}}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: test, namespace: shop}
+spec:
+  selector: {matchLabels: {service: test}}
+  template:
+    metadata: {labels: {service: test}}
+    spec: {schedulerName: nobody, containers: [{name: main, image: none}]}
+"""
+FILES = {
+    "workloads.yaml": WORKLOADS,
+    "patched.yaml": PATCHED,
+    **dict.fromkeys(("tls.crt", "tls.key", "ca.crt"), "not looked at"),
+}
+_RESIZABLE = json.dumps(
+    [
+        {"op": "add", "path": f"/status/containerStatuses/0/{field}", "value": value}
+        for field, value in (
+            ("resources", {"requests": {"cpu": "1"}}),
+            ("allocatedResources", {"cpu": "1"}),
+        )
+    ]
+)
+"""What a kubelet that can resize says of a container; KWOK says nothing of it."""
+_ITEM = '[{"pod": "web-0", "namespace": "shop", "cpu": 500, "mem": 0, "expire": 4070908800}]'
+_LISTED = json.dumps({"data": {"worker-3": _ITEM}})
+SET_UPS = {
+    "docs/crd.md": (f"kubectl patch configmap -n unicore reservation -p '{_LISTED}'",),
+    "docs/moves.md": (
+        "kubectl cordon worker-2 && kubectl cordon worker-3",
+        "kubectl apply -f workloads.yaml",
+        "kubectl rollout status -n shop statefulset/web",
+        "kubectl rollout status -n kube-system daemonset/agent",
+        "kubectl uncordon worker-2 && kubectl uncordon worker-3",
+    ),
+    "docs/patches.md": (
+        "kubectl apply -f patched.yaml",
+        "kubectl rollout status -n shop deployment/test --timeout 1s || true",
+        "kubectl wait -n shop pod/web-0 --for=condition=Ready",
+        f"kubectl patch pod web-0 -n shop --subresource status --type json -p '{_RESIZABLE}'",
+        "reserver create owner --node worker-1 --owner pod/owner -n shop --cpu 2",
+    ),
+}
+CLEAN_UPS = {
+    "docs/moves.md": (
+        "kubectl delete -f workloads.yaml --wait=false",
+        "kubectl uncordon worker-3",
+    ),
+    "docs/patches.md": ("kubectl delete -f patched.yaml --wait=false",),
+    "docs/operations.md": (
+        "kubectl delete -f examples/admission-policy.yaml",
+        "kubectl delete deployments -n reserver-system --all",
+    ),
+    "docs/tutorial-cluster.md": ("kubectl delete deployments -n reserver-system --all",),
+    "README.md": ("kubectl delete deployments -n reserver-system --all",),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    control_plane: ControlPlane,
+    api: Any,
+    reserver: ReserverProcess,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[ReserverProcess]:
+    """A Reserver with all that pages switch on; three workers, and a namespace.
+
+    Reserver's pods land by a scheduler of the cluster's own; those of the pages ask `reserver`.
+    """
+    assert reserver.is_ready()
+    folder = tmp_path_factory.mktemp("pages")
+    admin = control_plane.kubeconfig
+    nodes = create_nodes(admin, 3, cpu="4", memory="16Gi", prefix="worker")
+    api.create_namespace({"metadata": {"name": "shop", "labels": {ASKED: "yes"}}})
+    _install_crd(api.api_client, "schedpatches.reserver.io", COMPONENT / "crd-patch.yaml")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for document in configurations(port):
+        kubectl(admin, "apply", "-f", str(dump(folder / "hook.json", document)))
+    store = f"--configmap={'/'.join(NAMED_STORE)}"
+    flags = ("--grpc-address=127.0.0.1:0", "--pod-moves", f"--webhook-address=127.0.0.1:{port}")
+    plain = folder / "plain.yaml"
+    plain.write_text(render_scheduler_config(PLAIN_SCHEDULER, kubeconfig=admin))
+    control_plane.start_scheduler(plain, "plain")
+    with ReserverProcess(admin, folder / "log", store, *flags) as process:
+        wait_for(lambda: is_trusted(api, port), "the API server trusts the webhooks")
+        yield process
+    control_plane.stop_scheduler("plain")
+    for kind in ("mutating", "validating"):
+        kubectl(admin, "delete", f"{kind}webhookconfiguration", "reserver")
+    kubectl(admin, "delete", "namespace", "shop", "--wait=false")
+    for node in nodes:
+        api.delete_node(node)
+
+
+@pytest.mark.parametrize("page", ON_A_CLUSTER)
+def test_the_page_shows_what_happens_on_a_cluster(
+    cluster: ReserverProcess, control_plane: ControlPlane, tools: str, page: str, tmp_path: Path
+) -> None:
+    environment = {
+        "KUBECONFIG": str(control_plane.kubeconfig),
+        "RESERVER_ADDRESS": cluster.grpc_address,
+        "PATH": tools,
+    }
+    reader = Reader(tmp_path, environment)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    for line in SET_UPS.get(page, ()):
+        reader.has(line)
+    try:
+        reader.follow(page, only=REAL if page in ON_THE_DEMO else ())
+    finally:
+        for line in CLEAN_UPS.get(page, ()):
+            reader.has(line)

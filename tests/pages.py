@@ -1,0 +1,136 @@
+"""The commands and files of a page, and a shell that runs them as a reader would."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hack.reserver_process import wait_for
+
+ROOT = Path(__file__).parents[1]
+NOT_HERE = ("make ", "reserver demo", "pipx ")
+"""Commands that start or install something of their own: CI runs these by themselves."""
+
+_LIMIT_S = 120
+_BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_REFUSED = re.compile(r"^(reserver: |Error |The \w+ \")", re.MULTILINE)
+_QUESTION = re.compile(r"(kubectl( -n \S+)? (get|describe)|reserver (history|describe)) ")
+_VARYING = (
+    (re.compile(r"\b(?:\d+[dhms]){1,2}\b"), "SPAN"),
+    (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
+    (re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), "-NAME"),  # as controllers make them
+    (re.compile(r"\b[0-9a-f]{16}\b"), "HASH"),
+    (re.compile(r"[ \t]+"), " "),
+    (re.compile(r"^ | $", re.MULTILINE), ""),
+)
+_LEFT_OUT = "…\n"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a page, and what the page says that it prints; nothing if it does not say."""
+
+    line: str
+    expected: str
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it changes nothing, so that it may be asked until the cluster has come so far."""
+        return "--dry-run" in self.line or _QUESTION.match(self.line) is not None
+
+    def is_met_by(self, status: int, said: str) -> bool:
+        """Return whether this is what the page says; `…` at a line's end stands for any more."""
+        if status and not _REFUSED.search(self.expected):
+            return False
+        if not self.expected:
+            return True
+        parts = map(re.escape, _normal(self.expected).split(_LEFT_OUT))
+        return re.fullmatch(".*".join(parts), _normal(said), re.DOTALL) is not None
+
+
+def blocks(page: str) -> Iterator[Command | tuple[str, str]]:
+    """Yield the commands of a page, and its files as (name, content), in their order."""
+    for kind, block in _BLOCK.findall((ROOT / page).read_text()):
+        if kind == "yaml":
+            name = re.match(r"# (\S+\.yaml)\n", block)
+            if name:
+                yield name[1], block
+            continue
+        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, expected = step.partition("\n")
+            while line.endswith("\\") or line.count("'") % 2:
+                more, _, expected = expected.partition("\n")
+                line = f"{line}\n{more}"
+            yield Command(line, expected)
+
+
+def commands(page: str) -> list[Command]:
+    return [block for block in blocks(page) if isinstance(block, Command)]
+
+
+def _normal(text: str) -> str:
+    for pattern, word in _VARYING:
+        text = pattern.sub(word, text)
+    return f"{text.strip()}\n"
+
+
+class Reader:
+    """Somebody who types what a page says, in a folder with the files that a checkout has."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], first: str = "true") -> None:
+        """`first` is what they type before anything else."""
+        self.folder = folder
+        self._first = first
+        self._environment = {**os.environ, **environment, "HOME": str(folder)}
+        for name in ("examples", "scheduler-config", "hack", "tests"):
+            (folder / name).symlink_to(ROOT / name)
+
+    def run(self, line: str) -> tuple[int, str]:
+        """Run a line; return its exit status and all that it printed."""
+        done = subprocess.run(
+            ["bash", "-c", f"{self._first}; {line}"],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+    def has(self, line: str) -> None:
+        """Run a line that has to succeed."""
+        status, said = self.run(line)
+        assert status == 0, f"{line}\n{said}"
+
+    def follow(self, page: str, *, only: tuple[str, ...] = (), but: tuple[str, ...] = ()) -> None:
+        """Do what a page says, and see that it happens.
+
+        Args:
+            page: its path.
+            only: how commands begin that are run; without it, all are.
+            but: how commands begin that are not.
+        """
+        for block in blocks(page):
+            if not isinstance(block, Command):
+                (self.folder / block[0]).write_text(block[1])
+            elif block.line.startswith(only or "") and not block.line.startswith((*NOT_HERE, *but)):
+                self._do(block)
+
+    def _do(self, command: Command) -> None:
+        last = ""
+
+        def happens() -> bool:
+            nonlocal last
+            status, last = self.run(command.line)
+            return command.is_met_by(status, last)
+
+        if not happens():
+            assert command.is_question, f"{command.line}\n{last}"
+            wait_for(happens, f"`{command.line}` prints what the page says, not\n{last}")
