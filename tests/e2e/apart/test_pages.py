@@ -70,7 +70,7 @@ _CLEAN_UP = (
 @pytest.fixture(scope="module")
 def demo(tools: str) -> Iterator[str]:
     """The demo, played; what it says that one types in another terminal first."""
-    command = [Path(sys.executable).with_name("reserver"), "demo"]
+    command = [str(Path(sys.executable).with_name("reserver")), "demo"]
     environment = {**os.environ, "PATH": tools}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout
