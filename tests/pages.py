@@ -86,7 +86,7 @@ class Reader:
         self.folder = folder
         self._first = first
         self._environment = {**os.environ, **environment, "HOME": str(folder)}
-        for name in ("examples", "scheduler-config", "hack", "tests"):
+        for name in ("examples", "scheduler-config", "monitoring", "hack", "tests"):
             (folder / name).symlink_to(ROOT / name)
 
     def run(self, line: str) -> tuple[int, str]:

@@ -24,8 +24,10 @@ ON_THE_DEMO = (
 """Pages whose commands run on the demo's cluster: tests/e2e/apart/test_pages.py."""
 ON_A_CLUSTER = (
     "README.md",
+    "docs/autoscalers.md",
     "docs/crd.md",
     "docs/grpc.md",
+    "docs/monitoring.md",
     "docs/moves.md",
     "docs/operations.md",
     "docs/patches.md",
@@ -86,6 +88,7 @@ def test_the_events_that_troubleshooting_lists_are_those_of_the_code() -> None:
 
 @pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])
 def test_every_command_runs_in_ci(page: str) -> None:
+    """Else name the page above; what is no command to be typed as it is needs no `console`."""
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for command in commands(page):
         if command.line.startswith("make "):

@@ -27,8 +27,8 @@ from tests.pages import ROOT
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 WRONG = ("# store.yaml", "# policy.yaml")
 """Files that are broken: the page shows what is said of them."""
-OTHERS = ("resource.customizations.health", "healthCheckExprs")
-"""What Argo CD and Flux read."""
+OTHERS = ("resource.customizations.health", "healthCheckExprs", "scrape_configs")
+"""What Argo CD, Flux and Prometheus read."""
 STATUS = '"digest"'
 """What Reserver writes, in NAME-status."""
 

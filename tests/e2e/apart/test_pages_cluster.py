@@ -68,7 +68,23 @@ spec:
     metadata: {labels: {service: test}}
     spec: {schedulerName: nobody, containers: [{name: main, image: none}]}
 """
+OPERATOR = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: prometheusrules.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {kind: PrometheusRule, plural: prometheusrules}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
 FILES = {
+    "operator.yaml": OPERATOR,
     "workloads.yaml": WORKLOADS,
     "patched.yaml": PATCHED,
     **dict.fromkeys(("tls.crt", "tls.key", "ca.crt"), "not looked at"),
@@ -87,6 +103,10 @@ _ITEM = '[{"pod": "web-0", "namespace": "shop", "cpu": 500, "mem": 0, "expire": 
 _LISTED = json.dumps({"data": {"worker-3": _ITEM}})
 SET_UPS = {
     "docs/crd.md": (f"kubectl patch configmap -n unicore reservation -p '{_LISTED}'",),
+    "docs/monitoring.md": (
+        "kubectl apply -f operator.yaml",
+        "kubectl wait --for=condition=Established -f operator.yaml",
+    ),
     "docs/moves.md": (
         "kubectl cordon worker-2 && kubectl cordon worker-3",
         "kubectl apply -f workloads.yaml",
@@ -103,6 +123,7 @@ SET_UPS = {
     ),
 }
 CLEAN_UPS = {
+    "docs/monitoring.md": ("kubectl delete -f operator.yaml",),
     "docs/moves.md": (
         "kubectl delete -f workloads.yaml --wait=false",
         "kubectl uncordon worker-3",
