@@ -18,6 +18,7 @@ OWN = frozenset(
         "--grpc-address",
         "--health-address",
         "--http-port",
+        "--keep-held-nodes",
         "--kubeconfig",
         "--leader-elect",
         "--namespace",
