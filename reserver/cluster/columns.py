@@ -6,6 +6,7 @@ one look-up in numpy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
@@ -59,12 +60,11 @@ class Column(Generic[V]):
         if before != ABSENT:
             self._leave(before)
 
-    def fill(self, rows: Sequence[int], values: Sequence[V]) -> None:
-        """Set the values of rows at once; no row may have one yet."""
-        numbers = [self._id_of.setdefault(value, len(self._id_of)) for value in values]
-        self.ids[list(rows)] = numbers
-        self._values = {number: value for value, number in self._id_of.items()}
-        self._uses = np.bincount(numbers).tolist() if numbers else []
+    def fill(self, rows: Sequence[int] | slice, values: Sequence[V]) -> None:
+        """Give rows that have none yet their values at once."""
+        for value, count in Counter(values).items():
+            self._uses[self._use(value)] += count - 1
+        self.ids[rows] = [self._id_of[value] for value in values]
 
     def items(self) -> Iterator[tuple[int, V]]:
         """Yield each value that some row has, with its id."""

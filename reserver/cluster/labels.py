@@ -6,7 +6,7 @@ The meaning is that of apimachinery/pkg/labels/selector.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -129,6 +129,17 @@ class LabelTable:
             self._rows.setdefault(key, set()).add(row)
             if self._columns.size:  # Not yet while a large cluster is counted.
                 self._tell(key, row, value)
+
+    def fill(self, rows: range, labels: Sequence[Labels]) -> None:
+        """Set the labels of rows that have none yet at once; most of them share few values."""
+        self._labels[rows.start : rows.stop] = labels
+        alike: dict[int, list[int]] = {}
+        for row, each in zip(rows, labels, strict=True):
+            alike.setdefault(id(each), []).append(row)
+        for same in alike.values():
+            for key in labels[same[0] - rows.start]:
+                self._rows.setdefault(key, set()).update(same)
+        self._columns.clear()
 
     def column(self, key: str) -> Column[str]:
         """Return the values of one key by row."""

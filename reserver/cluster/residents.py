@@ -7,7 +7,7 @@ operations on arrays over all slots, whatever the number of workloads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 import numpy as np
@@ -52,18 +52,27 @@ class Residents:
     def add(self, pod: Pod, row: int) -> int:
         """Take a pod on the node of a row; return its slot."""
         slot = self._free.pop() if self._free else self._next_slot()
-        constraints = pod.constraints
         self.rows[slot] = row
         self.terminating[slot] = pod.terminating
-        if constraints.anti_affinity:
-            self._anti_affinity.put(slot, constraints.anti_affinity)
-        if constraints.host_ports:
-            self._ports.put(slot, constraints.host_ports)
         self._namespaces.put(slot, pod.name.namespace)
         self._labels.put(slot, pod.labels)
-        if pod.volume_claims:
-            self._claims.update(pod.claim_names())
+        self._add_rare(slot, pod)
         return slot
+
+    def add_all(self, pods: Sequence[Pod], rows: Ids) -> range:
+        """Take pods on the nodes of rows at once; return their slots."""
+        slots = range(self._used, self._used + len(pods))
+        self._used = slots.stop
+        while self._used > len(self.rows):
+            self._grow()
+        new = slice(slots.start, slots.stop)
+        self.rows[new] = rows
+        self.terminating[new] = [pod.terminating for pod in pods]
+        self._namespaces.fill(new, [pod.name.namespace for pod in pods])
+        self._labels.fill(slots, [pod.labels for pod in pods])
+        for slot, pod in zip(slots, pods, strict=True):
+            self._add_rare(slot, pod)
+        return slots
 
     def remove(self, slot: int, pod: Pod) -> None:
         """Remove a pod, which has this slot."""
@@ -127,15 +136,29 @@ class Residents:
         """Return whether a pod uses a PersistentVolumeClaim."""
         return claim in self._claims
 
+    def _add_rare(self, slot: int, pod: Pod) -> None:
+        """Take of a pod what few pods have."""
+        constraints = pod.constraints
+        if constraints.anti_affinity:
+            self._anti_affinity.put(slot, constraints.anti_affinity)
+        if constraints.host_ports:
+            self._ports.put(slot, constraints.host_ports)
+        if pod.volume_claims:
+            self._claims.update(pod.claim_names())
+
     def _next_slot(self) -> int:
-        slot, size = self._used, len(self.rows)
+        slot = self._used
         self._used += 1
-        if slot == size:
-            self.rows = np.pad(self.rows, (0, size), constant_values=ABSENT)
-            self.terminating = np.pad(self.terminating, (0, size))
-            for table in (self._anti_affinity, self._ports, self._namespaces, self._labels):
-                table.grow(2 * size)
+        if slot == len(self.rows):
+            self._grow()
         return slot
+
+    def _grow(self) -> None:
+        size = len(self.rows)
+        self.rows = np.pad(self.rows, (0, size), constant_values=ABSENT)
+        self.terminating = np.pad(self.terminating, (0, size))
+        for table in (self._anti_affinity, self._ports, self._namespaces, self._labels):
+            table.grow(2 * size)
 
 
 def _labels_meant(terms: Iterable[PodTerm]) -> Iterator[tuple[str, str] | None]:

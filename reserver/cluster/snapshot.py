@@ -10,7 +10,8 @@ exact totals say (`Snapshot.amounts`, docs/adr/0015).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from itertools import repeat
 from typing import NamedTuple
@@ -212,8 +213,8 @@ class Snapshot:
             self._pods_on[pod.node] = self._pods_on.get(pod.node, 0) + 1
         for node, amounts in totals.items():
             self._add_requested(node, amounts, 1)
-        for pod in pods:
-            slot = self.residents.add(pod, self._row_of[pod.node])
+        slots = self.residents.add_all(pods, self.rows([pod.node for pod in pods]))
+        for pod, slot in zip(pods, slots, strict=True):
             self._counted[pod.uid] = Counted(pod.node, pod, slot)
 
     def uncount(self, pod_uid: str) -> None:
@@ -222,12 +223,30 @@ class Snapshot:
         if before is None:
             return
         self.residents.remove(before.slot, before.pod)
-        self._pods_on[before.node] -= 1
-        if self._pods_on[before.node]:
-            self._add_requested(before.node, before.pod.requests, -1)
-        else:
-            del self._pods_on[before.node]
-            self._write(_REQUESTED, before.node, {})
+        self._leave(before)
+
+    def move(self, pod_uid: str, node: str) -> None:
+        """Count a pod that is counted on another node."""
+        before = self._counted[pod_uid]
+        self._pods_on[node] = self._pods_on.get(node, 0) + 1
+        self._add_requested(node, before.pod.requests, 1)
+        self.residents.rows[before.slot] = self._row_of[node]
+        self._leave(before)
+        self._counted[pod_uid] = before._replace(node=node)
+
+    @contextmanager
+    def unseen(self, pod_uid: str) -> Iterator[None]:
+        """Let nobody see a pod among the residents meanwhile; what it requests still counts."""
+        counted = self._counted.get(pod_uid)
+        if counted is None:
+            yield
+            return
+        self.residents.remove(counted.slot, counted.pod)
+        try:
+            yield
+        finally:
+            slot = self.residents.add(counted.pod, self._row_of[counted.node])
+            self._counted[pod_uid] = counted._replace(slot=slot)
 
     def counted(self, pod_uid: str) -> Counted | None:
         """Return where a pod is counted; None if it is not."""
@@ -272,6 +291,16 @@ class Snapshot:
     def _layer(self, layer: int) -> Int64s:
         cells: Int64s = self._cells[layer]
         return cells
+
+    def _leave(self, before: Counted) -> None:
+        """Count no longer what a pod takes of a node."""
+        node = before.node
+        self._pods_on[node] -= 1
+        if self._pods_on[node]:
+            self._add_requested(node, before.pod.requests, -1)
+        else:
+            del self._pods_on[node]
+            self._write(_REQUESTED, node, {})
 
     def _add_requested(self, node: str, requests: Mapping[str, int], sign: int) -> None:
         totals = dict(self._totals[_REQUESTED].get(node, {}))

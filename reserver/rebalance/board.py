@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -90,10 +90,8 @@ class Board:
             self._judged[key] = self._alone(pod) if alone else None
         known = None if pod.volume_claims else self._judged[key]
         if known is None:  # It depends on who is where.
-            self.snapshot.uncount(pod.uid)
-            known = allowed(pod, self.snapshot)
-            if row != NOWHERE:
-                self._place(number, row)
+            with self.snapshot.unseen(pod.uid):
+                known = allowed(pod, self.snapshot)
         found: Bools = known & ~self.closed
         if row != NOWHERE:
             found[row] = False
@@ -102,9 +100,8 @@ class Board:
     def may_stay(self, number: int) -> bool:
         """Return whether a pod could go where it is now, if it were not there."""
         pod, row = self.pods[number], int(self.rows[number])
-        self.snapshot.uncount(pod.uid)
-        may = allowed(pod, self.snapshot)
-        self._place(number, row)
+        with self.snapshot.unseen(pod.uid):
+            may = allowed(pod, self.snapshot)
         return bool(may[row] and not self.closed[row] and np.all(self.free[row] >= 0))
 
     def kind(self, number: int) -> tuple[object, object]:
@@ -145,27 +142,36 @@ class Board:
 
     def is_near_foes(self, number: int) -> bool:
         """Return whether a pod is where its own required anti-affinity forbids it by now."""
-        pod, row = self.pods[number], int(self.rows[number])
-        self.snapshot.uncount(pod.uid)
-        near = near_any(pod.constraints.anti_affinity, self.snapshot)
-        self._place(number, row)
-        return bool(near[row])
+        pod = self.pods[number]
+        with self.snapshot.unseen(pod.uid):
+            near = near_any(pod.constraints.anti_affinity, self.snapshot)
+        return bool(near[self.rows[number]])
 
     def put(self, number: int, row: int) -> None:
         """Put a pod on the node of a row, or on none with `NOWHERE`."""
-        before = int(self.rows[number])
+        before, pod = int(self.rows[number]), self.pods[number]
         if before != NOWHERE:
             self.free[before] += self.requests[number]
-        if row != NOWHERE:
-            self.free[row] -= self.requests[number]
-            self._place(number, row)
+        if row == NOWHERE:
+            self.snapshot.uncount(pod.uid)
         else:
-            self.snapshot.uncount(self.pods[number].uid)
+            self.free[row] -= self.requests[number]
+            node = self.snapshot.name_of(row)
+            if before == NOWHERE:
+                self.snapshot.count(pod, node)
+            else:
+                self.snapshot.move(pod.uid, node)
         self.rows[number] = row
 
     def on(self, row: int) -> Rows:
         """Return the numbers of the pods on the node of a row."""
         return np.flatnonzero(self.rows == row)
+
+    def by_row(self) -> list[Rows]:
+        """Return the numbers of the pods on the node of each row."""
+        order = np.argsort(self.rows, kind="stable")
+        bounds = np.searchsorted(self.rows[order], np.arange(len(self.closed) + 1))
+        return [order[start:end] for start, end in pairwise(bounds.tolist())]
 
     def has_columns(self, number: int) -> bool:
         """Return whether some node offers each resource that a pod requests."""
@@ -194,10 +200,6 @@ class Board:
         for column in np.flatnonzero(wanted):
             room &= self.free[:, column] >= wanted[column]
         return room
-
-    def _place(self, number: int, row: int) -> None:
-        node = self.snapshot.name_of(row)
-        self.snapshot.count(replace(self.pods[number], node=node), node)
 
 
 def _by_label(pods: Iterable[Pod]) -> dict[tuple[str, str] | None, set[PodTerm]]:

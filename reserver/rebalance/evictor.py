@@ -26,8 +26,6 @@ from reserver.rebalance.inventory import (
 from reserver.rebalance.nodefit import NodeFit
 from reserver.rebalance.view import View
 
-_UNKNOWN, _NO, _YES = range(3)
-
 _LEAST_REPLICAS = 2
 """``minReplicas`` below this is no bound."""
 
@@ -111,40 +109,38 @@ class Protections:
         return pod.started is None or self._now - pod.started < least
 
 
-class Evictor:
-    """Which pods of a view may be evicted now, for one profile.
+class Filter:
+    """Which pods of a view nothing protects, for one profile, wherever they fit."""
 
-    Attributes:
-        fit: where pods would fit.
-    """
-
-    def __init__(self, args: DefaultEvictor, view: View, fit: NodeFit, now: float) -> None:
+    def __init__(self, args: DefaultEvictor, view: View, now: float) -> None:
         """Judge the pods of a view at a moment in unix seconds."""
         self._args = args
         self._view = view
-        self.fit = fit
         self._protections = Protections(args, view.inventory, now)
-        self._known = bytearray(len(view.pods))
-        self._candidates: Bools = view.ready & view.topology.labels.matching(args.node_selector)
+        self._known: list[str | None] = [None] * len(view.pods)
         self._namespaces = self._open_namespaces()
 
     def allows(self, pod: int) -> bool:
         """Return whether nothing protects a pod."""
-        known = self._known[pod]
-        if known == _UNKNOWN:
-            why = self._protections.why(self._view.pods[pod])
-            known = self._known[pod] = _NO if why else _YES
-        return known == _YES and self._has_replicas(pod)
+        return not self._protection(pod) and self._has_replicas(pod)
 
-    def confirms(self, pod: int) -> bool:
-        """Return whether a pod fits elsewhere, if that is asked for, and its namespace is open."""
-        if self._args.node_fit and not self.fit.fits_elsewhere(pod, self._candidates):
-            return False
+    def is_open(self, pod: int) -> bool:
+        """Return whether pods may be evicted from a pod's namespace."""
         return self._namespaces is None or bool(self._namespaces[pod])
 
-    def passes(self, pod: int) -> bool:
-        """Return whether a pod may be evicted now."""
-        return self.allows(pod) and self.confirms(pod)
+    def why(self, pod: int) -> str:
+        """Return what protects a pod; empty for nothing."""
+        if protection := self._protection(pod):
+            return protection
+        if not self._has_replicas(pod):
+            return "its owner has fewer pods than minReplicas"
+        return "" if self.is_open(pod) else "the namespaceLabelSelector leaves it out"
+
+    def _protection(self, pod: int) -> str:
+        known = self._known[pod]
+        if known is None:
+            known = self._known[pod] = self._protections.why(self._view.pods[pod])
+        return known
 
     def _has_replicas(self, pod: int) -> bool:
         listed, least = self._view.pods[pod], self._args.min_replicas
@@ -160,6 +156,30 @@ class Evictor:
         return self._view.namespaces.where(
             lambda name: name in known and selector.matches(known[name])
         )
+
+
+class Evictor(Filter):
+    """Which pods of a view may be evicted now, for one profile.
+
+    Attributes:
+        fit: where pods would fit.
+    """
+
+    def __init__(self, args: DefaultEvictor, view: View, fit: NodeFit, now: float) -> None:
+        """Judge the pods of a view at a moment in unix seconds."""
+        super().__init__(args, view, now)
+        self.fit = fit
+        self._candidates: Bools = view.ready & view.topology.labels.matching(args.node_selector)
+
+    def confirms(self, pod: int) -> bool:
+        """Return whether a pod fits elsewhere, if that is asked for, and its namespace is open."""
+        if self._args.node_fit and not self.fit.fits_elsewhere(pod, self._candidates):
+            return False
+        return self.is_open(pod)
+
+    def passes(self, pod: int) -> bool:
+        """Return whether a pod may be evicted now."""
+        return self.allows(pod) and self.confirms(pod)
 
 
 def _by_namespace(budgets: tuple[Budget, ...]) -> dict[str, list[Budget]]:

@@ -20,18 +20,18 @@ from reserver.cluster.labels import Selector
 from reserver.errors import sparing
 from reserver.rebalance import arguments
 from reserver.rebalance.arguments import Arguments, NodeAffinityType
-from reserver.rebalance.deciding import Decision, Look, Timed, untimed
-from reserver.rebalance.evictor import Evictor, Protections
-from reserver.rebalance.inventory import Inventory, ListedPod, Preference
-from reserver.rebalance.judges.cycle import Cycle, Protects, Sight
+from reserver.rebalance.board import Board
+from reserver.rebalance.deciding import Decision, Look, Timed
+from reserver.rebalance.evictor import Filter
+from reserver.rebalance.inventory import Preference
+from reserver.rebalance.judges.cycle import Cycle, Protects
 from reserver.rebalance.judges.duplicates import duplicates
 from reserver.rebalance.judges.load import low_node_load
 from reserver.rebalance.judges.placement import anti_affinity, node_affinity, node_taints
 from reserver.rebalance.judges.recycling import recycled
 from reserver.rebalance.judges.spread import spread_constraints
 from reserver.rebalance.judges.utilization import high_node_utilization, low_node_utilization
-from reserver.rebalance.nodefit import NodeFit
-from reserver.rebalance.plan import MOST_KEPT, Plan
+from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy, Profile
 from reserver.rebalance.real import RealLoad, real_of
 from reserver.rebalance.scene import NOTHING_HELD, Held, node_uses, scene_of
@@ -41,10 +41,7 @@ from reserver.rebalance.strategies import (
     remove_failed_pods,
     remove_pods_having_too_many_restarts,
 )
-from reserver.rebalance.view import View
-
-Evictors = Callable[[Profile], Protects]
-"""Returns, for a profile, what protects a pod from its evictor."""
+from reserver.rebalance.view import Once, View
 
 JUDGES: Mapping[type[Arguments], Callable[[Cycle, Any], None]] = {
     arguments.RemoveDuplicates: duplicates,
@@ -70,100 +67,57 @@ def decide(look: Look, held: Held = NOTHING_HELD) -> Decision:
     """
     real = real_of(look.inventory, look.policy, look.now)
     real = replace(real, before=look.rounds, loads=look.loads or real.loads)
-    sight = _sight(look.inventory, look.policy)
-    plan = _sound(look.policy, sight, evictors(sight, look.now), held, real, look.timed)
+    plan = _planned(
+        look.policy, View(look.inventory, look.policy.node_selector), held, real, look.timed
+    )
     return Decision(plan=plan, rounds=real.after)
 
 
-def sound(
-    policy: Policy,
-    inventory: Inventory,
-    evictors: Evictors,
-    held: Held = NOTHING_HELD,
-    real: RealLoad | None = None,
-) -> Plan:
-    """Return the plan that a policy asks for.
-
-    Args:
-        policy: what to do.
-        inventory: the cluster.
-        evictors: what protects pods.
-        held: what reservations hold, by node.
-        real: what is known of real load, and the time; None for what the inventory has.
-    """
-    real = real or real_of(inventory, policy, 0.0)
-    return _sound(policy, _sight(inventory, policy), evictors, held, real)
-
-
-def _sound(
-    policy: Policy,
-    sight: Sight,
-    evictors: Evictors,
-    held: Held,
-    real: RealLoad,
-    timed: Timed = untimed,
-) -> Plan:
-    inventory = sight.view.inventory
-    scene = scene_of(inventory, lambda _: "", held=held)
-    stage = Stage(scene, inventory, policy.limits)
+def _planned(policy: Policy, view: View, held: Held, real: RealLoad, timed: Timed) -> Plan:
+    scene = scene_of(view.inventory, lambda _: "", held=held)
+    stage = Stage(scene, view, policy.limits)
     turns = [(profile, args) for profile in policy.profiles for args in profile.deschedule]
     turns += [(profile, args) for profile in policy.profiles for args in profile.balance]
     common = _Common(
         stage=stage,
-        sight=sight,
         real=real,
         seen=_ready(stage, policy.node_selector),
-        weights={},
+        met=Once(partial(_met, scene.board)),
         prefers=any(_is_about_preferences(args) for _, args in turns),
     )
-    protects = {profile.name: evictors(profile) for profile in policy.profiles}
+    protects = {each.name: _protects(view, each, real.now) for each in policy.profiles}
     for profile, args in turns:
         with timed(profile.name, args.NAME), sparing(partial(_failed, stage, args.NAME)):
             JUDGES[type(args)](_cycle(common, profile, args, protects[profile.name]), args)
         stage.swap_what_waits()
-    kept = sorted(stage.kept.values(), key=lambda kept: kept.pod)
+    kept, more_kept = stage.kept()
     return Plan(
         moves=tuple(stage.moves),
-        kept=tuple(kept[:MOST_KEPT]),
-        more_kept=max(0, len(kept) - MOST_KEPT),
+        kept=kept,
+        more_kept=more_kept,
         nodes=node_uses(scene.board, scene.before),
         notes=tuple(stage.notes),
     )
 
 
-def evictors(sight: Sight, now: float) -> Evictors:
-    """Return what protects pods by a policy; where pods fit is asked of the board instead."""
-    index = {pod.pod.uid: number for number, pod in enumerate(sight.view.pods)}
-
-    def of(profile: Profile) -> Protects:
-        args = replace(profile.evictor, node_fit=False)
-        evictor = Evictor(args, sight.view, sight.fit, now)
-        always = Protections(args, sight.view.inventory, now)
-
-        def protects(each: ListedPod) -> str:
-            number = index[each.pod.uid]
-            if not evictor.allows(number):
-                return always.why(each) or "its owner has fewer pods than minReplicas"
-            return "" if evictor.confirms(number) else "the namespaceLabelSelector leaves it out"
-
-        return protects
-
-    return of
-
-
 def protection(look: Look, profile: Profile) -> Protects:
-    """Return what protects pods from a profile's evictor."""
-    return evictors(_sight(look.inventory, look.policy), look.now)(profile)
+    """Return what protects pods from a profile's evictor; where they fit is not its business."""
+    return _protects(View(look.inventory, look.policy.node_selector), profile, look.now)
+
+
+def _protects(view: View, profile: Profile, now: float) -> Protects:
+    index = {pod.pod.uid: number for number, pod in enumerate(view.pods)}
+    evictor = Filter(profile.evictor, view, now)
+    return lambda each: evictor.why(index[each.pod.uid])
 
 
 class _Common(NamedTuple):
     """What is the same for all strategies."""
 
     stage: Stage
-    sight: Sight
     real: RealLoad
     seen: Bools
-    weights: dict[tuple[Preference, ...], Floats]
+    met: Once[tuple[Preference, ...], Floats]
     prefers: bool
 
 
@@ -173,24 +127,26 @@ def _cycle(common: _Common, profile: Profile, args: Arguments, protects: Protect
         profile=profile.name,
         strategy=args.NAME,
         protects=protects,
-        sight=common.sight,
         seen=common.seen,
         offered=_ready(common.stage, profile.evictor.node_selector),
         real=common.real,
-        weights=common.weights,
+        met=common.met,
         keeps_preferences=common.prefers and args in profile.balance,
     )
+
+
+def _met(board: Board, preferences: tuple[Preference, ...]) -> Floats:
+    """Return, for each row, how much of preferred node affinities it meets."""
+    weights = np.zeros(len(board.closed))
+    for preference in preferences:
+        weights += preference.weight * board.snapshot.topology.meeting([preference.term])
+    return weights
 
 
 def _is_about_preferences(args: Arguments) -> bool:
     if not isinstance(args, arguments.RemovePodsViolatingNodeAffinity):
         return False
     return NodeAffinityType.PREFERRED in args.types
-
-
-def _sight(inventory: Inventory, policy: Policy) -> Sight:
-    view = View(inventory, policy.node_selector)
-    return Sight(view, NodeFit(view))
 
 
 def _failed(stage: Stage, strategy: str, exc: Exception) -> None:
@@ -201,7 +157,7 @@ def _ready(stage: Stage, selector: Selector) -> Bools:
     """Return, for each row, whether its node is ready and a selector matches it."""
     snapshot = stage.scene.board.snapshot
     ready = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    for name, node in stage.inventory.nodes.items():
+    for name, node in stage.view.inventory.nodes.items():
         row = snapshot.row(name)
         if row is not None:
             ready[row] = node.is_ready and selector.matches(node.node.labels)

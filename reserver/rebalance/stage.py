@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
-from reserver.cluster.pod import PodName
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.inventory import Inventory, ListedPod
+from reserver.rebalance.inventory import ListedPod
 from reserver.rebalance.ordering import Step, order, take_back
-from reserver.rebalance.plan import Kept, Move
+from reserver.rebalance.plan import MOST_KEPT, Kept, Move
 from reserver.rebalance.policy import EvictionLimits
 from reserver.rebalance.scene import Scene, Why
+from reserver.rebalance.view import View
 
 Floats = NDArray[np.float64]
 
@@ -34,29 +34,37 @@ class Stage:
 
     Attributes:
         scene: the cluster; its board is as the moves so far have made it.
-        inventory: as it was before.
+        view: the inventory as it was before.
+        indexes: intp array, pods of the board: where each is in the view.
+        numbers: intp array, pods of the view: which each is on the board, -1 for none.
         pods: what is known of each pod of the board, by its number.
+        ranks: of these pods, the least important first: by priority, QoS class and name.
+        moved: bool array, pods of the board: it has been moved.
         moves: so far, in their order.
         fullness: float array, rows: the fullest of cpu and memory, pods and holds together.
-        kept: what stays that was to move, by name.
         notes: what else people have to know.
     """
 
-    def __init__(self, scene: Scene, inventory: Inventory, limits: EvictionLimits) -> None:
+    def __init__(self, scene: Scene, view: View, limits: EvictionLimits) -> None:
         """Begin with nothing moved."""
         self.scene = scene
-        self.inventory = inventory
-        by_uid = {each.pod.uid: each for each in inventory.pods}
-        self.pods: tuple[ListedPod, ...] = tuple(by_uid[pod.uid] for pod in scene.board.pods)
+        self.view = view
         self._number_of = {pod.uid: number for number, pod in enumerate(scene.board.pods)}
+        numbers = [self._number_of.get(each.pod.uid, -1) for each in view.pods]
+        self.numbers: Rows = np.array(numbers, dtype=np.intp)
+        self.indexes: Rows = np.zeros(len(scene.board.pods), dtype=np.intp)
+        self.indexes[self.numbers[self.numbers >= 0]] = np.flatnonzero(self.numbers >= 0)
+        self.pods: list[ListedPod] = [view.pods[index] for index in self.indexes.tolist()]
+        self.ranks = self._ranked()
+        self.moved: Bools = np.zeros(len(self.pods), dtype=np.bool_)
         self.moves: list[Move] = []
         self._steps: list[Step] = []
-        self.kept: dict[PodName, Kept] = {}
+        self._kept: dict[str, tuple[ListedPod, Why, str]] = {}
         self.notes: list[str] = []
         self.fullness = self._fullness(np.arange(len(scene.board.closed)))
         self._limits = limits
         self._from: Counter[str] = Counter()
-        self._moved: set[int] = set()
+        self._removed: set[str] = set()
         self._waiting: dict[int, tuple[Bools, Why]] = {}
         self._tried = 0
 
@@ -66,7 +74,7 @@ class Stage:
 
     def has_moved(self, number: int) -> bool:
         """Return whether a pod has been moved."""
-        return number in self._moved
+        return bool(self.moved[number])
 
     def send(
         self,
@@ -87,7 +95,7 @@ class Stage:
             waits: without room it may change places with another one that waits. That is for
                 strategies to which it does not matter who else has moved.
         """
-        if number in self._moved:
+        if self.has_moved(number):
             return False
         refusal = self.refusal(self.pods[number])
         if refusal:
@@ -110,7 +118,7 @@ class Stage:
         """Let a pod begin anew on its own node, if it may be there; return whether it does."""
         board = self.scene.board
         row = int(board.rows[number])
-        if number in self._moved or self.refusal(self.pods[number]) or not accept[row]:
+        if self.has_moved(number) or self.refusal(self.pods[number]) or not accept[row]:
             return False
         if board.may_stay(number):
             self._go(Step(number, row, row), why)
@@ -122,7 +130,8 @@ class Stage:
         limit = self._limit(each)  # Budgets are not about pods that have ended.
         if limit:
             self.keep(each, why, limit)
-        elif all(move.uid != each.pod.uid for move in self.moves if move.target is None):
+        elif each.pod.uid not in self._removed:
+            self._removed.add(each.pod.uid)
             self._record(each, None, why)
             return True
         return False
@@ -141,19 +150,32 @@ class Stage:
             self.scene.disruptions.give_back(pod)
             self._from[f"node {pod.node}"] -= 1
             self._from[pod.name.namespace] -= 1
-            self._moved.discard(number)
+            self.moved[number] = False
 
     def keep(self, each: ListedPod, why: Why, reason: str) -> None:
         """Take note of why a pod stays that a strategy would have moved."""
-        name = each.pod.name
-        if name not in self.kept and self.number_of(each) not in self._moved:
-            self.kept[name] = Kept(
-                pod=name,
+        uid, number = each.pod.uid, self.number_of(each)
+        has_left = uid in self._removed if number is None else self.moved[number]
+        if not has_left:
+            self._kept.setdefault(uid, (each, why, reason))
+
+    def kept(self) -> tuple[tuple[Kept, ...], int]:
+        """Return what stays that a strategy would have moved, by name, and how many are left out.
+
+        There may be as many as there are pods.
+        """
+        found = sorted(self._kept.values(), key=lambda kept: kept[0].pod.name)
+        named = (
+            Kept(
+                pod=each.pod.name,
                 node=each.pod.node,
                 strategy=why.strategy,
                 profile=why.profile,
                 why=reason,
             )
+            for each, why, reason in found[:MOST_KEPT]
+        )
+        return tuple(named), max(0, len(found) - MOST_KEPT)
 
     def swap_what_waits(self) -> None:
         """Let pods change places that wait for each other's, through a free place.
@@ -206,6 +228,15 @@ class Stage:
         both = np.array([source, target])
         self.fullness[both] = self._fullness(both)
 
+    def _ranked(self) -> list[int]:
+        ranks: Rows = np.zeros(len(self.pods), dtype=np.intp)
+        priorities = [_LAST if each.priority is None else each.priority for each in self.pods]
+        classes = [_QOS.get(each.qos, 1) for each in self.pods]
+        keys = (self.indexes, np.array(classes, dtype=np.int64), np.array(priorities, np.int64))
+        ranks[np.lexsort(keys)] = np.arange(len(ranks))
+        found: list[int] = ranks.tolist()
+        return found
+
     def _fullness(self, rows: Rows) -> Floats:
         board = self.scene.board
         known = board.snapshot.columns
@@ -222,7 +253,7 @@ class Stage:
         each = self.pods[step.number]
         self.scene.disruptions.spend(each.pod)
         self._record(each, name_of(step.target), why, source=name_of(step.source))
-        self._moved.add(step.number)
+        self.moved[step.number] = True
         self._waiting.pop(step.number, None)
         self._steps.append(step)
         if step.target != step.source:
@@ -231,7 +262,7 @@ class Stage:
     def _record(self, each: ListedPod, target: str | None, why: Why, source: str = "") -> None:
         self._from[f"node {each.node}"] += 1
         self._from[each.name.namespace] += 1
-        self.kept.pop(each.name, None)
+        self._kept.pop(each.pod.uid, None)
         self.moves.append(
             Move(
                 pod=each.name,
@@ -263,5 +294,7 @@ class Stage:
             self._go(step, whys[step.number])
 
 
+_QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}
+_LAST = -(2**63)
 _SEEN = ("cpu", "memory")
 _MOST_WAITING = 500

@@ -8,18 +8,25 @@ evicted is gone from the view at once, as it is from upstream's once its watch h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
-from reserver.cluster.constraints import Taint, Toleration
+from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector, integer
 from reserver.cluster.topology import Topology
 from reserver.rebalance.arguments import ALL, Choice
-from reserver.rebalance.inventory import Inventory, ListedNode, ListedPod
+from reserver.rebalance.inventory import (
+    Inventory,
+    ListedNode,
+    ListedPod,
+    Preference,
+    SpreadRule,
+)
 
 Indexes = NDArray[np.intp]
 
@@ -28,7 +35,30 @@ NO_ROW = -1
 
 _ENDED = frozenset({"Succeeded", "Failed"})
 
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+
+class Once(Generic[K, V]):
+    """What follows from values, found once for equal ones, and at once for those that are the same.
+
+    Most pods of a template share their values, and to hash one takes as long as it is deep.
+    """
+
+    def __init__(self, find: Callable[[K], V]) -> None:
+        """Remember what this returns."""
+        self._find = find
+        self._of_same: dict[int, tuple[K, V]] = {}  # A key that is kept keeps its id.
+        self._of_equal: dict[K, V] = {}
+
+    def __call__(self, key: K) -> V:
+        """Return what follows from a value."""
+        known = self._of_same.get(id(key))
+        if known is None:
+            if key not in self._of_equal:
+                self._of_equal[key] = self._find(key)
+            known = self._of_same[id(key)] = key, self._of_equal[key]
+        return known[1]
 
 
 class Alike(Generic[V]):
@@ -68,6 +98,17 @@ class Alike(Generic[V]):
         passing = np.array([test(value) for value in self.values], dtype=np.bool_)
         found: Bools = passing[self.ids]
         return found
+
+    def groups(self, pods: Indexes) -> Iterator[tuple[V, Indexes]]:
+        """Yield each value that some pods have, with those of them that have it."""
+        ids = self.ids[pods]
+        order = np.argsort(ids, kind="stable")
+        ends = np.flatnonzero(np.diff(ids[order], append=-1)) + 1
+        start = 0
+        for end in ends.tolist():
+            same = pods[order[start:end]]
+            yield self.of(int(same[0])), same
+            start = end
 
 
 class View:
@@ -122,6 +163,26 @@ class View:
         read = [labels is not UNREAD for labels in self._labels.values]
         self._is_read: Bools = np.array(read, dtype=np.bool_)
         self._by_name: dict[str, list[int]] | None = None
+
+    @cached_property
+    def terminating(self) -> Bools:
+        """Bool array by pod: it is being deleted."""
+        return np.array([pod.pod.terminating for pod in self.pods], dtype=np.bool_)
+
+    @cached_property
+    def constraints(self) -> Alike[Constraints]:
+        """What the pods demand."""
+        return Alike([pod.pod.constraints for pod in self.pods], id)
+
+    @cached_property
+    def spreads(self) -> Alike[tuple[SpreadRule, ...]]:
+        """Topology spread constraints of the pods."""
+        return Alike([pod.spreads for pod in self.pods], id)
+
+    @cached_property
+    def preferences(self) -> Alike[tuple[Preference, ...]]:
+        """Preferred node affinities of the pods."""
+        return Alike([pod.preferences for pod in self.pods], id)
 
     def listed(self, row: int) -> list[int]:
         """Return the pods on a row that take something from their node."""

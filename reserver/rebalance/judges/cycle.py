@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
 
 from reserver.cluster.columns import Bools
-from reserver.cluster.labels import Selector
+from reserver.cluster.labels import EVERYTHING, Selector
+from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments import Choice
 from reserver.rebalance.inventory import ListedPod, Preference
-from reserver.rebalance.nodefit import NodeFit
 from reserver.rebalance.real import RealLoad
 from reserver.rebalance.scene import Why
 from reserver.rebalance.stage import Floats, Stage
-from reserver.rebalance.view import View
 
 Protects = Callable[[ListedPod], str]
 """Returns what protects a pod from eviction; empty if nothing does."""
-
-_QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}
-_LAST = -(2**63)
-
-
-class Sight(NamedTuple):
-    """The inventory as upstream's strategies look at it."""
-
-    view: View
-    fit: NodeFit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,11 +27,10 @@ class Cycle:
         profile: the name of the profile.
         strategy: the name of the plugin.
         protects: what protects a pod from this profile's evictor.
-        sight: the inventory as it was at first, as upstream's strategies look at it.
         seen: bool array, rows: the strategy looks at this node.
         offered: bool array, rows: pods may be sent to this node.
         real: what is known of real load, and the time.
-        weights: how much of preferred node affinities each row meets, as far as anybody has asked.
+        met: returns, for each row, how much of preferred node affinities it meets.
         keeps_preferences: another strategy of the policy would move pods back to nodes that they
             prefer, so none goes to one that it prefers less.
     """
@@ -54,35 +39,25 @@ class Cycle:
     profile: str
     strategy: str
     protects: Protects
-    sight: Sight
     seen: Bools
     offered: Bools
     real: RealLoad
-    weights: dict[tuple[Preference, ...], Floats]
+    met: Callable[[tuple[Preference, ...]], Floats]
     keeps_preferences: bool = False
 
     def why(self, reason: str, improves: str = "") -> Why:
         """Return why this strategy moves a pod."""
         return Why(self.strategy, self.profile, reason, improves)
 
-    def pods(
-        self, namespaces: Choice, selector: Selector, is_meant: Callable[[ListedPod], bool]
-    ) -> list[int]:
-        """Return the pods on nodes that the strategy looks at, the least important first."""
-        seen: list[bool] = self.seen[self.stage.scene.board.rows].tolist()
-        found = (
-            number
-            for number, each in enumerate(self.stage.pods)
-            if seen[number]
-            and is_meant(each)
-            and namespaces.has(each.name.namespace)
-            and selector.matches(each.pod.labels)
-        )
-        return self.in_order(found)
+    def chosen(self, namespaces: Choice, selector: Selector = EVERYTHING) -> Bools:
+        """Return, for each pod of the board, whether the strategy looks at it and at its node."""
+        chosen: Bools = self.stage.view.chosen(namespaces, selector)[self.stage.indexes]
+        return chosen & self.seen[self.stage.scene.board.rows]
 
-    def in_order(self, numbers: Iterable[int]) -> list[int]:
+    def in_order(self, numbers: Rows) -> list[int]:
         """Return pods in the order in which they leave: the least important first."""
-        return sorted(map(int, numbers), key=self._importance)
+        found: list[int] = numbers.tolist()
+        return sorted(found, key=self.stage.ranks.__getitem__)
 
     def send(
         self,
@@ -101,20 +76,9 @@ class Cycle:
         accept = accept & self.offered
         each = self.stage.pods[number]
         if self.keeps_preferences and each.preferences:
-            met = self.met(each)
+            met = self.met(each.preferences)
             accept &= met >= met[self.stage.scene.board.rows[number]]
         return self.stage.send(number, accept, why, score, waits=waits)
-
-    def met(self, each: ListedPod) -> Floats:
-        """Return, for each row, how much of a pod's preferred node affinity it meets."""
-        known = self.weights.get(each.preferences)
-        if known is None:
-            known = np.zeros(len(self.seen))
-            topology = self.stage.scene.board.snapshot.topology
-            for preference in each.preferences:
-                known += preference.weight * topology.meeting([preference.term])
-            self.weights[each.preferences] = known
-        return known
 
     def recycle(self, each: ListedPod, why: Why) -> None:
         """Let a pod begin anew if nothing protects it, on another node or on its own."""
@@ -131,8 +95,3 @@ class Cycle:
         """Return what protects a pod; empty if nothing does."""
         each = self.stage.pods[number]
         return "it is being deleted" if each.pod.terminating else self.protects(each)
-
-    def _importance(self, number: int) -> tuple[int, int, str, str]:
-        each = self.stage.pods[number]
-        priority = _LAST if each.priority is None else each.priority
-        return priority, _QOS.get(each.qos, 1), each.name.namespace, each.name.name

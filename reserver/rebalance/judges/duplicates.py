@@ -8,27 +8,34 @@ from math import ceil
 
 import numpy as np
 
+from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments import RemoveDuplicates
+from reserver.rebalance.inventory import Owner
 from reserver.rebalance.judges.cycle import Cycle
+from reserver.rebalance.view import Once
 from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 
 def duplicates(cycle: Cycle, args: RemoveDuplicates) -> None:
     """Move pods from nodes that have more than their share of an owner's pods to others."""
+
+    def meant(owners: tuple[Owner, ...]) -> frozenset[tuple[str, str]]:
+        if any(owner.kind in args.exclude_owner_kinds for owner in owners):
+            return frozenset()
+        return frozenset((owner.kind, owner.name) for owner in owners)
+
     groups: defaultdict[Hashable, list[int]] = defaultdict(list)
-    rows = cycle.stage.scene.board.rows
-    for number, each in enumerate(cycle.stage.pods):
-        kinds = {owner.kind for owner in each.owners}
-        is_meant = args.namespaces.has(each.name.namespace) and cycle.seen[rows[number]]
-        if each.owners and is_meant and not kinds & args.exclude_owner_kinds:
-            owners = frozenset((owner.kind, owner.name) for owner in each.owners)
+    owners_of = Once(meant)
+    for number in np.flatnonzero(cycle.chosen(args.namespaces)).tolist():
+        each = cycle.stage.pods[number]
+        if owners := owners_of(each.owners):
             groups[each.name.namespace, owners, each.images].append(number)
     for numbers in groups.values():
         if len(numbers) > 1:
-            _spread_out(cycle, numbers)
+            _spread_out(cycle, np.array(numbers))
 
 
-def _spread_out(cycle: Cycle, numbers: list[int]) -> None:
+def _spread_out(cycle: Cycle, numbers: Rows) -> None:
     board = cycle.stage.scene.board
     size = len(board.closed)
     constraints, snapshot = board.pods[numbers[0]].constraints, board.snapshot

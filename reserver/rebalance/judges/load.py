@@ -19,12 +19,12 @@ def low_node_load(cycle: Cycle, args: LowNodeLoad) -> None:
         stage.notes.append(f"{args.NAME} is not judged: what is used is not known")
         return
     board = stage.scene.board
-    numbers = {each.pod.uid: number for number, each in enumerate(stage.pods)}
     asked: tuple[int, Bools] = (-1, np.zeros(0, dtype=np.bool_))
 
     def fits(pod: ListedPod, node: str) -> bool:
         nonlocal asked
-        number, row = numbers[pod.pod.uid], board.snapshot.row(node)
+        number, row = stage.number_of(pod), board.snapshot.row(node)
+        assert number is not None  # noqa: S101 - it may leave
         if asked[0] != number:
             asked = number, board.targets(number) & cycle.offered
         return row is not None and bool(asked[1][row])
@@ -36,24 +36,27 @@ def low_node_load(cycle: Cycle, args: LowNodeLoad) -> None:
             accept[:] = False
             accept[board.snapshot.row(target)] = True
         asked = (-1, asked[1])  # Where there is room may be different now.
-        return cycle.send(numbers[pod.pod.uid], accept, cycle.why(reason))
+        number = stage.number_of(pod)
+        return number is not None and cycle.send(number, accept, cycle.why(reason))
+
+    def may_leave(pod: ListedPod) -> bool:
+        number = stage.number_of(pod)
+        if number is None or stage.has_moved(number):
+            return False
+        return not cycle.protection(number)
 
     found, after = balance(
         args,
         Surroundings(
             nodes=[
                 node
-                for name, node in sorted(stage.inventory.nodes.items())
+                for name, node in sorted(stage.view.inventory.nodes.items())
                 if (row := board.snapshot.row(name)) is not None and cycle.seen[row]
             ],
-            pods=stage.inventory.by_node,
+            pods=stage.view.inventory.by_node,
             load=real.loads[source],
             now=real.now,
-            may_leave=lambda pod: (
-                pod.pod.uid in numbers
-                and not stage.has_moved(numbers[pod.pod.uid])
-                and not cycle.protection(numbers[pod.pod.uid])
-            ),
+            may_leave=may_leave,
             fits=fits,
             evict=evict,
         ),

@@ -2,106 +2,116 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 
 from reserver.cluster.columns import Bools
-from reserver.cluster.constraints import Constraints, Taint, Toleration
+from reserver.cluster.constraints import Taint, Toleration
 from reserver.rebalance.arguments import (
     NodeAffinityType,
     RemovePodsViolatingInterPodAntiAffinity,
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
 )
-from reserver.rebalance.inventory import ListedPod
 from reserver.rebalance.judges.cycle import Cycle
+from reserver.rebalance.stage import Stage
+from reserver.rebalance.view import Once
 from reserver.scheduling.node_rules import allowed_by_affinity
 
 
 def anti_affinity(cycle: Cycle, args: RemovePodsViolatingInterPodAntiAffinity) -> None:
     """Move pods away from those that their own required anti-affinity names."""
-    board = cycle.stage.scene.board
-    everywhere = np.ones(len(board.closed), dtype=np.bool_)
-    found = cycle.pods(
-        args.namespaces, args.label_selector, lambda each: bool(each.pod.constraints.anti_affinity)
-    )
-    for number in found:
+    stage = cycle.stage
+    board, constraints = stage.scene.board, stage.view.constraints
+    wary = constraints.where(lambda demands: bool(demands.anti_affinity))[stage.indexes]
+    wary &= cycle.chosen(args.namespaces, args.label_selector)
+    for number in cycle.in_order(np.flatnonzero(wary)):
         # Only pods leave their foes here: who had none at first has none now.
         if board.may_be_near_foes(number)[board.rows[number]] and board.is_near_foes(number):
             node = board.pods[number].node
             reason = f"its anti-affinity forbids pods that are near it on {node}"
-            cycle.send(number, everywhere, cycle.why(reason, "its anti-affinity is met"))
+            cycle.send(number, cycle.offered, cycle.why(reason, "its anti-affinity is met"))
 
 
 def node_affinity(cycle: Cycle, args: RemovePodsViolatingNodeAffinity) -> None:
     """Move pods whose node does not meet their node affinity, or meets it less than another."""
-    board = cycle.stage.scene.board
-    snapshot = board.snapshot
-    everywhere = np.ones(len(board.closed), dtype=np.bool_)
-    allowed: dict[Constraints, Bools] = {}
-    may_prefer = NodeAffinityType.PREFERRED in args.types
-
-    def is_out_of_place(each: ListedPod) -> bool:
-        constraints = each.pod.constraints
-        if NodeAffinityType.REQUIRED not in args.types or constraints.node_terms is None:
-            return False
-        if constraints not in allowed:
-            allowed[constraints] = allowed_by_affinity(constraints, snapshot)
-        return not allowed[constraints][snapshot.rows([each.node])[0]]
-
-    def is_meant(each: ListedPod) -> bool:
-        return is_out_of_place(each) or bool(may_prefer and each.preferences)
-
-    for number in cycle.pods(args.namespaces, args.label_selector, is_meant):
-        each, row = cycle.stage.pods[number], int(board.rows[number])
-        if is_out_of_place(each):
+    stage = cycle.stage
+    rows = stage.scene.board.rows
+    chosen = cycle.chosen(args.namespaces, args.label_selector) & ~stage.moved
+    misplaced, unhappy = np.zeros_like(chosen), np.zeros_like(chosen)
+    if NodeAffinityType.REQUIRED in args.types:
+        misplaced = _misplaced(stage, chosen)
+    if NodeAffinityType.PREFERRED in args.types:
+        unhappy = _unhappy(cycle, chosen) & ~misplaced
+    for number in cycle.in_order(np.flatnonzero(misplaced | unhappy)):
+        each = stage.pods[number]
+        if misplaced[number]:
             reason = f"{each.node} does not meet its required node affinity"
-            cycle.send(
-                number, everywhere, cycle.why(reason, "its node affinity is met"), waits=True
-            )
+            why = cycle.why(reason, "its node affinity is met")
+            cycle.send(number, cycle.offered, why, waits=True)
         else:
-            weights = cycle.met(each)
-            better = weights > weights[row]
-            if better.any():
-                why = cycle.why(
-                    f"other nodes meet its preferred node affinity better than {each.node}",
-                    "its node affinity is met better",
-                )
-                cycle.send(number, better, why, -weights, waits=True)
+            weights = cycle.met(each.preferences)
+            why = cycle.why(
+                f"other nodes meet its preferred node affinity better than {each.node}",
+                "its node affinity is met better",
+            )
+            cycle.send(number, weights > weights[rows[number]], why, -weights, waits=True)
+
+
+def _misplaced(stage: Stage, chosen: Bools) -> Bools:
+    """Return which of some pods are on nodes that do not meet their required node affinity."""
+    view, snapshot = stage.view, stage.scene.board.snapshot
+    found = view.constraints.where(lambda demands: demands.node_terms is not None)[stage.indexes]
+    found &= chosen
+    for demands, pods in view.constraints.groups(stage.indexes[found]):
+        numbers = stage.numbers[pods]
+        found[numbers] = ~allowed_by_affinity(demands, snapshot)[stage.scene.board.rows[numbers]]
+    return found
+
+
+def _unhappy(cycle: Cycle, chosen: Bools) -> Bools:
+    """Return which of some pods other nodes suit better, by their preferences."""
+    stage = cycle.stage
+    rows, preferences = stage.scene.board.rows, stage.view.preferences
+    found = preferences.where(bool)[stage.indexes] & chosen
+    for preferred, pods in preferences.groups(stage.indexes[found]):
+        numbers, weights = stage.numbers[pods], cycle.met(preferred)
+        found[numbers] = weights[rows[numbers]] < weights.max()
+    return found
 
 
 def node_taints(cycle: Cycle, args: RemovePodsViolatingNodeTaints) -> None:
     """Move pods that do not tolerate a taint of their node."""
-    board, nodes = cycle.stage.scene.board, cycle.stage.inventory.nodes
-    counted = {
-        name: tuple(taint for taint in node.taints if _counts(taint, args))
-        for name, node in nodes.items()
-    }
-    accepting: dict[tuple[Toleration, ...], Bools] = {}
+    stage = cycle.stage
+    snapshot, view = stage.scene.board.snapshot, stage.view
+    counted: defaultdict[tuple[Taint, ...], list[str]] = defaultdict(list)
+    for name, node in view.inventory.nodes.items():
+        counted[tuple(taint for taint in node.taints if _counts(taint, args))].append(name)
 
-    def untolerated(each: ListedPod) -> Taint | None:
-        return _untolerated(each, counted.get(each.node, ()))
+    def accepting(tolerations: tuple[Toleration, ...]) -> Bools:
+        found = np.zeros(len(snapshot.exists), dtype=np.bool_)
+        for taints, names in counted.items():
+            found[snapshot.rows(names)] = _untolerated(tolerations, taints) is None
+        return found
 
-    found = cycle.pods(
-        args.namespaces, args.label_selector, lambda each: untolerated(each) is not None
-    )
-    for number in found:
-        each = cycle.stage.pods[number]
-        taint = untolerated(each)
-        if taint is None:  # Not since it was found.
-            continue
-        tolerations = each.pod.constraints.tolerations
-        if tolerations not in accepting:
-            free = [name for name, taints in counted.items() if not _untolerated(each, taints)]
-            accepting[tolerations] = np.zeros(len(board.closed), dtype=np.bool_)
-            accepting[tolerations][board.snapshot.rows(free)] = True
+    accepted = Once(accepting)
+    found = cycle.chosen(args.namespaces, args.label_selector)
+    found &= ~stage.moved
+    for demands, pods in view.constraints.groups(stage.indexes[found]):
+        numbers = stage.numbers[pods]
+        refused = snapshot.exists & ~accepted(demands.tolerations)
+        found[numbers] = refused[stage.scene.board.rows[numbers]]
+    for number in cycle.in_order(np.flatnonzero(found)):
+        each = stage.pods[number]
+        tolerations, node = each.pod.constraints.tolerations, view.inventory.nodes[each.node]
+        taints = tuple(taint for taint in node.taints if _counts(taint, args))
+        taint = _untolerated(tolerations, taints)
+        assert taint is not None  # noqa: S101 - it was refused for one
         shown = f"{taint.key}={taint.value}".removesuffix("=")
         reason = f"it does not tolerate the taint {shown}:{taint.effect} of {each.node}"
-        cycle.send(
-            number,
-            accepting[tolerations],
-            cycle.why(reason, "it tolerates all taints of its node"),
-            waits=True,
-        )
+        why = cycle.why(reason, "it tolerates all taints of its node")
+        cycle.send(number, accepted(tolerations), why, waits=True)
 
 
 def _counts(taint: Taint, args: RemovePodsViolatingNodeTaints) -> bool:
@@ -113,6 +123,5 @@ def _counts(taint: Taint, args: RemovePodsViolatingNodeTaints) -> bool:
     return args.included_taints is None or bool(names & args.included_taints)
 
 
-def _untolerated(each: ListedPod, taints: tuple[Taint, ...]) -> Taint | None:
-    tolerations = each.pod.constraints.tolerations
+def _untolerated(tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...]) -> Taint | None:
     return next((t for t in taints if not any(own.tolerates(t) for own in tolerations)), None)

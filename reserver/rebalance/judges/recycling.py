@@ -10,23 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from reserver.rebalance.judges.cycle import Cycle
-from reserver.rebalance.nodefit import NodeFit
-from reserver.rebalance.strategies.wrong import Batches, Judge
+from reserver.rebalance.strategies.wrong import Batches, Guard
 from reserver.rebalance.view import View
 
-Find = Callable[[Any, View, Judge, float], Batches]
+Find = Callable[[Any, View, Guard, float], Batches]
 
 
 class Everyone:
-    """Lets all pods pass: what protects a pod is asked once it is found, to be told.
-
-    Attributes:
-        fit: where pods would fit; not asked.
-    """
-
-    def __init__(self, fit: NodeFit) -> None:
-        """Let all pods pass."""
-        self.fit = fit
+    """Lets all pods pass: what protects a pod is asked once it is found, to be told."""
 
     def allows(self, pod: int) -> bool:  # noqa: ARG002 - one shape for all judges
         """Return True."""
@@ -40,8 +31,8 @@ def recycled(find: Find) -> Callable[[Cycle, Any], None]:
     """Return the judge of a strategy that finds pods so."""
 
     def judge(cycle: Cycle, args: Any) -> None:  # noqa: ANN401 - the strategy's own
-        view = cycle.sight.view
-        for batch in find(args, view, Everyone(cycle.sight.fit), cycle.real.now):
+        view = cycle.stage.view
+        for batch in find(args, view, Everyone(), cycle.real.now):
             for index, reason in batch:
                 cycle.recycle(view.pods[index], cycle.why(reason, "it begins anew"))
 

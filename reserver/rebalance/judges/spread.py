@@ -54,29 +54,6 @@ class _Rule(NamedTuple):
         return counted
 
 
-class _Inside:
-    """The pods of a namespace, by label."""
-
-    def __init__(self) -> None:
-        self._all: list[int] = []
-        self._by_label: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-
-    def add(self, number: int, pod: Pod) -> None:
-        """Take a pod."""
-        self._all.append(number)
-        for label in pod.labels.items():
-            self._by_label[label].append(number)
-
-    def candidates(self, selector: Selector) -> list[int]:
-        """Return all pods that a selector may match; none for one that means nothing or all."""
-        if selector in {EVERYTHING, NOTHING}:
-            return []
-        for each in selector.requirements:
-            if each.operator == "In" and len(each.values) == 1:
-                return self._by_label.get((each.key, min(each.values)), [])
-        return self._all
-
-
 def spread_constraints(cycle: Cycle, args: RemovePodsViolatingTopologySpreadConstraint) -> None:
     """Move pods from domains that have too many of them."""
     for rules in _rules(cycle, args):
@@ -102,10 +79,10 @@ def _balance(cycle: Cycle, rule: _Rule, rules: list[_Rule]) -> None:
 def _lighten(cycle: Cycle, rule: _Rule, rules: list[_Rule], domain: int, counts: Int64s) -> bool:
     """Move one pod out of a domain; return whether one could be."""
     board, stage = cycle.stage.scene.board, cycle.stage
-    there = [n for n in rule.numbers if rule.domains[board.rows[n]] == domain]
+    there = rule.numbers[rule.domains[board.rows[rule.numbers]] == domain]
     crowds = _crowds(board.rows, rules)
     order = {number: at for at, number in enumerate(cycle.in_order(there))}
-    waiting = [int(n) for n in there if not stage.has_moved(int(n))]
+    waiting: list[int] = there[~stage.moved[there]].tolist()
     waiting.sort(key=lambda number: (-crowds[board.rows[number]], order[number]))
     emptier = np.append(counts <= counts[domain] - 2, False)[rule.domains]
     key = rule.spread.topology_key
@@ -170,43 +147,50 @@ def _rules(
     cycle: Cycle, args: RemovePodsViolatingTopologySpreadConstraint
 ) -> Iterator[list[_Rule]]:
     """Yield the constraints that count, those of one namespace at a time."""
+    stage = cycle.stage
+    view = stage.view
     written: defaultdict[str, dict[tuple[Spread, Selector], Pod]] = defaultdict(dict)
-    inside: defaultdict[str, _Inside] = defaultdict(_Inside)
-    for number, each in enumerate(cycle.stage.pods):
+    constrained = view.spreads.where(bool)[stage.indexes]
+    constrained &= cycle.chosen(args.namespaces, args.label_selector)
+    known = set[tuple[str, int, int]]()
+    for number in np.flatnonzero(constrained).tolist():
+        each = stage.pods[number]
         space = each.name.namespace
-        if not args.namespaces.has(space) or not cycle.seen[cycle.stage.scene.board.rows[number]]:
+        template = (space, id(each.spreads), id(each.pod.labels))
+        if template in known:
             continue
-        inside[space].add(number, each.pod)
-        if args.label_selector.matches(each.pod.labels):
-            for spread, when in each.spreads:
-                if when in args.constraints:
-                    written[space].setdefault((spread, _selector(each.pod, spread)), each.pod)
+        known.add(template)
+        for spread, when in each.spreads:
+            if when in args.constraints:
+                written[space].setdefault((spread, _selector(each.pod, spread)), each.pod)
+    seen = np.zeros(len(view.pods), dtype=np.bool_)
+    seen[stage.indexes] = cycle.seen[stage.scene.board.rows]
+    seen &= ~view.terminating
     for space in sorted(written):
         rules = [
-            _rule(cycle, spread, selector, pod, inside[space])
+            _rule(cycle, spread, selector, pod, seen)
             for (spread, selector), pod in written[space].items()
         ]
         yield [rule for rule in rules if len(rule.numbers)]
 
 
-def _rule(cycle: Cycle, spread: Spread, selector: Selector, pod: Pod, inside: _Inside) -> _Rule:
-    board = cycle.stage.scene.board
-    snapshot = board.snapshot
+def _rule(cycle: Cycle, spread: Spread, selector: Selector, pod: Pod, seen: Bools) -> _Rule:
+    """Return a constraint of a pod; of the pods it counts those that are seen."""
+    stage = cycle.stage
+    snapshot = stage.scene.board.snapshot
     eligible = cycle.seen & snapshot.exists
     if spread.honors_affinity:
         eligible &= allowed_by_affinity(pod.constraints, snapshot)
     if spread.honors_taints:
         eligible &= tolerated(pod.constraints, snapshot)
     column = snapshot.topology.labels.column(spread.topology_key)
-    numbers = [
-        number
-        for number in inside.candidates(selector)
-        if selector.matches(board.pods[number].labels) and not board.pods[number].terminating
-    ]
+    spaces = () if selector in {EVERYTHING, NOTHING} else (pod.name.namespace,)
+    found = stage.view.found(spaces, selector)
+    numbers = stage.numbers[found[seen[found]]]
     return _Rule(
         spread=spread,
-        numbers=np.array(numbers, dtype=np.intp),
-        members=frozenset(numbers),
+        numbers=numbers,
+        members=frozenset(numbers.tolist()),
         domains=column.ids.astype(np.int64),
         eligible=eligible,
     )

@@ -35,7 +35,7 @@ class _Usage:
 
     def __init__(self, cycle: Cycle, resources: tuple[str, ...], load: Load | None = None) -> None:
         """Begin with what is really used; without `load`, with what is requested."""
-        inventory, board = cycle.stage.inventory, cycle.stage.scene.board
+        inventory, board = cycle.stage.view.inventory, cycle.stage.scene.board
         snapshot = board.snapshot
         self._cycle, self._resources, self._load = cycle, resources, load
         self._requested: dict[int, tuple[float, ...]] = {}
@@ -128,6 +128,7 @@ class _Balance:
     ) -> None:
         self._cycle, self._args, self._usage = cycle, args, usage
         self._takers, self._high = np.flatnonzero(under), high
+        self._on = cycle.stage.scene.board.by_row()
         # The room of nodes that take pods only shrinks: what finds none will find none later.
         self._hopeless: set[object] = set()
 
@@ -137,14 +138,17 @@ class _Balance:
         left = args.most_per_node
         if left is None and not usage.tells_pods:
             left = 1
+        if left == 0:
+            return
         why = self._why(row)
-        for number in self._cycle.in_order(board.on(row)):
-            if not np.any(usage.shares[row] > self._high[row]) or left == 0:
-                return
+        for number in self._cycle.in_order(self._on[row]):
             namespace = board.pods[number].name.namespace
-            if namespace not in args.exclude_namespaces and self._send(number, why):
-                usage.move(number, row, int(board.rows[number]))
-                left = None if left is None else left - 1
+            if namespace in args.exclude_namespaces or not self._send(number, why):
+                continue
+            usage.move(number, row, int(board.rows[number]))
+            left = None if left is None else left - 1
+            if left == 0 or not np.any(usage.shares[row] > self._high[row]):
+                return
 
     def _why(self, row: int) -> Why:
         node = self._cycle.stage.scene.board.snapshot.name_of(row)
@@ -156,8 +160,12 @@ class _Balance:
         cycle, usage = self._cycle, self._usage
         each = cycle.stage.pods[number]
         amounts = usage.amounts(number)
-        kind = (cycle.stage.scene.board.kind(number), amounts)
-        if amounts in self._hopeless or kind in self._hopeless:
+        kind = (
+            amounts
+            if amounts in self._hopeless
+            else (cycle.stage.scene.board.kind(number), amounts)
+        )
+        if kind in self._hopeless:
             cycle.stage.keep(each, why, cycle.protection(number) or NO_ROOM)
             return False
         rows = self._takers

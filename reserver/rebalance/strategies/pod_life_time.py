@@ -6,11 +6,11 @@ from itertools import chain
 
 from reserver.rebalance.arguments import ConditionFilter, PodLifeTime
 from reserver.rebalance.inventory import Condition, ListedPod
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
+from reserver.rebalance.strategies.wrong import Batches, Guard, Wrong
 from reserver.rebalance.view import View
 
 
-def find(args: PodLifeTime, view: View, judge: Judge, now: float) -> Batches:
+def find(args: PodLifeTime, view: View, judge: Guard, now: float) -> Batches:
     """Yield the pods of all nodes that meet every criterion, the oldest first."""
     chosen = view.chosen(args.namespaces, args.label_selector)
     found = [

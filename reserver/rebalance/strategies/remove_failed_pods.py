@@ -6,11 +6,11 @@ from itertools import chain
 
 from reserver.rebalance.arguments import RemoveFailedPods
 from reserver.rebalance.inventory import ListedPod
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
+from reserver.rebalance.strategies.wrong import Batches, Guard, Wrong
 from reserver.rebalance.view import View
 
 
-def find(args: RemoveFailedPods, view: View, judge: Judge, now: float) -> Batches:
+def find(args: RemoveFailedPods, view: View, judge: Guard, now: float) -> Batches:
     """Yield the failed pods of each node."""
     chosen = view.chosen(args.namespaces, args.label_selector)
     for row in view.shown_rows():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from reserver.rebalance.arguments import RemovePodsHavingTooManyRestarts
 from reserver.rebalance.inventory import ContainerState, ListedPod
-from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
+from reserver.rebalance.strategies.wrong import Batches, Guard, Wrong
 from reserver.rebalance.view import View
 
 
-def find(args: RemovePodsHavingTooManyRestarts, view: View, judge: Judge, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
+def find(args: RemovePodsHavingTooManyRestarts, view: View, judge: Guard, now: float) -> Batches:  # noqa: ARG001 - all strategies alike
     """Yield the pods of each node, those with the most restarts first."""
     chosen = view.chosen(args.namespaces, args.label_selector)
     for row in view.shown_rows():

@@ -25,12 +25,8 @@ class Wrong(NamedTuple):
 Batches = Iterator[Sequence[Wrong]]
 
 
-class Judge(Protocol):
+class Guard(Protocol):
     """Which pods may be evicted."""
-
-    @property
-    def fit(self) -> NodeFit:
-        """Where pods would fit."""
 
     def allows(self, pod: int) -> bool:
         """Return whether nothing protects a pod."""
@@ -40,6 +36,14 @@ class Judge(Protocol):
 
     def passes(self, pod: int) -> bool:
         """Return both."""
+
+
+class Judge(Guard, Protocol):
+    """Which pods may be evicted, and where they would fit."""
+
+    @property
+    def fit(self) -> NodeFit:
+        """Where pods would fit."""
 
 
 class StrategyFailed(Exception):
