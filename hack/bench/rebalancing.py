@@ -173,7 +173,7 @@ def measure(scale: Scale) -> Iterator[str]:
         with file.open("wb") as out:
             out.writelines(line + b"\n" for line in dump(nodes, pods))
         gc.disable()
-        with file.open("rb") as lines:
+        with file.open("rb", 2**20) as lines:
             inventory, took = _timed(lambda: read_lines(lines).inventory)
         rows.append(("reading the dump", took))
     for name, decide in (("--compat upstream", compat.decide), ("sound", sound.decide)):

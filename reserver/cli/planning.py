@@ -40,6 +40,9 @@ from reserver.wire.rebalance.policyform import read
 
 MOST_BYTES = 4 * 2**30
 _TOO_LARGE = "is larger than 4 GiB; leave objects out"
+_BUFFER = 2**20
+"""Bytes that are read at a time: several lines of a dump, not a part of one."""
+
 _HEAD = 8
 """Lines that show whether there is an object in each."""
 
@@ -161,7 +164,7 @@ async def _read_dump(request: Request) -> _Cluster:
 def _dump(name: str) -> Dump:
     """Return what a dump says; one that is an object a line is never in memory as a whole."""
     try:
-        with sys.stdin.buffer if name == STDIN else Path(name).open("rb") as file:
+        with sys.stdin.buffer if name == STDIN else Path(name).open("rb", _BUFFER) as file:
             lines = _bounded(name, file)
             head = list(islice(lines, _HEAD))
             if is_one_a_line(head):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reserver.cluster.columns import ABSENT, Bools, Column, Ids, IndexedColumn
 from reserver.cluster.constraints import HostPort, PodTerm
@@ -59,7 +60,7 @@ class Residents:
         self._add_rare(slot, pod)
         return slot
 
-    def add_all(self, pods: Sequence[Pod], rows: Ids) -> range:
+    def add_all(self, pods: Sequence[Pod], rows: NDArray[np.intp]) -> range:
         """Take pods on the nodes of rows at once; return their slots."""
         slots = range(self._used, self._used + len(pods))
         self._used = slots.stop

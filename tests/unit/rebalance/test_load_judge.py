@@ -5,14 +5,16 @@ from dataclasses import replace
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.rebalance.arguments import AnomalyCondition, LowNodeLoad, NodePool
-from reserver.rebalance.inventory import Inventory
+from reserver.rebalance.deciding import Look
+from reserver.rebalance.inventory import Inventory, Owner
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import EvictionLimits, Policy, Profile
-from reserver.rebalance.real import RealLoad, real_of
-from reserver.rebalance.sound import sound
+from reserver.rebalance.sound import decide
+from reserver.rebalance.spells import Rounds
 from tests.builders import node, pod
-from tests.unit.rebalance.scenes import assert_feasible, inventory, moves, unprotected
+from tests.unit.rebalance.scenes import assert_feasible, inventory, moves
 
+OWNER = Owner("ReplicaSet", "rs", "rs-uid", is_controller=True)
 POOL = NodePool(
     low_thresholds={"cpu": 40},
     high_thresholds={"cpu": 80},
@@ -23,8 +25,10 @@ POLICY = Policy(profiles=(Profile(name="p", balance=(LowNodeLoad(node_pools=(POO
 
 def cluster(*things: Node | Pod, used: dict[str, int]) -> Inventory:
     """Return a cluster of nodes with ten cores; of each node or pod the millicores it uses."""
+    listed = inventory(*things)
     return replace(
-        inventory(*things),
+        listed,
+        pods=tuple(replace(each, owners=(OWNER,)) for each in listed.pods),
         node_usage={name: {"cpu": used[name]} for name in used if not name.startswith("p")},
         pod_usage={
             each.name: ({"cpu": used[each.name.name]},)
@@ -38,8 +42,12 @@ def hosts(*names: str) -> list[Node]:
     return [node(name, cpu="10") for name in names]
 
 
-def judged(cluster: Inventory, policy: Policy = POLICY, real: RealLoad | None = None) -> Plan:
-    return sound(policy, cluster, lambda _: unprotected, real=real)
+def look_at(cluster: Inventory, policy: Policy = POLICY) -> Look:
+    return Look(policy=policy, inventory=cluster, loads={}, rounds={}, now=0.0)
+
+
+def judged(cluster: Inventory, policy: Policy = POLICY) -> Plan:
+    return decide(look_at(cluster, policy)).plan
 
 
 def test_pods_leave_a_hot_node_for_nodes_that_have_room_for_what_they_request() -> None:
@@ -88,10 +96,11 @@ def test_rounds_are_handed_on() -> None:
     policy = Policy(profiles=(Profile(name="p", balance=(LowNodeLoad(node_pools=(slow,)),)),))
     things: tuple[Node | Pod, ...] = (*hosts("hot", "idle"), pod("p1", node="hot"))
     found = cluster(*things, used={"hot": 9900, "idle": 0, "p1": 2000})
-    real, counts = real_of(found, policy, 0.0), []
+    rounds, counts = dict[str, Rounds](), list[int]()
     for now in (0.0, 60.0, 120.0):
-        real = replace(real_of(found, policy, now), before=real.after)
-        counts.append(len(judged(found, policy, real).moves))
+        decision = decide(replace(look_at(found, policy), rounds=rounds, now=now))
+        rounds = dict(decision.rounds)
+        counts.append(len(decision.plan.moves))
     assert counts == [0, 0, 1]
 
 
