@@ -5,7 +5,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KUBERNETES ?= 1.37
+# Of the control plane in hack/: 1.35, 1.36 or 1.37.
+export KUBERNETES ?= 1.37
 NODES ?= 3
 INPUTS ?= 1000000
 # Anything here goes to pytest, e.g. make test ARGS='-k expiry'
@@ -65,7 +66,7 @@ check-property:
 	RESERVER_HYPOTHESIS=brief $(BIN)/pytest -q tests/property $(ARGS)
 
 controlplane: venv ## Build kube-apiserver, kube-scheduler, etcd and KWOK (once)
-	$(BIN)/python -m hack.controlplane.build --version $(KUBERNETES)
+	$(BIN)/python -m hack.controlplane.build
 
 e2e: controlplane grpcurl helm proto-check ## Run the scenarios and the API contracts on the real control plane
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target e2e-scenarios e2e-apart
@@ -87,7 +88,7 @@ helm: venv ## Build Helm, for the tests of the chart (once)
 	@$(BIN)/python -m hack.helm.build
 
 cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, until Ctrl-C
-	@$(BIN)/python -m hack.controlplane.cluster --version $(KUBERNETES) --nodes $(NODES)
+	@$(BIN)/python -m hack.controlplane.cluster --nodes $(NODES)
 
 chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes 0.5 --faults none' and others
 	$(BIN)/python -m hack.chaos $(ARGS)

@@ -45,9 +45,22 @@ def versions() -> list[str]:
     return sorted(found, key=lambda name: [int(part) for part in name.split(".")])
 
 
+def chosen() -> str:
+    """The version that $KUBERNETES names, else the newest.
+
+    Raises:
+        BuildError: it has no pins here.
+    """
+    version = os.environ.get("KUBERNETES") or versions()[-1]
+    if version not in versions():
+        message = f"KUBERNETES={version}: there are pins for {', '.join(versions())}"
+        raise BuildError(message)
+    return version
+
+
 def bin_dir(version: str | None = None) -> Path:
-    """Where the binaries of `version` (the newest by default) are, or will be."""
-    return HOME / (version or versions()[-1]) / "bin"
+    """Where the binaries of `version` (the chosen one by default) are, or will be."""
+    return HOME / (version or chosen()) / "bin"
 
 
 def missing(version: str) -> list[str]:
@@ -71,7 +84,7 @@ def build(version: str) -> list[str]:
         if not names:
             return []
         _forget_other_pins(target, _pins_hash(version))
-        go = find_go(_pin(version, "go"))
+        go = find_go(max((_pin(each, "go") for each in (version, versions()[-1])), key=_parse))
         for number, name in enumerate(names, 1):
             _build_one(go, version, name, f"[{number}/{len(names)}]", lock)
     return names
@@ -124,7 +137,7 @@ def _build_one(go: Path, version: str, name: str, position: str, lock: int) -> N
     with log.open("w") as out:
         process = subprocess.Popen(
             [*command, PACKAGES[name]],
-            cwd=HERE / version,
+            cwd=HERE / _pinned_in(version, name),
             env=env,
             stdout=out,
             stderr=out,
@@ -192,6 +205,12 @@ def _pins_hash(version: str) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def _pinned_in(version: str, name: str) -> str:
+    """The version whose go.mod pins a program: this one or, of what it leaves out, the newest."""
+    own = (HERE / version / "go.mod").read_text()
+    return version if f"\t{PACKAGES[name]}\n" in own else versions()[-1]
+
+
 def _pin(version: str, module: str) -> str:
     """The version of `module` in go.mod; of `go` itself, the least that is needed."""
     found = re.search(
@@ -231,13 +250,13 @@ def main() -> None:
     )
     parser.add_argument(
         "--version",
-        default=versions()[-1],
         choices=versions(),
-        help="minor version of Kubernetes: a folder beside this file (default: %(default)s)",
+        help="of Kubernetes: a folder beside this file (default: $KUBERNETES, newest)",
     )
-    version = parser.parse_args().version
+    asked = parser.parse_args().version
     started = time.monotonic()
     try:
+        version = asked or chosen()
         built = build(version)
     except (BuildError, OSError) as error:
         sys.exit(f"\ncannot build the control plane: {error}")

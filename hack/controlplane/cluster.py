@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from hack.controlplane import commands
-from hack.controlplane.build import HERE, bin_dir, missing, versions
+from hack.controlplane.build import HERE, bin_dir, chosen, missing, versions
 from hack.controlplane.kubeconfig import service_account_kubeconfig, write_kubeconfig
 from hack.controlplane.kwok import kwok_command
 from hack.controlplane.nodes import create_nodes
@@ -45,7 +45,7 @@ class ControlPlane:
     after a failed start, and when the process that started it dies.
 
     Args:
-        version: minor version of Kubernetes; the newest that is pinned by default.
+        version: minor version of Kubernetes; by default that of $KUBERNETES, or the newest.
         controller_manager: without it there are no controllers, no service account in a new
             namespace and no node leases, which spares a benchmark of many nodes their cost.
         audit_policy: file that says which requests kube-apiserver writes into `audit_log`.
@@ -68,7 +68,7 @@ class ControlPlane:
         gates: Sequence[str] = (),
         apis: Sequence[str] = (),
     ) -> None:
-        self._version = version or versions()[-1]
+        self._version = version or chosen()
         self._controllers = controller_manager
         self._audit_policy = audit_policy
         self._features = commands.features(gates)
@@ -270,7 +270,9 @@ def _make_key(path: Path) -> None:
 def main() -> None:
     """The command line: a control plane for a person."""
     parser = argparse.ArgumentParser(description="Runs a control plane on loopback until Ctrl-C.")
-    parser.add_argument("--version", choices=versions(), help="of Kubernetes (default: newest)")
+    parser.add_argument(
+        "--version", choices=versions(), help="of Kubernetes (default: $KUBERNETES, newest)"
+    )
     parser.add_argument("--nodes", type=int, default=0, metavar="N", help="create N nodes")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(

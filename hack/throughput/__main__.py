@@ -21,7 +21,7 @@ from hack.bench.documents import NAMESPACE
 from hack.bench.report import progress, table
 from hack.chaos.api import Api
 from hack.chaos.world import install
-from hack.controlplane.build import BuildError, versions
+from hack.controlplane.build import BuildError, chosen
 from hack.controlplane.cluster import ControlPlane, StartError, create_nodes
 from hack.throughput.turn import EXTENDER, SERVERS, Cluster, Turn
 from hack.throughput.variants import GO_EXTENDER, VARIANTS
@@ -42,7 +42,7 @@ def main() -> None:
         sys.exit(str(error))
     print(
         f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
-        f"{platform.python_version()}, Kubernetes {versions()[-1]}, {time.strftime('%Y-%m-%d')}; "
+        f"{platform.python_version()}, Kubernetes {chosen()}, {time.strftime('%Y-%m-%d')}; "
         f"medians of {options.rounds} turns of {options.pods:,} pods."
     )
     progress(f"done in {time.monotonic() - began:.0f} s")

@@ -13,7 +13,7 @@ import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from hack.controlplane.build import bin_dir, versions
+from hack.controlplane.build import bin_dir
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import OBJECT, Corner
 
@@ -194,7 +194,7 @@ def test_a_ttl_counts_from_the_creation(corner: Corner) -> None:
 
 
 def _kubectl(corner: Corner, *arguments: str) -> str:
-    kubectl = bin_dir(versions()[-1]) / "kubectl"
+    kubectl = bin_dir() / "kubectl"
     command = [str(kubectl), "--kubeconfig", str(corner.kubeconfig), "-n", corner.name, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

@@ -21,8 +21,7 @@ from kubernetes import client, config
 
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.nodes import create_nodes
-from hack.controlplane.process import Process, stop
-from hack.prometheus.build import PROMETHEUS
+from hack.prometheus.scraping import scraping
 from hack.reserver_process import wait_for
 from reserver.errors import LoadUnknown
 from reserver.kube.rebalance.prometheus import Prometheus, queries_for
@@ -76,28 +75,11 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Exporter) as exporter:
         threading.Thread(target=exporter.serve_forever, daemon=True).start()
-        target = f"127.0.0.1:{exporter.server_address[1]}"
-        scrape = {"job_name": "recorded", "honor_labels": True, "scrape_interval": "1s"}
-        scrape |= {"scrape_timeout": "1s", "static_configs": [{"targets": [target]}]}
-        (folder / "prometheus.yml").write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
-        port = _free_port()
-        command: list[str | Path] = [
-            PROMETHEUS.build(),
-            f"--config.file={folder / 'prometheus.yml'}",
-            f"--storage.tsdb.path={folder / 'data'}",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ]
-        process = Process(command, folder / "prometheus.log")
         try:
-            yield f"http://127.0.0.1:{port}"
+            with scraping(folder, f"127.0.0.1:{exporter.server_address[1]}") as url:
+                yield url
         finally:
-            stop([process])
             exporter.shutdown()
-
-
-def _free_port() -> int:
-    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        return int(server.server_address[1])
 
 
 async def no_token() -> str:
