@@ -17,6 +17,7 @@ from reserver.assembly import Assembly
 from reserver.background import lead
 from reserver.clock import SteadyClock, elapsed
 from reserver.config import Settings
+from reserver.debugging import dump
 from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.kube.api.reviewer import Reviewer
@@ -27,6 +28,7 @@ from reserver.rebalance.scene import held_on
 from reserver.rebalance_process import Planner
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.door import Door
+from reserver.server.exposition import Exposition
 from reserver.server.extender import Extender
 from reserver.server.garbage import brief_collections
 from reserver.server.gate import Hosts
@@ -209,6 +211,7 @@ def _service(
         past=assembly.archivist,
         planning=Planner(str(settings.kubeconfig or ""), lambda: held_on(assembly.state.snapshot)),
         moving=moving,
+        dump=partial(dump, settings, assembly, Exposition(metrics.registry).text),
     )
 
 

@@ -15,6 +15,7 @@ from reserver.cli import (
     change,
     completion_script,
     create,
+    debug,
     explain,
     failure,
     get,
@@ -63,6 +64,7 @@ for command, panel in (
     app.command(rich_help_panel=panel)(command)
 app.add_typer(top.app, name="top", rich_help_panel=_LOOK)
 app.add_typer(explain.app, name="explain", rich_help_panel=_LOOK)
+app.add_typer(debug.app, name="debug", rich_help_panel=_RUN)
 app.add_typer(rebalance.app, name="rebalance", rich_help_panel=_MOVE)
 
 

@@ -173,6 +173,15 @@ class Capacity:
         ]
         return Verdict(answer.fits, tuple(shortages), tuple(placements))
 
+    async def dump(self) -> bytes:
+        """Return how the process is that answers, as JSON for a bug report, without secrets.
+
+        Raises:
+            CallFailed: it cannot be read.
+        """
+        answer: pb.DumpResponse = await self._connection.call(self._stub.Dump, pb.DumpRequest())
+        return answer.document
+
     async def explain(self, namespace: str, pod: str) -> dict[str, Any]:
         """Return why a pod is pending, or where it may go, as ``GET /explain`` answers.
 

@@ -164,3 +164,13 @@ class ExplainResponse(_message.Message):
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     explanation: _struct_pb2.Struct
     def __init__(self, explanation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+
+class DumpRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DumpResponse(_message.Message):
+    __slots__ = ("document",)
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    document: bytes
+    def __init__(self, document: _Optional[bytes] = ...) -> None: ...

@@ -57,6 +57,11 @@ class CapacityServiceStub:
                 request_serializer=reserver_dot_v1_dot_capacity__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=reserver_dot_v1_dot_capacity__pb2.ExplainResponse.FromString,
                 _registered_method=True)
+        self.Dump = channel.unary_unary(
+                '/reserver.v1.CapacityService/Dump',
+                request_serializer=reserver_dot_v1_dot_capacity__pb2.DumpRequest.SerializeToString,
+                response_deserializer=reserver_dot_v1_dot_capacity__pb2.DumpResponse.FromString,
+                _registered_method=True)
 
 
 class CapacityServiceServicer:
@@ -94,6 +99,13 @@ class CapacityServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Dump(self, request, context):
+        """Returns how this process is, for a bug report; it answers while it is not ready, too.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CapacityServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -116,6 +128,11 @@ def add_CapacityServiceServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=reserver_dot_v1_dot_capacity__pb2.ExplainRequest.FromString,
                     response_serializer=reserver_dot_v1_dot_capacity__pb2.ExplainResponse.SerializeToString,
+            ),
+            'Dump': grpc.unary_unary_rpc_method_handler(
+                    servicer.Dump,
+                    request_deserializer=reserver_dot_v1_dot_capacity__pb2.DumpRequest.FromString,
+                    response_serializer=reserver_dot_v1_dot_capacity__pb2.DumpResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -229,6 +246,33 @@ class CapacityService:
             '/reserver.v1.CapacityService/Explain',
             reserver_dot_v1_dot_capacity__pb2.ExplainRequest.SerializeToString,
             reserver_dot_v1_dot_capacity__pb2.ExplainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Dump(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/reserver.v1.CapacityService/Dump',
+            reserver_dot_v1_dot_capacity__pb2.DumpRequest.SerializeToString,
+            reserver_dot_v1_dot_capacity__pb2.DumpResponse.FromString,
             options,
             channel_credentials,
             insecure,

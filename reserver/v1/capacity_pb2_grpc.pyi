@@ -46,6 +46,8 @@ class CapacityServiceStub:
     """Says whether a set would be created, as CreateSet would decide at this instant."""
     Explain: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]
     """Says why a pod is pending, or where it may go. NOT_FOUND if there is no such pod."""
+    Dump: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.DumpRequest, _capacity_pb2.DumpResponse]
+    """Returns how this process is, for a bug report; it answers while it is not ready, too."""
 
 @_typing.type_check_only
 class CapacityServiceAsyncStub(CapacityServiceStub):
@@ -65,6 +67,8 @@ class CapacityServiceAsyncStub(CapacityServiceStub):
     """Says whether a set would be created, as CreateSet would decide at this instant."""
     Explain: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]  # type: ignore[assignment]
     """Says why a pod is pending, or where it may go. NOT_FOUND if there is no such pod."""
+    Dump: _aio.UnaryUnaryMultiCallable[_capacity_pb2.DumpRequest, _capacity_pb2.DumpResponse]  # type: ignore[assignment]
+    """Returns how this process is, for a bug report; it answers while it is not ready, too."""
 
 class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
     """What there is, what is taken and what is held; and what would fit.
@@ -105,5 +109,13 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_capacity_pb2.ExplainResponse, _abc.Awaitable[_capacity_pb2.ExplainResponse]]:
         """Says why a pod is pending, or where it may go. NOT_FOUND if there is no such pod."""
+
+    @_abc_1.abstractmethod
+    def Dump(
+        self,
+        request: _capacity_pb2.DumpRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_capacity_pb2.DumpResponse, _abc.Awaitable[_capacity_pb2.DumpResponse]]:
+        """Returns how this process is, for a bug report; it answers while it is not ready, too."""
 
 def add_CapacityServiceServicer_to_server(servicer: CapacityServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -39,6 +39,11 @@ class Call:
     resource: str
 
     @property
+    def needs_readiness(self) -> bool:
+        """Whether it is answered only while the cluster is seen well enough."""
+        return self.method != "CapacityService/Dump"
+
+    @property
     def writes(self) -> bool:
         """Whether it changes something."""
         return self.verb in {"create", "update", "patch", "delete"}
@@ -73,6 +78,7 @@ _RIGHTS = {
     "CapacityService/ListQuotas": ("list", _CAPACITY),
     "CapacityService/WhatIf": ("get", _CAPACITY),
     "CapacityService/Explain": ("get", _CAPACITY),
+    "CapacityService/Dump": ("get", _CAPACITY),
     "RebalanceService/Plan": ("get", _PLAN),
     "MoveService/CreateMoves": ("create", _MOVES),
     "MoveService/GetMove": ("get", _MOVES),

@@ -177,7 +177,7 @@ class Calls(grpc.aio.ServerInterceptor):
     async def _admit(self, user: User | None, call: Call, request: Any) -> None:  # noqa: ANN401
         if self._access is not None and user is not None:
             await self._access.require(user, call, call.target(request))
-        if obstacles := self._obstacles():
+        if call.needs_readiness and (obstacles := self._obstacles()):
             raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
 
     async def _refuse(

@@ -38,7 +38,12 @@ class Capacity(CapacityServiceServicer):
     """CapacityService on a state."""
 
     def __init__(
-        self, state: State, extender: Extender, clock: Callable[[], float], namespace: str
+        self,
+        state: State,
+        extender: Extender,
+        clock: Callable[[], float],
+        namespace: str,
+        dump: Callable[[], bytes],
     ) -> None:
         """Serve what a state shows.
 
@@ -47,11 +52,13 @@ class Capacity(CapacityServiceServicer):
             extender: explains.
             clock: unix seconds.
             namespace: of the reservations asked about.
+            dump: returns how this process is.
         """
         self._state = state
         self._extender = extender
         self._clock = clock
         self._namespace = namespace
+        self._dump = dump
 
     async def ListNodes(self, request: pb.ListNodesRequest, context: Aio) -> pb.ListNodesResponse:  # noqa: ARG002, N802
         """Return the capacity of nodes, ordered by name, page by page."""
@@ -115,6 +122,10 @@ class Capacity(CapacityServiceServicer):
             raise Refusal(grpc.StatusCode.NOT_FOUND, "NO_SUCH_POD", message)
         said = json_format.Parse(encode(asdict(explanation)), Struct())
         return pb.ExplainResponse(explanation=said)
+
+    async def Dump(self, request: pb.DumpRequest, context: Aio) -> pb.DumpResponse:  # noqa: ARG002, N802
+        """Return how this process is, for a bug report."""
+        return pb.DumpResponse(document=self._dump())
 
 
 def _quota(namespace: str, quota: Quota, quotas: Quotas) -> pb.NamespaceQuota:

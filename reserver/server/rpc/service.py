@@ -62,6 +62,7 @@ class Service:
         past: Bygone,
         planning: Planning,
         moving: Moving | None,
+        dump: Callable[[], bytes],
     ) -> None:
         """Put the services together.
 
@@ -77,6 +78,7 @@ class Service:
             past: what became of reservations that are over.
             planning: makes plans.
             moving: moves pods; None if nobody does.
+            dump: returns how this process is, for a bug report.
         """
         catalogue = Catalogue(stores, state, clock, stores.find, namespace, past.archive)
         creation = Creation(state, clock, catalogue, stores)
@@ -86,7 +88,7 @@ class Service:
         self._reservations = Reservations(
             catalogue, self.feed, creation, changes, history, state.pods
         )
-        self._capacity = Capacity(state, extender, clock, namespace)
+        self._capacity = Capacity(state, extender, clock, namespace, dump)
         self._scheduler = Scheduler(extender)
         self._rebalance = Rebalance(planning)
         self._moves = Moves(moving)

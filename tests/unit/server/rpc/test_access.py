@@ -112,6 +112,7 @@ async def served(files: Files, reviewer: Reviewer, *, mutual: bool = False) -> A
         past=nothing,
         planning=nothing,
         moving=None,
+        dump=bytes,
     )
     tls = files.files if mutual else files.files._replace(client_ca=None)
     async with serving(("127.0.0.1", 0), service, tuple, 1.0, tls) as address:
@@ -234,6 +235,7 @@ async def test_files_that_are_missing_and_ports_that_are_taken_are_named(files: 
             past=nothing,
             planning=nothing,
             moving=None,
+            dump=bytes,
         )
         with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}"):
             async with serving(("127.0.0.1", port), service, tuple, 1.0):

@@ -47,6 +47,7 @@ async def served(
         past=nothing,
         planning=nothing,
         moving=None,
+        dump=bytes,
     )
     async with serving(("127.0.0.1", 0), service, obstacles, 1.0) as address:
         yield address

@@ -73,6 +73,7 @@ async def served(planning: Planning) -> AsyncIterator[Client]:
         past=nothing,
         planning=planning,
         moving=None,
+        dump=bytes,
     )
     async with (
         serving(("127.0.0.1", 0), service, tuple, 1.0) as address,

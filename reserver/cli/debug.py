@@ -1,0 +1,44 @@
+"""`reserver debug`: what a bug report needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from reserver.cli.connect import run
+from reserver.cli.help import App
+from reserver.cli.options import taking
+from reserver.cli.patience import patience
+from reserver.cli.target import Target
+
+if TYPE_CHECKING:
+    from reserver.cli.connect import Session
+
+app = App()
+
+
+@app.callback()
+def _debug() -> None:
+    """Collect what a bug report needs."""
+
+
+@app.command()
+@taking
+def dump(target: Target) -> None:
+    """Print how a Reserver is, as JSON: settings, versions, watches, queues, metrics; no secrets.
+
+    It names namespaces, reservations, nodes and pods: read it before you send it to somebody.
+
+    Exit status: 0 printed; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
+
+    Examples:
+        reserver debug dump > reserver.json
+        reserver debug dump --address 127.0.0.1:9443
+    """
+
+    async def ask(session: Session) -> bytes:
+        async with patience("Asking how it is"):
+            return await session.client.capacity.dump()
+
+    typer.echo(run(target, ask))
