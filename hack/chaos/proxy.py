@@ -23,8 +23,8 @@ from hack.chaos.mishaps import Mishaps
 from hack.controlplane.kubeconfig import write_kubeconfig
 
 _PASSED_ON = ("Authorization", "Content-Type", "Accept", "Accept-Encoding", "User-Agent")
-_MOVES = re.compile(r"/podmoves/|/eviction$|/reservations$")
-"""What is written of a move: its status, its seat, and the eviction."""
+_MOVES = re.compile(r"/podmoves/|/eviction$|/reservations(/|$)")
+"""What is written of a move: its status, its seat with what becomes of that, and the eviction."""
 
 _GONE = {
     "kind": "Status",
@@ -152,7 +152,7 @@ class Proxy:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            if request.method in {"POST", "PATCH"}:
+            if request.method in {"POST", "PATCH", "DELETE"}:
                 return await self._change(request)
             if request.query.get("watch") == "true":
                 return await self._watch(request)

@@ -146,6 +146,8 @@ def _landing(move: Move, seen: Seen, now: float) -> _Judged:
         if problem := _unusable(move, seen):
             return _finish(move, now, Phase.FAILED, *problem)
     message = f"the replacement is awaited on {move.status.target or 'any node'}"
+    if seen.failure:
+        message = f"{message}; {move.status.controller.kind} cannot make it: {seen.failure}"
     return _with(move, reason=Reason.WAITS_FOR_REPLACEMENT, message=message), ()
 
 

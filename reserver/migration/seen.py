@@ -114,6 +114,7 @@ class Seen:
         has_claimed: the replacement claimed the seat of this move.
         is_replaced: whether a replacement is to be awaited: False once the controller is gone, or
             wants no more pods than it has.
+        failure: why its controller could not make one, for people; empty if it could.
         waiting: UIDs of unbound pods that the seat's owner rule would match: they were there before
             the eviction, so that they may not claim.
         turn: what arbitration allows.
@@ -128,6 +129,7 @@ class Seen:
     replacement: Replacement = NOBODY
     has_claimed: bool = False
     is_replaced: bool = True
+    failure: str = ""
     waiting: frozenset[str] = frozenset()
     turn: Turn = GO
     rival: str = ""

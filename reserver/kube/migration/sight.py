@@ -75,6 +75,7 @@ class Sight:
             replacement=came,
             has_claimed=has_claimed,
             is_replaced=self._is_replaced(move, news.wanted),
+            failure=news.wanted.failure if news.wanted else "",
             waiting=frozenset(pod.uid for pod in self._waiting(move)),
             turn=ruling.turn,
             rival=ruling.rival,

@@ -1,10 +1,11 @@
-"""Controllers of pods: how many pods each wants."""
+"""Controllers of pods: how many pods each wants, and why it cannot make them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from reserver.cluster.quantity import shorten
 from reserver.wire.k8s.objects import WireStruct, decode
 from reserver.wire.limits import Int32
 
@@ -15,15 +16,21 @@ PATHS: Mapping[str, str] = {
 }
 """Where controllers of these kinds are; nobody can tell what another one wants."""
 
+_MOST_SAID = 300
+"""How many characters of a refusal are repeated."""
+
 
 class Wanted(NamedTuple):
     """How many pods a controller wants.
 
     Attributes:
         replicas: so many; None where it says so in another way.
+        failure: why it could not make one, in the API server's words; empty where it could, or
+            does not say. Only ReplicaSets do.
     """
 
     replicas: int | None
+    failure: str = ""
 
 
 class _Spec(WireStruct, frozen=True):
@@ -33,6 +40,7 @@ class _Spec(WireStruct, frozen=True):
 class _Condition(WireStruct, frozen=True):
     type: str = ""
     status: str = ""
+    message: str = ""
 
 
 class _Status(WireStruct, frozen=True):
@@ -63,4 +71,9 @@ def read_wanted(raw: bytes) -> Wanted:
     )
     if has_ended or found.metadata.deletion_timestamp is not None:
         return Wanted(0)
-    return Wanted(found.spec.replicas)
+    failures = [
+        each.message
+        for each in found.status.conditions or ()
+        if each.type == "ReplicaFailure" and each.status == "True"
+    ]
+    return Wanted(found.spec.replicas, shorten(failures[0], _MOST_SAID) if failures else "")

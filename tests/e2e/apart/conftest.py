@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
 import yaml
-from aiohttp import web
 
-from hack.chaos.mishaps import Forward, Mishaps
 from hack.chaos.proxy import Proxy
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
 from hack.grpcurl.build import GRPCURL
+from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.yard import Yard, opened
 from tests.e2e.conftest import MOVES, RBAC, grant, scheduling
@@ -28,38 +25,6 @@ SCHEDULER = "with-moves"
 ACCOUNT = "mover"
 MOVER = f"reserver-{ACCOUNT}"
 """Its service account in these tests; the rights that it has without moves are tested elsewhere."""
-
-
-class Deadly(Mishaps):
-    """Kills Reserver at a write of a move, once, before it is carried out or after.
-
-    Attributes:
-        at: how the path of that write ends; empty for none.
-        is_done: whether it is carried out.
-        kill: ends Reserver.
-        may_evict: evictions wait for it.
-        writes: what was written of moves, in order.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(seed=0)
-        self.at = ""
-        self.is_done = False
-        self.kill: Callable[[], None] = lambda: None
-        self.may_evict = Event()
-        self.may_evict.set()
-        self.writes: list[str] = []
-
-    async def write(self, forward: Forward, request: web.BaseRequest) -> web.Response:
-        self.writes.append(request.path)
-        if request.path.endswith("/eviction"):
-            await asyncio.to_thread(self.may_evict.wait)
-        if not self.at or not request.path.endswith(self.at):
-            return await forward()
-        self.at = ""
-        answer = await forward() if self.is_done else web.Response(status=500)
-        self.kill()
-        return answer
 
 
 @pytest.fixture(scope="session")

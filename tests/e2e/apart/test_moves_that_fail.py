@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.apart.conftest import Deadly
 from tests.e2e.apart.yard import Yard
 
 pytestmark = pytest.mark.controlplane
@@ -35,6 +35,73 @@ def test_a_seat_whose_node_dies_evicts_nobody(yard: Yard) -> None:
     yard.wait_released()
     assert yard.status("late")["reason"] == "GroupFailed"
     assert yard.pods("web")[0].metadata.name == pod
+
+
+def test_a_pod_whose_node_dies_while_it_waits_for_its_turn_has_its_seat(yard: Yard) -> None:
+    """As with a kubelet that is gone, the pod never ends: its finalizer stays."""
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    keep = {"metadata": {"finalizers": ["e2e.reserver.io/kubelet"]}}
+    yard.corner.api.patch_namespaced_pod(pod, yard.corner.name, keep)
+    yard.wait_seated("web", pod)
+    dead = {"key": "e2e.reserver.io/dead", "effect": "NoExecute"}
+    yard.corner.api.patch_node(first, {"spec": {"taints": [dead]}})
+    yard.wait_phase("web", "Succeeded", reason="Landed")
+    yard.wait_on("web", second)
+    assert yard.corner.pod(pod).metadata.deletion_timestamp
+    yard.corner.api.patch_namespaced_pod(pod, yard.corner.name, {"metadata": {"finalizers": []}})
+
+
+def test_a_seat_whose_node_dies_after_the_eviction_is_released(yard: Yard) -> None:
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    with yard.refusing_pods("not now"):
+        yard.move("web", pod, to={"node": second})
+        yard.wait_phase("web", "Landing")
+        yard.corner.api.delete_node(second)
+        yard.nodes.remove(second)
+        yard.corner.nodes.remove(second)
+        status = yard.wait_phase("web", "Failed", reason="SeatImpossible")
+        assert second in status["message"]
+        yard.wait_released()
+    yard.wait_on("web", first)
+
+
+def test_a_replacement_that_is_refused_is_awaited_and_its_move_says_why(yard: Yard) -> None:
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    with yard.refusing_pods("no more pods in this namespace"):
+        yard.move("web", pod)
+        yard.wait_phase("web", "Landing", says="no more pods in this namespace")
+        assert yard.seats()
+    yard.wait_phase("web", "Succeeded", reason="Landed")
+    yard.wait_on("web", second)
+    yard.wait_released()
+
+
+def test_a_budget_that_comes_after_the_seat_keeps_the_pod_until_it_allows(yard: Yard) -> None:
+    first, second = yard.nodes
+    pod = yard.deploy("web", first)
+    yard.wait_seated("web", pod)
+    yard.keep("web")
+    yard.let_go()
+    yard.wait_phase("web", "Evicting", reason="BudgetBlocks")
+    assert yard.pods("web")[0].metadata.name == pod
+    yard.keep_no_more("web")
+    yard.wait_phase("web", "Succeeded", reason="Landed")
+    yard.wait_on("web", second)
+
+
+def test_a_deployment_that_is_rolled_out_meanwhile_ends_the_move(yard: Yard) -> None:
+    """The new ReplicaSet's pod is no replacement of the old one's, and takes no seat of it."""
+    first, _ = yard.nodes
+    pod = yard.deploy("web", first)
+    yard.wait_seated("web", pod)
+    yard.roll_out("web")
+    yard.wait_phase("web", "Succeeded", reason="NotReplaced")
+    wait_for(lambda: not [name for name in yard.seats() if "web" in name], "its seat is released")
+    (new,) = yard.pods("web")
+    assert "reserver.io/claims" not in (new.metadata.annotations or {})
 
 
 def test_a_deployment_that_is_scaled_to_zero_meanwhile_ends_the_move(yard: Yard) -> None:
@@ -72,11 +139,10 @@ def test_a_move_that_is_deleted_leaves_no_seat(yard: Yard) -> None:
 def test_reserver_is_killed_at_a_write_of_a_move_and_goes_on(
     yard: Yard, mover: ReserverProcess, mishaps: Deadly, at: str, *, is_done: bool
 ) -> None:
-    """Every write is in tests/unit/kube/migration; here those where most could go wrong."""
+    """Every write is in `python -m hack.moving.writes`; here those where most could go wrong."""
     first, second = yard.nodes
     pod = yard.deploy("web", first)
-    mishaps.writes.clear()
-    mishaps.kill, mishaps.at, mishaps.is_done = mover.process.kill, at, is_done
+    mishaps.arm(mover.process.kill, at=at, is_done=is_done)
     yard.move("web", pod, to={"node": second})
     mover.wait_ended()
     mover.start()

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kubernetes.client import AppsV1Api, BatchV1Api, CustomObjectsApi, PolicyV1Api
+from kubernetes.client import (
+    AdmissionregistrationV1Api,
+    AppsV1Api,
+    BatchV1Api,
+    CustomObjectsApi,
+    PolicyV1Api,
+)
+from kubernetes.client.exceptions import ApiException
 
 from hack.reserver_process import wait_for
 from tests.e2e.cluster import GROUP, OBJECTS, Corner
@@ -39,18 +47,25 @@ class Moving:
         status: dict[str, Any] = found.get("status", {})
         return status
 
-    def wait_phase(self, name: str, *phases: str, reason: str = "") -> dict[str, Any]:
+    def wait_phase(
+        self, name: str, *phases: str, reason: str = "", says: str = ""
+    ) -> dict[str, Any]:
         found: dict[str, Any] = {}
 
         def has_come() -> bool:
             nonlocal found
             found = self.status(name)
             is_right = found.get("phase") in phases and reason in {"", found.get("reason")}
+            is_right = is_right and says in found.get("message", "")
             return is_right or found.get("phase") in ENDED
 
-        wait_for(has_come, f"{name} is {phases} {reason}", 20)
+        try:
+            wait_for(has_come, f"{name} is {phases} {reason}", 20)
+        except TimeoutError as exc:
+            raise AssertionError(f"{name}: {found}, seats {self.seats()}") from exc
         assert found["phase"] in phases, found
         assert reason in {"", found["reason"]}, found
+        assert says in found["message"], found
         return found
 
     def written(self) -> list[dict[str, Any]]:
@@ -69,10 +84,11 @@ class Moving:
         where = (*OBJECTS, self.corner.name, "podmoves", name)
         self._objects.delete_namespaced_custom_object(*where)
 
-    def seats(self) -> list[str]:
+    def seats(self) -> dict[str, Any]:
+        """Return the status of each seat, by its name."""
         where = (*OBJECTS, self.corner.name, "reservations")
         items = self._objects.list_namespaced_custom_object(*where)["items"]
-        return [item["metadata"]["name"] for item in items]
+        return {item["metadata"]["name"]: item.get("status") for item in items}
 
     def wait_released(self) -> None:
         wait_for(lambda: not self.seats(), "no seat is left", 30)
@@ -90,6 +106,7 @@ class Yard(Moving):
         self.apps: Any = AppsV1Api(client)
         self.jobs: Any = BatchV1Api(client)
         self._budgets: Any = PolicyV1Api(client)
+        self._admission: Any = AdmissionregistrationV1Api(client)
 
     # Workloads
 
@@ -140,6 +157,11 @@ class Yard(Moving):
         body = {"spec": {"replicas": replicas}}
         self.apps.patch_namespaced_deployment_scale(name, self.corner.name, body)
 
+    def roll_out(self, name: str) -> None:
+        template = {"metadata": {"annotations": {"e2e": "rolled out"}}}
+        body = {"spec": {"template": template}}
+        self.apps.patch_namespaced_deployment(name, self.corner.name, body)
+
     def pods(self, name: str) -> list[Any]:
         """Return the pods of a workload that are not leaving."""
         found = self.corner.api.list_namespaced_pod(
@@ -171,6 +193,40 @@ class Yard(Moving):
             return bool(found.status and found.status.expected_pods)
 
         wait_for(is_counted, "the budget knows its pods")
+
+    def keep_no_more(self, name: str) -> None:
+        self._budgets.delete_namespaced_pod_disruption_budget(name, self.corner.name)
+
+    @contextmanager
+    def refusing_pods(self, why: str) -> Iterator[None]:
+        """Have the API server refuse each new pod, until the block ends."""
+        name = self.corner.name
+        here = {"matchLabels": {"kubernetes.io/metadata.name": name}}
+        pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+        match = {"resourceRules": [pods | {"operations": ["CREATE"]}], "namespaceSelector": here}
+        spec = {
+            "matchConstraints": match,
+            "validations": [{"expression": "false", "message": why}],
+        }
+        binding = {"policyName": name, "validationActions": ["Deny"]}
+        metadata = {"name": name}
+        api = self._admission
+        api.create_validating_admission_policy({"metadata": metadata, "spec": spec})
+        api.create_validating_admission_policy_binding({"metadata": metadata, "spec": binding})
+        try:
+            wait_for(partial(self._refuses, why), "pods are refused")
+            yield
+        finally:
+            api.delete_validating_admission_policy_binding(name)
+            api.delete_validating_admission_policy(name)
+
+    def _refuses(self, why: str) -> bool:
+        body = {"metadata": {"name": "probe"}, "spec": self.template("probe")["spec"]}
+        try:
+            self.corner.api.create_namespaced_pod(self.corner.name, body, dry_run="All")
+        except ApiException as exc:
+            return why in exc.body
+        return False
 
     def wait_seated(self, name: str, pod: str, **spec: Any) -> None:
         """Move a pod, and return once it has its seat: it waits for one of its group."""

@@ -27,6 +27,7 @@ def move(phase: Phase = Phase.PENDING, spec: Spec | None = None) -> Move:
         made.status,
         phase=phase,
         uid=POD.uid,
+        controller=WEB,
         source=POD.node,
         seat=made.seat_name,
         target="worker-2",

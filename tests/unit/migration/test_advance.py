@@ -243,6 +243,12 @@ def test_no_pod_is_evicted_while_its_move_waits_for(what: str) -> None:
     assert not step.move.is_over
 
 
+def test_a_move_says_why_its_replacement_cannot_be_made() -> None:
+    step = advance(move(Phase.LANDING), seen(None, BACKED, failure="no more pods here"), NOW)
+    said = "the replacement is awaited on worker-2; ReplicaSet cannot make it: no more pods here"
+    assert step.move.status.message == said
+
+
 @pytest.mark.parametrize(
     ("phase", "seat"), [(Phase.PENDING, None), (Phase.RESERVING, None), (Phase.EVICTING, BACKED)]
 )

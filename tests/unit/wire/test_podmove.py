@@ -252,3 +252,10 @@ def test_a_seat_belongs_to_its_move_and_to_the_replacement_alone() -> None:
 )
 def test_a_controller_says_how_many_pods_it_wants(written: Any, replicas: int | None) -> None:
     assert read_wanted(encode(written)).replicas == replicas
+
+
+@pytest.mark.parametrize(("status", "failure"), [("True", "no more pods here"), ("False", "")])
+def test_a_replicaset_says_why_it_cannot_make_a_pod(status: str, failure: str) -> None:
+    condition = {"type": "ReplicaFailure", "status": status, "message": "no more pods here"}
+    written = {"spec": {"replicas": 1}, "status": {"conditions": [condition]}}
+    assert read_wanted(encode(written)) == (1, failure)
