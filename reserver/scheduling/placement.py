@@ -2,7 +2,8 @@
 
 A slot is judged by the one `fit`, as the pod that is to claim it: what the reservation's placement
 says, with the resources of one slot. Unlike a pod it has to have all that it holds: beside all that
-is held for anybody, being bound, or promised to pods that others were evicted for.
+is held for anybody, being bound, or promised to pods that others were evicted for. Only the seat of
+a move to a named node is there before the room is: it holds what others leave.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
+from reserver.cluster.constraints import NodeTerm
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot
 from reserver.reservations import owner
@@ -114,7 +116,7 @@ def place(reservation: Reservation, slots: int, state: State, sight: Sight | Non
         parts = _beside_each_other(pod, strategy, slots, state)
     else:
         may_go = (sight or Sight()).allowed(pod, state.snapshot)
-        parts = _at_once(pod, strategy, slots, state, may_go)
+        parts = _at_once(pod, strategy, slots, state, may_go) or _ahead(reservation, state, may_go)
     return Placed(parts) if parts else _refused(pod, slots, state)
 
 
@@ -160,6 +162,29 @@ def _at_once(pod: Pod, strategy: Strategy, slots: int, state: State, may_go: Boo
     chosen = np.flatnonzero(numbers)
     names = (state.snapshot.name_of(int(rows[index])) for index in chosen)
     return tuple(map(Part, names, map(int, numbers[chosen])))
+
+
+def _ahead(reservation: Reservation, state: State, may_go: Bools) -> Parts:
+    """Return the node that a seat names, full as it is, if room is all that it lacks there.
+
+    Else who waits for room would come between, when another move of a chain leaves the node.
+    """
+    terms = reservation.placement.constraints.node_terms or ()
+    if not any(rule.replaces.uid for rule in reservation.rules):
+        return ()
+    named = {_named(term) for term in terms}
+    node = named.pop() if len(named) == 1 else ""
+    (row,) = state.snapshot.rows([node])
+    if row < 0 or not may_go[row]:
+        return ()
+    is_too_small = _never_fits(slot_pod(reservation), reservation.slots, state.snapshot)
+    return () if is_too_small else (Part(node, reservation.slots),)
+
+
+def _named(term: NodeTerm) -> str:
+    """Return the only node that an alternative is about; empty if there may be others."""
+    names = [each.values for each in term.fields.requirements if each.operator == "In"]
+    return next((min(values) for values in names if len(values) == 1), "")
 
 
 def _beside_each_other(pod: Pod, strategy: Strategy, slots: int, state: State) -> Parts:

@@ -17,9 +17,9 @@ import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
 
+from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import Client, MoveSpec
-from tests.e2e.apart.conftest import Deadly
 from tests.e2e.apart.yard import Moving, Yard
 from tests.e2e.cluster import GROUP, Corner
 
@@ -37,6 +37,27 @@ def test_fragments_become_room_for_a_pod_that_fits_nowhere(yard: Yard) -> None:
     assert (status["from"], status["to"], status["replacement"]["node"]) == (e, d, d)
     yard.wait_on("b", d)
     assert yard.corner.wait_bound("big") == e
+    yard.wait_released()
+
+
+def test_a_chain_of_moves_makes_room_for_a_pod_that_fits_nowhere(yard: Yard) -> None:
+    """The first that is written has to wait until the second has left, and nobody comes between."""
+    yard.nodes += yard.corner.add_nodes(1, cpu="4")
+    first, second, third = yard.nodes
+    a = yard.deploy("a", first, cpu="3")
+    b = yard.deploy("b", second, cpu="2")
+    yard.deploy("c", third, cpu="2")
+    yard.corner.create_pod("big", {"cpu": "4"})
+    yard.corner.wait_refused("big")
+    yard.move("a", a, to={"node": second})
+    yard.wait_phase("a", "Reserving", reason="WaitsForSeat")
+    assert yard.corner.node_of("big") is None
+    yard.move("b", b, to={"node": third})
+    for name in ("a", "b"):
+        yard.wait_phase(name, "Succeeded", reason="Landed")
+    assert yard.corner.wait_bound("big") == first
+    yard.wait_on("a", second)
+    yard.wait_on("b", third)
     yard.wait_released()
 
 

@@ -1,13 +1,15 @@
 """Where a reservation that names no node goes: a cluster in, nodes and slots or reasons out."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
 from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread, Taint, Toleration
-from reserver.cluster.labels import equals
+from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
+from reserver.reservations.owner import Replaced
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Strategy
@@ -232,3 +234,46 @@ def test_what_is_placed_is_held_there() -> None:
     state.ledger.put(asked)
     state.ledger.place(asked.ref, place(asked, 5, state).parts)
     assert [held(state, name) for name in "abc"] == [8000, 8000, 4000]
+
+
+def on(*names: str) -> NodeTerm:
+    """Return a term of nodes with these names."""
+    return NodeTerm(EVERYTHING, Selector((Requirement("metadata.name", "In", frozenset(names)),)))
+
+
+SEAT = replace(WEB, replaces=Replaced("uid-that-leaves"))
+FULL = (*THREE, pod("there", node="b", cpu="7"))
+TAINTED = node("b", cpu="8", taints=[Taint("k", "v", "NoSchedule")])
+
+
+@pytest.mark.parametrize(
+    ("asked", "things", "expected"),
+    [
+        (wanted(rules=[SEAT], placement=demanding(node_terms=(on("b"),))), FULL, {"b": 1}),
+        (wanted(rules=[SEAT], placement=demanding(node_terms=(on("b"), on("b")))), FULL, {"b": 1}),
+        (wanted(rules=[SEAT], cpu="6"), [node("b", cpu="8"), FULL[-1]], {}),
+        (
+            wanted(rules=[SEAT], cpu="7", placement=demanding(node_terms=(on("a", "b"),))),
+            [*FULL, pod("too", node="a", cpu="7")],
+            {},
+        ),
+        (wanted(rules=[WEB], placement=demanding(node_terms=(on("b"),))), FULL, {}),
+        (wanted(rules=[SEAT], cpu="9", placement=demanding(node_terms=(on("b"),))), FULL, {}),
+        (wanted(rules=[SEAT], placement=demanding(node_terms=(on("b"),))), [TAINTED], {}),
+        (wanted(rules=[SEAT], placement=demanding(node_terms=(on("gone"),))), FULL, {}),
+    ],
+    ids=[
+        "its node is full",
+        "all alternatives name it",
+        "it names no node",
+        "it names two",
+        "it is nobody's seat",
+        "its node is too small",
+        "its node has a taint",
+        "its node is not there",
+    ],
+)
+def test_the_seat_of_a_move_to_a_named_node_holds_what_others_leave_there(
+    asked: Reservation, things: list[Node | Pod | Reservation], expected: dict[str, int]
+) -> None:
+    assert go(asked, *things) == expected
