@@ -96,7 +96,7 @@ chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes
 hostile: controlplane ## Measure there what a tenant costs who writes what costs most; ARGS='--seconds 300'
 	$(BIN)/python -m hack.hostile $(ARGS)
 
-moving: controlplane ## Storm it with moves while others take every hole; ARGS='--moves 200 --seed 7'
+moving: controlplane ## Storm it with moves while others take every hole; ARGS='--faults --seed 7'
 	$(BIN)/python -m hack.moving $(ARGS)
 
 live: controlplane ## Measure there how pods wake, land and preempt, and sets race; ARGS='seats --help'

@@ -114,6 +114,7 @@ class Faults:
             "standby": self._kill_replica,
             "restart-scheduler": self._restart_scheduler,
             "restart-apiserver": self._restart_apiserver,
+            "restart-controllers": self._restart_controllers,
             "cut-watch": self._cut_watch,
             "freeze": self._still.freeze,
             "partition": self._still.part,
@@ -199,6 +200,10 @@ class Faults:
             self._victims.reserver.kill(self._rng.uniform(0, _DOWN))
         plane.start_apiserver()
         return "API server restarted"
+
+    def _restart_controllers(self, _: str) -> str:
+        self._victims.plane.restart_controllers()
+        return "controllers restarted"
 
     def _cut_watch(self, way: str) -> str:
         what = self._hold_up_watches(way or self._rng.choice(WATCH_FAULTS))

@@ -7,6 +7,7 @@ FAULTS = (
     "kill-reserver",
     "restart-scheduler",
     "restart-apiserver",
+    "restart-controllers",
     "cut-watch",
     "bind-faults",
     "freeze",

@@ -196,6 +196,11 @@ class ControlPlane:
         """Starts kube-apiserver after `stop_apiserver`; returns when it is ready."""
         self._start_apiserver(self._port)
 
+    def restart_controllers(self) -> None:
+        """Ends kube-controller-manager and starts it again."""
+        stop([self._running.pop("kube-controller-manager")])
+        self._start_controllers()
+
     def _start(self) -> None:
         files = self._files
         files.logs.mkdir()
@@ -208,10 +213,7 @@ class ControlPlane:
         kwok = kwok_command(files.kubeconfig, version=self._version, leases=self._controllers)
         self._run("kwok", kwok, lambda: True)  # it says nothing about itself: nodes turn Ready
         if self._controllers:
-            # Without this account pods are refused: a first test would have to wait for it.
-            account = "/api/v1/namespaces/default/serviceaccounts/default"
-            command = commands.controller_manager(files)
-            self._run("kube-controller-manager", command, lambda: self._gets(self._port, account))
+            self._start_controllers()
 
     def _stop(self) -> None:
         # Each waits for its clients to go, so they go first.
@@ -237,6 +239,12 @@ class ControlPlane:
         )
         self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"))
         return port
+
+    def _start_controllers(self) -> None:
+        # Without this account pods are refused: a first test would have to wait for it.
+        account = "/api/v1/namespaces/default/serviceaccounts/default"
+        command = commands.controller_manager(self._files)
+        self._run("kube-controller-manager", command, lambda: self._gets(self._port, account))
 
     def _start_scheduler(self, config: Path, name: str, port: int, *, leader_elect: bool) -> int:
         command = commands.scheduler(

@@ -1,0 +1,123 @@
+"""Those who make workloads and move their pods; they go on while the API server is away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import count
+from typing import Any, ClassVar, TypeVar
+
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
+
+from hack.moving.field import SCHEDULER, Field
+from hack.reserver_process import wait_for
+
+NAMESPACE = "default"
+ENDED = frozenset({"Succeeded", "Failed", "Aborted"})
+T = TypeVar("T")
+_OBJECTS = ("reserver.io", "v1alpha1")
+
+
+class People:
+    """Those who make workloads and move their pods.
+
+    Attributes:
+        core: the API server's core group.
+    """
+
+    FAULTS: ClassVar = (ApiException, HTTPError, OSError)
+    """What a call may end with while the API server is away."""
+
+    def __init__(self, field: Field) -> None:
+        api = config.new_client_from_config(str(field.kubeconfig))
+        self.core: Any = client.CoreV1Api(api)
+        self._apps: Any = client.AppsV1Api(api)
+        self._objects: Any = client.CustomObjectsApi(api)
+        self._sequence = count(1)
+
+    def insist(self, call: Callable[[], T]) -> T:
+        """Return what a call gives once the API server answers it.
+
+        Raises:
+            TimeoutError: it refuses for long.
+        """
+        said: list[T] = []
+
+        def is_answered() -> bool:
+            with suppress(*self.FAULTS):
+                said.append(call())
+            return bool(said)
+
+        wait_for(is_answered, "the API server answers")
+        return said[0]
+
+    def deploy(self, name: str, replicas: int) -> None:
+        """Create a Deployment of pods of one core each."""
+        labels = {"app": name}
+        requests = {"requests": {"cpu": "1"}}
+        pod = {
+            "schedulerName": SCHEDULER,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "main", "image": "none", "resources": requests}],
+        }
+        template = {"metadata": {"labels": labels}, "spec": pod}
+        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+        body = {"metadata": {"name": name}, "spec": spec}
+        self._apps.create_namespaced_deployment(NAMESPACE, body)
+
+    def pods(self, *apps: str) -> list[Any]:
+        """Return the pods of Deployments that have a node and do not leave, by name."""
+        selector = f"app in ({','.join(apps)})" if apps else ""
+        found = self.core.list_namespaced_pod(NAMESPACE, label_selector=selector).items
+        there = [
+            pod for pod in found if pod.spec.node_name and pod.metadata.deletion_timestamp is None
+        ]
+        return sorted(there, key=lambda pod: str(pod.metadata.name))
+
+    def wait_bound(self, app: str, replicas: int) -> None:
+        """Return once so many pods of a Deployment have a node, at least."""
+        wait_for(lambda: len(self.pods(app)) >= replicas, f"{replicas} pods of {app} are bound")
+
+    def move(self, pod: str, **spec: object) -> str:
+        """Create a PodMove; return its name."""
+        name = f"move-{next(self._sequence)}"
+        body = {"apiVersion": "/".join(_OBJECTS), "kind": "PodMove", "metadata": {"name": name}}
+        body["spec"] = {"pod": {"name": pod}, **spec}
+        self._objects.create_namespaced_custom_object(*_OBJECTS, NAMESPACE, "podmoves", body)
+        return name
+
+    def status(self, name: str) -> Mapping[str, Any]:
+        """Return the status of a PodMove; an empty one while the API server is away."""
+        with suppress(*self.FAULTS):
+            where = (*_OBJECTS, NAMESPACE, "podmoves", name)
+            found = self._objects.get_namespaced_custom_object(*where)
+            status: Mapping[str, Any] = found.get("status", {})
+            return status
+        return {}
+
+    def moves(self) -> list[Mapping[str, Any]]:
+        """Return all PodMoves."""
+        return self._list("podmoves")
+
+    def seats(self) -> list[Mapping[str, Any]]:
+        """Return all Reservations."""
+        return self._list("reservations")
+
+    def have_no_seats(self) -> bool:
+        """Return whether no seat is left; False while the API server is away."""
+        with suppress(*self.FAULTS):
+            return not self.seats()
+        return False
+
+    def moves_have_ended(self) -> bool:
+        """Return whether all have ended; False while the API server is away."""
+        with suppress(*self.FAULTS):
+            return all(item.get("status", {}).get("phase") in ENDED for item in self.moves())
+        return False
+
+    def _list(self, plural: str) -> list[Mapping[str, Any]]:
+        found = self._objects.list_namespaced_custom_object(*_OBJECTS, NAMESPACE, plural)
+        items: list[Mapping[str, Any]] = found["items"]
+        return items

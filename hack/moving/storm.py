@@ -1,0 +1,193 @@
+"""A full cluster whose pods move: directed moves, drains and rounds of rebalancing, all at once."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import yaml
+
+from hack.chaos.faults import Faults
+from hack.controlplane.build import bin_dir
+from hack.moving.field import CORES, Field
+from hack.moving.people import NAMESPACE, People
+from hack.reserver_process import wait_for
+from reserver.migration.move import Mode
+
+FULL = 0.95
+GREEDY = "greedy"
+"""The Deployment whose pods take every hole."""
+
+REPLICAS = 8
+_ROUND = 10
+"""How many pods a round of rebalancing moves at most."""
+
+_TAINT = "reserver.io/old"
+_TICK_S = 0.2
+_LEFT_S = 30.0
+"""How long what is over may take until it is gone, in seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What happens in a storm.
+
+    Attributes:
+        moves: how many pods are moved one by one.
+        drains: how many nodes are drained, one after the other.
+        rounds: how many rounds of rebalancing there are.
+        churn: how many holes open up a second.
+        timeout_s: of each move and drain, in seconds.
+        seconds: how long faults strike at least, in seconds.
+        seed: what is random follows from it.
+    """
+
+    moves: int
+    drains: int
+    rounds: int
+    churn: float
+    timeout_s: int
+    seconds: float
+    seed: int
+
+
+class Storm:
+    """Moves pods of a full cluster, with seats or without."""
+
+    def __init__(self, field: Field, people: People, plan: Plan, mode: Mode) -> None:
+        self._field = field
+        self._people = people
+        self._plan = plan
+        self._mode = mode
+        self._over = threading.Event()
+
+    def fill(self) -> None:
+        """Fill the nodes with pods that may all be moved, and with those that want all else."""
+        slots = len(self._field.nodes) * CORES
+        taken = int(slots * FULL)
+        sets = (taken - self._plan.moves) // REPLICAS
+        apps = {f"web-{number}": 1 for number in range(self._plan.moves)}
+        apps |= {f"set-{number}": REPLICAS for number in range(sets)}
+        for name, replicas in apps.items():
+            self._people.deploy(name, replicas)
+        bound = partial(self._people.pods, *apps)
+        wait_for(lambda: len(bound()) == sum(apps.values()), "all that is to move is bound")
+        holes = slots - sum(apps.values())
+        self._people.deploy(GREEDY, 2 * holes)
+        self._people.wait_bound(GREEDY, holes)
+
+    def rage(self, faults: Faults) -> None:
+        """Move pods until all is done that was planned, and all faults have struck.
+
+        Raises:
+            TimeoutError: a move has not ended, or a seat is left.
+        """
+        tasks = (self._direct, self._drain, self._rebalance)
+        works = [threading.Thread(target=task) for task in tasks]
+        churning = threading.Thread(target=self._churn)
+        for each in (churning, *works):
+            each.start()
+        try:
+            self._strike(faults, lambda: not any(work.is_alive() for work in works))
+            ended = self._people.moves_have_ended
+            wait_for(ended, "all moves end", self._plan.timeout_s + _LEFT_S)
+            wait_for(self._people.have_no_seats, "no seat is left", _LEFT_S)
+        finally:
+            self._over.set()
+            for each in (churning, *works):
+                each.join()
+
+    def _strike(self, faults: Faults, is_done: Callable[[], bool]) -> None:
+        began = time.monotonic()
+        while not (is_done() and faults.are_over):
+            elapsed = time.monotonic() - began
+            faults.mend()
+            if faults.next_due(elapsed):
+                faults.strike(elapsed)
+            else:
+                self._over.wait(_TICK_S)
+
+    def _churn(self) -> None:
+        """Have holes open up all over, as pods end: the greedy who wait want each of them."""
+        rng = random.Random(self._plan.seed)  # noqa: S311 - repeatable
+        while not self._over.wait(1 / self._plan.churn):
+            with suppress(*People.FAULTS):
+                bound = self._people.pods(GREEDY)
+                if bound:
+                    name = rng.choice(bound).metadata.name
+                    self._people.core.delete_namespaced_pod(name, NAMESPACE, grace_period_seconds=0)
+
+    def _direct(self) -> None:
+        """Move pods one by one, all of them at once."""
+        timeout = f"{self._plan.timeout_s}s"
+        for number in range(self._plan.moves):
+            for pod in self._people.insist(partial(self._people.pods, f"web-{number}")):
+                terms = {"mode": self._mode, "timeout": timeout}
+                self._people.insist(partial(self._people.move, pod.metadata.name, **terms))
+
+    def _drain(self) -> None:
+        """Drain nodes, and give each back."""
+        rng = random.Random(self._plan.seed + 1)  # noqa: S311 - repeatable
+        for node in rng.sample(self._field.nodes, self._plan.drains):
+            timeout = f"--timeout={self._plan.timeout_s}s"
+            if self._mode is Mode.RESERVE_FIRST:
+                self._reserver("drain", node, timeout)
+            else:
+                self._run(bin_dir() / "kubectl", "drain", node, timeout)
+            self._people.insist(partial(self._change, node, {"unschedulable": False}))
+
+    def _rebalance(self) -> None:
+        """Have rounds move pods off nodes that are to be avoided; they are no more afterwards."""
+        rng = random.Random(self._plan.seed + 2)  # noqa: S311 - repeatable
+        policy = self._field.victims.plane.folder / "policy.yaml"
+        policy.write_text(yaml.safe_dump(_avoiding()))
+        for _ in range(self._plan.rounds):
+            nodes = rng.sample(self._field.nodes, 2 * _ROUND // CORES)
+            taint = {"key": _TAINT, "effect": "PreferNoSchedule"}
+            for node in nodes:
+                self._people.insist(partial(self._change, node, {"taints": [taint]}))
+            is_first = self._mode is Mode.RESERVE_FIRST
+            mode = f"--mode={'reserve-first' if is_first else 'evict-only'}"
+            flags = ("--compat=upstream", f"--policy-config-file={policy}", "--without-holds")
+            self._reserver("rebalance", "run", mode, *flags)
+            for node in nodes:
+                self._people.insist(partial(self._change, node, {"taints": None}))
+
+    def _change(self, node: str, spec: dict[str, object]) -> None:
+        self._people.core.patch_node(node, {"spec": spec})
+
+    def _reserver(self, *words: str) -> None:
+        self._run(sys.executable, "-m", "reserver", *words)
+
+    def _run(self, *words: str | Path) -> None:
+        """Run a command as the administrator; whether it succeeds is judged by what it leaves."""
+        command = [*words, f"--kubeconfig={self._field.kubeconfig}"]
+        with (self._field.folder / "commands.log").open("ab") as log:
+            log.write(f"{' '.join(map(str, words))}\n".encode())
+            log.flush()
+            subprocess.run(command, stdout=log, stderr=log, check=False)
+
+
+def _avoiding() -> dict[str, object]:
+    """Return a policy that moves some pods off nodes with a taint that keeps nobody away."""
+    name = "RemovePodsViolatingNodeTaints"
+    args = {"includePreferNoSchedule": True}
+    profile = {
+        "name": "moving",
+        "pluginConfig": [{"name": "DefaultEvictor", "args": {}}, {"name": name, "args": args}],
+        "plugins": {"deschedule": {"enabled": [name]}},
+    }
+    return {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "maxNoOfPodsToEvictTotal": _ROUND,
+        "profiles": [profile],
+    }

@@ -1,0 +1,127 @@
+"""`python -m hack.moving.writes` strikes at each write of a move in turn.
+
+Reserver is killed before a write is carried out, and after it; kube-apiserver, kube-scheduler and
+kube-controller-manager are restarted at it. Then the next move, and the next write, until a move
+has none left. Each move has to land on its seat, and all that was written is judged
+(`hack.promises`). The exit status is 1 if one has not, or a promise was broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from threading import Event
+
+from hack.moving.deadly import Deadly
+from hack.moving.field import SCHEDULER, Field, opened
+from hack.moving.people import ENDED, People
+from hack.promises.check import Rules, judge, read_history
+from hack.promises.record import Recorder
+from hack.reserver_process import wait_for
+
+MOST = 30
+"""More writes than a move has."""
+
+_LAND_S = 120.0
+
+
+class Striking:
+    """Moves one pod to and fro, and strikes once each time."""
+
+    def __init__(self, field: Field, mishaps: Deadly, people: People) -> None:
+        self._field = field
+        self._mishaps = mishaps
+        self._people = people
+        self._struck, self._over = Event(), Event()
+
+    def at_each_write(self, strike: Callable[[], None], *, is_done: bool) -> Iterator[str]:
+        """Strike at the first write of a move, the second of the next one; yield each of them."""
+        for number in range(MOST):
+            write = self._at(number, strike, is_done=is_done)
+            if not write:
+                return
+            yield write
+        raise AssertionError(f"a move has {MOST} writes: {self._mishaps.writes}")
+
+    def _at(self, number: int, strike: Callable[[], None], *, is_done: bool) -> str:
+        """Strike at one write of a move; return which, empty if there was no such write."""
+        (pod,) = self._people.pods("web")
+        (there,) = set(self._field.nodes) - {pod.spec.node_name}
+        self._struck.clear()
+        self._over.clear()
+        self._mishaps.arm(self._stand_still, is_done=is_done, number=number)
+        name = self._people.move(pod.metadata.name, to={"node": there}, timeout="5m")
+        wait_for(lambda: self._struck.is_set() or self._is_over(name), "it strikes", _LAND_S)
+        write = self._mishaps.writes[number] if self._struck.is_set() else ""
+        if write:  # In this thread: what it starts ends with it.
+            strike()
+            self._over.set()
+        self._mishaps.disarm()
+        wait_for(lambda: self._is_over(name), f"{name} ends", _LAND_S)
+        status = self._people.status(name)
+        if status["reason"] != "Landed":
+            raise AssertionError(f"struck at {write}: {status}")
+        wait_for(self._people.have_no_seats, "no seat is left", _LAND_S)
+        return write
+
+    def _stand_still(self) -> None:
+        self._struck.set()
+        self._over.wait(_LAND_S)
+
+    def _is_over(self, name: str) -> bool:
+        return bool(self._people.status(name).get("phase") in ENDED)
+
+
+def _strikes(field: Field) -> dict[str, Callable[[], None]]:
+    victims, plane = field.victims, field.victims.plane
+
+    def restart_scheduler() -> None:
+        plane.stop_scheduler(SCHEDULER)
+        plane.start_scheduler(victims.scheduler_config, SCHEDULER)
+
+    return {
+        "reserver": partial(victims.reserver.kill, 0.0),
+        "kube-apiserver": plane.restart_apiserver,
+        "kube-scheduler": restart_scheduler,
+        "kube-controller-manager": plane.restart_controllers,
+    }
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m hack.moving.writes", description=__doc__)
+    parser.add_argument("--only", help="what is struck (default: all of them)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep history and logs there")
+    options = parser.parse_args()
+    mishaps = Deadly()
+    with opened(2, mishaps, options.keep) as field:
+        people = People(field)
+        people.deploy("web", 1)
+        people.wait_bound("web", 1)
+        with Recorder(field.kubeconfig, field.folder, objects=True, moves=True):
+            striking = Striking(field, mishaps, people)
+            for what, strike in _strikes(field).items():
+                if options.only in {None, what}:
+                    _tell(what, striking, strike)
+        report = judge(read_history(field.folder), _rules(field))
+    print(report)
+    sys.exit(bool(report.violations))
+
+
+def _tell(what: str, striking: Striking, strike: Callable[[], None]) -> None:
+    for is_done in (False, True):
+        when = "after" if is_done else "before"
+        writes = striking.at_each_write(strike, is_done=is_done)
+        for number, write in enumerate(writes, 1):
+            print(f"{what} {when} write {number}, {write}", flush=True)
+
+
+def _rules(field: Field) -> Rules:
+    return Rules(schedulers=frozenset({SCHEDULER}), ends=tuple(field.victims.reserver.ends))
+
+
+if __name__ == "__main__":
+    main()
