@@ -9,6 +9,10 @@ from typing import Any
 
 from hack.promises.history import History, Line, Moment
 
+_SEAT_WAITS = "waiting for a place of reservation"
+"""In what kube-scheduler says of a pod whose seat is there, and opens for it in a moment: once
+Reserver's watch shows that the one before it leaves."""
+
 
 @dataclass(frozen=True)
 class Landing:
@@ -77,14 +81,15 @@ def _of_set(pods: list[list[Line]]) -> Iterator[Landing]:
 
 
 def _evicted_at(lines: list[Line]) -> Moment | None:
-    evicted = (line.moment for line in lines if _has(line.item, "DisruptionTarget", "True"))
+    evicted = (x.moment for x in lines if _condition(x.item, "DisruptionTarget", "True"))
     return next(evicted, None)
 
 
 def _is_refused(line: Line) -> bool:
-    return _has(line.item, "PodScheduled", "False")
+    found = _condition(line.item, "PodScheduled", "False")
+    return found is not None and _SEAT_WAITS not in found.get("message", "")
 
 
-def _has(item: Mapping[str, Any], kind: str, status: str) -> bool:
+def _condition(item: Mapping[str, Any], kind: str, status: str) -> Mapping[str, Any] | None:
     conditions = item.get("status", {}).get("conditions") or ()
-    return any(each["type"] == kind and each["status"] == status for each in conditions)
+    return next((c for c in conditions if c["type"] == kind and c["status"] == status), None)

@@ -75,3 +75,10 @@ def test_each_eviction_has_its_own_replacement(log: Log) -> None:
 def test_the_greedy_do_not_count(log: Log) -> None:
     log.pod("a", node="worker-1", made_by="greedy", **EVICTED)
     assert log.landings().each == ()
+
+
+def test_who_waits_until_its_own_seat_opens_does_not_wait_for_room(log: Log) -> None:
+    log.pod("a", node="worker-1", **EVICTED)
+    log.pod("b", **REFUSED, message="1 waiting for a place of reservation shop/seat")
+    log.pod("b", node="worker-2")
+    assert log.landings().refused == 0
