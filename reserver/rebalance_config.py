@@ -44,6 +44,13 @@ class RebalanceSettings:
     descheduling_interval: Annotated[
         float, _duration("From the beginning of a round to that of the next. Default: one round.")
     ] = 0.0
+    make_room: Annotated[
+        bool,
+        Flag(
+            "Instead of what a policy moves: room for pending pods that fit nowhere, held for them "
+            "while others leave it. The evictor of the policy's first profile says who may."
+        ),
+    ] = False
     dry_run: Annotated[bool, Flag("Log what would be evicted, and evict nothing.")] = False
     compat: Annotated[
         Compat, Flag("Judge the policy as one plan, or pod by pod as the descheduler does.")
@@ -96,8 +103,18 @@ class RebalanceSettings:
                 each.check(getattr(self, each.field))
             except InvalidInput as exc:
                 raise ConfigurationError(str(exc)) from exc
-        if self.policy_config_file is None:
-            raise ConfigurationError("--policy-config-file: is missing; write the policy's path")
+        if self.policy_config_file is None and not self.make_room:
+            raise ConfigurationError(
+                "--policy-config-file: is missing; write the policy's path, or give --make-room"
+            )
+        if self.make_room and self.mode is not Mode.RESERVE_FIRST:
+            raise ConfigurationError(
+                "--make-room: holds the room while others leave it; give --mode reserve-first"
+            )
+        if self.make_room and self.compat is not Compat.SOUND:
+            raise ConfigurationError(
+                "--make-room: is not the descheduler's; leave out --compat upstream"
+            )
         if self.client_connection_burst < 1:
             raise ConfigurationError("--client-connection-burst: is 0; write 1 or more")
         if self.leader_elect and not self.descheduling_interval:

@@ -22,7 +22,7 @@ from reserver.kube.rebalance.outcomes import Outcome, Teller
 from reserver.kube.rebalance.podmoves import PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
 from reserver.kube.rebalance.rounds import Hands, Judge, Rebalancer, Round
-from reserver.rebalance import compat, sound
+from reserver.rebalance import compat, pending, sound
 from reserver.rebalance.deciding import Decision, Look
 from reserver.rebalance.scene import Held
 from reserver.rebalance.ways import Compat, Mode
@@ -85,14 +85,15 @@ async def rebalance(
             app = health_application(metrics.registry)
             site = listening(app, settings.health_address, _SHUTDOWN_S, door)
             started(f"health      {await stack.enter_async_context(site)}")
-        assert settings.policy_config_file is not None  # noqa: S101 - the settings check it
-        file = PolicyFile(settings.policy_config_file)
+        path = settings.policy_config_file
+        file = PolicyFile(path) if path is not None else None
         pace = Pace(settings.client_connection_qps, settings.client_connection_burst)
         teller = Teller(client, socket.gethostname(), lambda outcome: _count(metrics, outcome))
         hands = Hands(Evictions(client, clock, pace, teller))
         if settings.mode is Mode.RESERVE_FIRST:
             hands = hands._replace(pod_moves=PodMoves(client, clock, pace, teller))
-        judge = Judge(decide=WAYS[settings.compat], held=held, timed=metrics.time_strategy)
+        decide = pending.decide if settings.make_room else WAYS[settings.compat]
+        judge = Judge(decide=decide, held=held, timed=metrics.time_strategy)
         rebalancer = Rebalancer(client, file, hands, judge, clock, dry_run=settings.dry_run)
         if not settings.descheduling_interval:
             return await _once(rebalancer, metrics, clock)
@@ -100,7 +101,7 @@ async def rebalance(
         def done(is_done: bool, took_s: float) -> None:  # noqa: FBT001 - whether it succeeded
             metrics.observe_round(took_s)
             metrics.count_round("done" if is_done else "failed")
-            metrics.policy_broken.set(bool(file.problems))
+            metrics.policy_broken.set(bool(file and file.problems))
 
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as tasks:

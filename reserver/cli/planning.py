@@ -23,14 +23,14 @@ from reserver.cli.policies import raw
 from reserver.cli.target import Target
 from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
-from reserver.rebalance import compat, sound
+from reserver.rebalance import compat, pending, sound
 from reserver.rebalance.deciding import Look
 from reserver.rebalance.defragment import defragment
 from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.load import Load
 from reserver.rebalance.makeroom import make_room
 from reserver.rebalance.plan import Plan
-from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.policy import Policy
 from reserver.rebalance.scene import NOTHING_HELD, Held, identified, scene_of
 from reserver.rebalance.solver import is_installed
 from reserver.rebalance.sources import Source
@@ -116,17 +116,10 @@ def _plan(request: Request, cluster: _Cluster, asked: Sequence[Pod] | None) -> P
     look = replace(look, inventory=identified(look.inventory))
     if request.goal is Goal.POLICY:
         return sound.decide(look, cluster.held).plan
-    profile = (*cluster.policy.profiles, Profile(name=""))[0]
-    wanted = asked
-    if wanted is None:
-        wanted = [
-            each.pod
-            for each in look.inventory.pods
-            if not (each.pod.node or each.pod.finished or each.pod.terminating)
-        ]
+    wanted = pending.waiting(look.inventory) if asked is None else asked
     scene = scene_of(
         look.inventory,
-        sound.protection(look, profile),
+        sound.protection(look, pending.profile_of(cluster.policy)),
         held=cluster.held,
         wanted=wanted if request.goal is Goal.MAKE_ROOM else (),
     )

@@ -34,6 +34,7 @@ def run(settings: RebalanceSettings, target: Target) -> None:
     Examples:
         reserver rebalance run --policy-config-file policy.yaml --dry-run
         reserver rebalance run --policy-config-file policy.yaml --mode reserve-first
+        reserver rebalance run --make-room --mode reserve-first
     """
     import uvloop
 
@@ -76,13 +77,16 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
 
 def _told(settings: RebalanceSettings, done: Round) -> str:
     seats = settings.mode is Mode.RESERVE_FIRST
-    moves, kept = len(done.plan.moves), len(done.plan.kept) + done.plan.more_kept
+    moves = sum(bool(move.source) for move in done.plan.moves)
+    rooms, kept = len(done.plan.moves) - moves, len(done.plan.kept) + done.plan.more_kept
     stay = f"{kept} stay that a strategy would move"
     if seats:
         stay = f"{done.left} are left to the next round, {stay}"
     if settings.dry_run:
-        return f"{moves} pods would be {'moved' if seats else 'evicted'}, {stay}"
+        whom = f" to make room for {rooms}" if settings.make_room else ""
+        return f"{moves} pods would be {'moved' if seats else 'evicted'}{whom}, {stay}"
     written = sum(bool(outcome.pod_move) for outcome in done.outcomes)
     evicted = sum(not outcome.why for outcome in done.outcomes) - written
     begun = f"{written} PodMoves written, " if seats else ""
-    return f"{begun}{evicted} pods evicted, {moves - written - evicted} could not be, {stay}"
+    failed = moves + rooms - written - evicted
+    return f"{begun}{evicted} pods evicted, {failed} could not be, {stay}"

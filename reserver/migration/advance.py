@@ -59,6 +59,8 @@ def _judge(move: Move, seen: Seen, now: float) -> _Judged:
     pod = _the_pod(move, seen)
     if pod is None or pod.is_leaving:
         return _left(move, seen, pod, now)
+    if move.is_entering and pod.node:
+        return _entered(move, seen, pod, now)
     if withdrawn := _withdrawn(seen, pod):
         return _finish(move, now, *withdrawn)
     return _PHASES[move.status.phase](move, seen, pod, now)
@@ -79,15 +81,15 @@ def _left(move: Move, seen: Seen, pod: SeenPod | None, now: float) -> _Judged:
     seat = seen.seat
     is_of_use = seat is not None and seat.is_backed and _unusable(move, seen) is None
     by_itself = move.status.phase is not Phase.EVICTING
-    if by_itself and not (pod and is_of_use):
-        return _finish(move, now, Phase.ABORTED, Reason.POD_GONE, "the pod is gone")
+    if by_itself and (move.is_entering or not (pod and is_of_use)):
+        return _finish(move, now, *_gone(move))
     target = seat.node if seat is not None and is_of_use else move.status.target
     return _with(move, phase=Phase.LANDING, target=target, evicted_at=now), ()
 
 
 def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     """Wait for the move's turn."""
-    if problem := _unmovable(move, seen, pod):
+    if problem := _unmovable(move, seen, pod) or _outdated(move, seen):
         return _finish(move, now, Phase.FAILED, *problem)
     move = _with(move, uid=pod.uid, controller=pod.controller, source=pod.node)
     if waits := _waits(move, seen.turn, begins=True):
@@ -98,7 +100,7 @@ def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
 
 
 def _reserving(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
-    """Have the seat written, and wait until it is backed."""
+    """Have the seat written, and wait until it is backed, or until who has no node has landed."""
     if problem := _refused(seen) or _unusable(move, seen):
         return _finish(move, now, Phase.FAILED, *problem)
     seat = seen.seat
@@ -111,7 +113,18 @@ def _reserving(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     if not seat.is_backed:
         message = seat.obstacle or "the seat is not backed yet"
         return _with(move, target=seat.node, reason=Reason.WAITS_FOR_SEAT, message=message), ()
+    if move.is_entering:
+        message = f"the pod is awaited on {seat.node}, where its room is held"
+        return _with(move, target=seat.node, reason=Reason.WAITS_FOR_POD, message=message), ()
     return _ready(move, target=seat.node), ()
+
+
+def _entered(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
+    """End the move of a pod that had no node, and has one."""
+    said = f"{move.spec.pod.name} has landed on {pod.node}"
+    reason = Reason.LANDED if seen.has_claimed else Reason.LANDED_ELSEWHERE
+    said += "" if seen.has_claimed else ", without its seat"
+    return _finish(_with(move, target=pod.node), now, Phase.SUCCEEDED, reason, said)
 
 
 def _evicting(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
@@ -178,6 +191,9 @@ def _withdrawn(seen: Seen, pod: SeenPod) -> tuple[Phase, Reason, str] | None:
         return Phase.ABORTED, Reason.POD_FINISHED, "the pod has finished"
     if seen.rival:
         return Phase.ABORTED, Reason.MOVED_ALREADY, f"{seen.rival} moves the pod already"
+    if seen.is_needless:
+        said = "nobody waits any more for the room that its group makes"
+        return Phase.ABORTED, Reason.NOT_NEEDED, said
     if seen.failed_member:
         return Phase.FAILED, Reason.GROUP_FAILED, f"{seen.failed_member} of its group has failed"
     return None
@@ -185,13 +201,20 @@ def _withdrawn(seen: Seen, pod: SeenPod) -> tuple[Phase, Reason, str] | None:
 
 def _unmovable(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | None:
     """Return why a pod cannot be moved at all; None if it can (as `kubectl drain` judges)."""
-    kind, name = pod.controller
     if pod.is_mirror:
         return Reason.NOT_MOVABLE, "its kubelet runs the pod from a file, and no eviction ends it"
-    if kind == "DaemonSet":
+    if pod.controller.kind == "DaemonSet":
         return Reason.NOT_MOVABLE, "the pod belongs to its node: its DaemonSet makes it again there"
+    if not pod.node and move.spec.mode is Mode.RESERVE_FIRST:
+        return None
     if pod.node in {"", move.spec.node}:
         return Reason.NOT_MOVABLE, f"the pod is on {pod.node or 'no node'} already"
+    return _unreplaced(move, seen, pod)
+
+
+def _unreplaced(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | None:
+    """Return why nobody would take a pod's seat, or too many might; None if its replacement can."""
+    kind, name = pod.controller
     if pod.controller == NO_CONTROLLER and move.spec.mode is Mode.RESERVE_FIRST:
         said = "no controller makes the pod again; mode EvictOnly ends it for good"
         return Reason.NO_CONTROLLER, said
@@ -199,6 +222,23 @@ def _unmovable(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | Non
         said = f"{len(seen.waiting)} pods of {kind} {name} wait for a node; move it when they have"
         return Reason.TOO_MANY_WAIT, said
     return None
+
+
+def _outdated(move: Move, seen: Seen) -> tuple[Reason, str] | None:
+    """Return why what a plan supposed of a move is so no more; None if it is, or nobody did."""
+    blocked = seen.turn.why if move.is_planned and seen.turn.is_blocked else ""
+    said = seen.outdated or blocked
+    return (Reason.PLAN_OUTDATED, said) if said else None
+
+
+def _gone(move: Move) -> tuple[Phase, Reason, str]:
+    """Return how a move ends whose pod is gone, and was not evicted.
+
+    What a plan still has to begin is not as it supposed: what depends on it is dropped, too.
+    """
+    if move.is_planned and move.status.phase is Phase.PENDING:
+        return Phase.FAILED, Reason.PLAN_OUTDATED, "the pod is gone"
+    return Phase.ABORTED, Reason.POD_GONE, "the pod is gone"
 
 
 def _refused(seen: Seen) -> tuple[Reason, str] | None:
@@ -255,14 +295,17 @@ def _answered(move: Move, seen: Seen, now: float) -> _Judged:
 def _hold(move: Move, pod: SeenPod, seen: Seen) -> Hold:
     spec, namespace = move.spec, move.name.namespace
     keeps_name = pod.controller.kind == "StatefulSet"
+    owner = OwnerRule(
+        namespace=namespace,
+        pod=spec.pod.name if keeps_name else "",
+        controller=pod.controller,
+        replaces=Replaced(pod.uid, seen.waiting),
+    )
+    if move.is_entering:
+        owner = OwnerRule(namespace=namespace, pod=spec.pod.name)
     return Hold(
         seat=PodName(namespace, move.status.seat),
-        owner=OwnerRule(
-            namespace=namespace,
-            pod=spec.pod.name if keeps_name else "",
-            controller=pod.controller,
-            replaces=Replaced(pod.uid, seen.waiting),
-        ),
+        owner=owner,
         resources=pod.requests,
         node=spec.node,
         placement=spec.placement,

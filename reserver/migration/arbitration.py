@@ -65,6 +65,7 @@ class Ruling(NamedTuple):
     turn: Turn = GO
     rival: str = ""
     failed_member: str = ""
+    is_needless: bool = False
 
 
 def most_of_workload(replicas: int) -> int:
@@ -88,7 +89,7 @@ def arbitrate(
     """
     ordered = sorted(contenders, key=_order)
     open_ = [each for each in ordered if not each.move.is_over]
-    groups = _Groups(each.move for each in ordered)
+    groups = _Groups(ordered)
     ahead, under_way = _Ahead(budgets, limits, open_), _UnderWay(limits, open_)
     first: dict[tuple[PodName, str], Move] = {}
     for each in sorted(open_, key=lambda each: (each.move.created_at, each.move.name)):
@@ -101,7 +102,7 @@ def arbitrate(
             rulings[move.name] = Ruling(_WAIT, rival=str(older.name))
             continue
         turn = _turn(each, groups, ahead, under_way)
-        rulings[move.name] = Ruling(turn, failed_member=groups.failed(move))
+        rulings[move.name] = Ruling(turn, "", groups.failed(move), groups.is_needless(move))
     return rulings
 
 
@@ -146,6 +147,9 @@ class _Group:
         members: how many are written.
         waiting: how many of these have no seat yet.
         first: one of the latter; empty for none.
+        rooms: how many have a pod that had no node: the others make room for them.
+        unheld: how many of these hold none yet.
+        over: how many of these have ended.
         failed: the member with which the others fail; empty for none.
         is_first_cause: that one did not fail because another did.
     """
@@ -153,12 +157,20 @@ class _Group:
     members: int = 0
     waiting: int = 0
     first: str = ""
+    rooms: int = 0
+    unheld: int = 0
+    over: int = 0
     failed: str = ""
     is_first_cause: bool = False
 
-    def add(self, move: Move) -> None:
+    def add(self, each: Contender) -> None:
         """Count one more member."""
+        move = each.move
         self.members += 1
+        if _is_room(each):
+            self.rooms += 1
+            self.over += move.is_over
+            self.unheld += not (move.is_over or move.status.target)
         if not _is_seated(move):
             self.waiting += 1
             self.first = self.first or str(move.name)
@@ -170,11 +182,11 @@ class _Group:
 class _Groups:
     """How far the members of each group are, in whichever namespaces they are."""
 
-    def __init__(self, moves: Iterable[Move]) -> None:
+    def __init__(self, moves: Iterable[Contender]) -> None:
         self._groups: dict[str, _Group] = {}
-        for move in moves:
-            if move.spec.group != ALONE:
-                self._groups.setdefault(move.spec.group.name, _Group()).add(move)
+        for each in moves:
+            if each.move.spec.group != ALONE:
+                self._groups.setdefault(each.move.spec.group.name, _Group()).add(each)
 
     def incomplete(self, move: Move) -> str:
         """Return what a group still lacks before its members begin; empty if nothing."""
@@ -183,8 +195,13 @@ class _Groups:
         return f"{lacks} of the {size} moves of its group are not written yet" if lacks > 0 else ""
 
     def unseated(self, move: Move) -> str:
-        """Return how many members have no seat yet; empty if all have one, or need none."""
+        """Return how many members have no seat yet; empty if all have one, or need none.
+
+        Of those that make room, which may need each other's, none waits for another one's seat.
+        """
         group, size = self._of(move), move.spec.group.size
+        if group.rooms:
+            return f"room is not held yet for {group.unheld} pods" if group.unheld else ""
         lacks = size - (group.members - group.waiting)
         if lacks <= 0:
             return ""
@@ -195,11 +212,22 @@ class _Groups:
         """Return the member with which the others fail; empty if there is none."""
         return self._of(move).failed
 
+    def is_needless(self, move: Move) -> bool:
+        """Return whether a move made room, and all those that it was for have ended."""
+        group = self._of(move)
+        return 0 < group.rooms == group.over
+
     def _of(self, move: Move) -> _Group:
         return self._groups.get(move.spec.group.name, _NO_GROUP)
 
 
 _NO_GROUP = _Group()
+
+
+def _is_room(each: Contender) -> bool:
+    """Return whether a move holds room for a pod that has no node, rather than making some."""
+    is_to_enter = each.pod is not None and not each.pod.node
+    return each.move.is_entering or (each.move.status.phase is Phase.PENDING and is_to_enter)
 
 
 def _is_seated(move: Move) -> bool:
@@ -224,7 +252,7 @@ class _Ahead:
         The members of a group take their seats together; it is their evictions that follow one
         another as budgets allow.
         """
-        refusal = self._disruptions.refusal(each.pod) if each.pod else ""
+        refusal = self._disruptions.refusal(each.pod) if each.pod and each.pod.node else ""
         is_alone = each.move.spec.group == ALONE
         if is_alone and self._ahead >= self._most:
             refusal = refusal or f"{self._ahead} moves have begun and not evicted yet"
@@ -235,7 +263,7 @@ class _Ahead:
     def _count(self, each: Contender) -> None:
         if each.move.spec.group == ALONE:
             self._ahead += 1
-            if each.pod is not None:
+            if each.pod is not None and not each.move.is_entering:
                 self._disruptions.spend(each.pod)
 
 

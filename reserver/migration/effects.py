@@ -18,11 +18,11 @@ class Hold:
 
     Attributes:
         seat: its namespace and name.
-        owner: who may claim it: the replacement alone.
+        owner: who may claim it: the replacement alone, or the pod itself, if it has no node.
         resources: what it holds: millicores of cpu, base units of all else.
         node: where it is to be; empty where `placement` says it.
         placement: where it may be, beside what the pod demands itself; for a seat without a node.
-        avoid: the node that it must not be on: that which the pod leaves.
+        avoid: the node that it must not be on: that which the pod leaves, if there is one.
         expires_at: when it ends whatever happens, unix seconds: at the move's deadline.
     """
 

@@ -70,6 +70,7 @@ class Reason(StrEnum):
     EVICTION_RETRIED = "EvictionRetried"
     READY_TO_EVICT = "ReadyToEvict"
     WAITS_FOR_REPLACEMENT = "WaitsForReplacement"
+    WAITS_FOR_POD = "WaitsForPod"
     # It succeeded.
     LANDED = "Landed"
     LANDED_ELSEWHERE = "LandedElsewhere"
@@ -83,16 +84,19 @@ class Reason(StrEnum):
     SEAT_IMPOSSIBLE = "SeatImpossible"
     EVICTION_REFUSED = "EvictionRefused"
     GROUP_FAILED = "GroupFailed"
+    PLAN_OUTDATED = "PlanOutdated"
     # It was aborted.
     POD_GONE = "PodGone"
     POD_FINISHED = "PodFinished"
     MOVED_ALREADY = "MovedAlready"
+    NOT_NEEDED = "NotNeeded"
 
 
 class Group(NamedTuple):
     """Moves of which none evicts before all hold a seat; without a name there is none.
 
-    If one fails, so do those that have not evicted yet.
+    If one fails, so do those that have not evicted yet. If some are of pods without a node, the
+    others make room for those: they wait until that is held, and not for each other's seats.
 
     Attributes:
         name: what its members have in common, in whichever namespaces they are.
@@ -159,7 +163,7 @@ class Status:
         message: the same in a sentence.
         uid: of the pod that leaves; empty before it was found.
         controller: what will replace the pod.
-        source: the node that the pod leaves.
+        source: the node that the pod leaves; empty if it had none when the move had its turn.
         target: the node of the seat, or where the replacement has landed.
         seat: the name of the Reservation that is the seat; empty if it has none.
         replacement: the pod that has come after it.
@@ -214,6 +218,16 @@ class Move:
     def is_over(self) -> bool:
         """Whether it has ended."""
         return self.status.phase in ENDED
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether it is part of a plan, which says which pod goes where before it has its turn."""
+        return bool(self.spec.uid and self.spec.node) and self.spec.group != ALONE
+
+    @property
+    def is_entering(self) -> bool:
+        """Whether its pod had no node when it had its turn: it leaves none, and is not evicted."""
+        return bool(self.status.uid) and not self.status.source
 
     @property
     def seat_name(self) -> str:

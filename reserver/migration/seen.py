@@ -111,7 +111,8 @@ class Seen:
         seat: the Reservation of the seat's name, None if there is none.
         replacement: the pod that came after the one that left, as far as it is bound: the one that
             claimed the seat, or else one that nobody's seat accounts for.
-        has_claimed: the replacement claimed the seat of this move.
+        has_claimed: the replacement claimed the seat of this move, or the pod itself did, which
+            had no node.
         is_replaced: whether a replacement is to be awaited: False once the controller is gone, or
             wants no more pods than it has.
         failure: why its controller could not make one, for people; empty if it could.
@@ -120,6 +121,9 @@ class Seen:
         turn: what arbitration allows.
         rival: an older move of the same pod that has not ended, for people; empty if there is none.
         failed_member: which member of its group failed, for people; empty if none has.
+        is_needless: the pods that its group made room for wait for it no more.
+        outdated: what the plan that it is part of did not suppose, before it has its turn; empty
+            if nothing.
         answer: to the effect of the step before; None if nothing is new.
         said: what the answer said.
     """
@@ -134,5 +138,7 @@ class Seen:
     turn: Turn = GO
     rival: str = ""
     failed_member: str = ""
+    is_needless: bool = False
+    outdated: str = ""
     answer: Answer | None = None
     said: str = ""

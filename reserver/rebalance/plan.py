@@ -19,7 +19,7 @@ class Move:
     Attributes:
         pod: namespace and name.
         uid: tells this pod from a later one of the same name.
-        source: the node that it leaves.
+        source: the node that it leaves; empty for a pending pod that gets the room of others.
         target: the node that it goes to; None where kube-scheduler is to choose.
         strategy: the plugin that asks for it.
         profile: the profile of the policy that the plugin runs in; empty outside of a policy.

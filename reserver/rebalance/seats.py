@@ -1,13 +1,14 @@
 """Which moves of a plan become PodMoves, and which are left to the next round.
 
 A PodMove holds room before its pod is evicted (docs/adr/0033). Its plan may be only partly carried
-out, so what is left takes with it what goes to the room that it would have left.
+out, so what is left takes with it what goes to the room that it would have left. Room for a pending
+pod is a PodMove, too, of a pod that leaves no node; others leave theirs for it all, or not at all.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from reserver.cluster.pod import PodName
@@ -68,6 +69,52 @@ def divide(moves: Iterable[Move], inventory: Inventory, moving: Moving, most: in
         moving: the pods that move already, or rest.
         most: how many PodMoves may be written.
     """
+    moves = tuple(moves)
+    found = _divide(moves, inventory, moving, most)
+    seated = set(found.seated)
+    halves = {
+        move
+        for chain in chains(moves)
+        if makes_room(chain) and not seated.issuperset(chain)
+        for move in chain
+    }
+    seats, evicted = (
+        tuple(move for move in part if move not in halves) for part in (found.seated, found.evicted)
+    )
+    return Division(seats, evicted, len(moves) - len(seats) - len(evicted))
+
+
+def chains(moves: Sequence[Move]) -> list[tuple[Move, ...]]:
+    """Return moves with those that go to the room that they leave, in their order.
+
+    None depends on a move of another chain.
+    """
+    leaving: dict[str, list[int]] = {}
+    for number, move in enumerate(moves):
+        leaving.setdefault(move.source, []).append(number)
+    chain = list(range(len(moves)))
+
+    def first(number: int) -> int:
+        while chain[number] != number:
+            number = chain[number]
+        return number
+
+    for number, move in enumerate(moves):
+        for other in leaving.get(move.target or "", ()) if move.target else ():
+            one, two = sorted((first(number), first(other)))
+            chain[two] = one
+    found: dict[int, list[Move]] = {}
+    for number, move in enumerate(moves):
+        found.setdefault(first(number), []).append(move)
+    return [tuple(each) for each in found.values()]
+
+
+def makes_room(moves: Iterable[Move]) -> bool:
+    """Return whether moves are for a pending pod, which is one of them."""
+    return any(not move.source for move in moves)
+
+
+def _divide(moves: Sequence[Move], inventory: Inventory, moving: Moving, most: int) -> Division:
     pods = {pod.name: pod for pod in inventory.pods}
     seated, evicted, missing = list[Move](), list[Move](), Missing()
     done, left = set[PodName](), 0
@@ -76,7 +123,7 @@ def divide(moves: Iterable[Move], inventory: Inventory, moving: Moving, most: in
         if is_moving or move.pod in done or missing.hinders(move):
             left += 1
             missing.add(move)
-        elif not _needs_seat(pods.get(move.pod)):
+        elif move.source and not _needs_seat(pods.get(move.pod)):
             evicted.append(move)
         elif move.target == move.source or len(seated) >= most:
             left += 1

@@ -37,6 +37,13 @@ def node_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
         yield Refusal(PORTS, _ports_taken(constraints, snapshot))
 
 
+def is_closed(pod: Pod, snapshot: Snapshot, row: int) -> bool:
+    """Return whether the node of a row is cordoned, or has a taint that keeps a pod away."""
+    demands = pod.constraints
+    is_cordoned = bool(snapshot.topology.cordoned[row]) and not _tolerates(demands, _CORDON)
+    return is_cordoned or not tolerated(demands, snapshot)[row]
+
+
 def tolerated(constraints: Constraints, snapshot: Snapshot) -> Bools:
     """Return, for each row, whether a pod tolerates all taints there that keep pods away."""
     untolerated = snapshot.topology.taints.where(

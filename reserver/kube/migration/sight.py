@@ -10,6 +10,7 @@ from cachetools import TTLCache
 
 from reserver.cluster.pod import NO_CONTROLLER, Pod, PodName
 from reserver.kube.migration.moves import Moves
+from reserver.kube.migration.supposed import outdated
 from reserver.kube.migration.workloads import Workload, Workloads
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.migration.arbitration import Ruling
@@ -67,8 +68,11 @@ class Sight:
     def look(self, move: Move, ruling: Ruling, news: News, now: float) -> Seen:
         """Return all that a step of a move looks at, at `now` (unix seconds)."""
         came, has_claimed = NOBODY, False
+        pod = self.state.pods.get(move.spec.pod)
         if move.status.phase is Phase.LANDING:
             came, has_claimed = self._replacement(move)
+        elif move.is_entering and pod is not None:
+            has_claimed = _has_claimed(pod, move)
         return Seen(
             pod=self._pod(move),
             seat=self._seat(move) or self._seat_that_went(move, now),
@@ -80,6 +84,8 @@ class Sight:
             turn=ruling.turn,
             rival=ruling.rival,
             failed_member=ruling.failed_member,
+            is_needless=ruling.is_needless,
+            outdated=outdated(move, self.state, self.moves),
             answer=news.answer,
             said=news.said,
         )
@@ -177,9 +183,8 @@ class Sight:
     def _replacement(self, move: Move) -> tuple[Replacement, bool]:
         """Return the pod that came, as far as it is bound, and whether it claimed the seat."""
         came = [pod for pod in self._others(move) if pod.node]
-        seat = f"{PodName(move.name.namespace, move.status.seat)}#" if move.status.seat else ""
         for pod in came:
-            if seat and any(claim.startswith(seat) for claim in pod.claims):
+            if _has_claimed(pod, move):
                 return _shown(pod), True
         # Who takes a seat says so. Without that only a pod of a later second surely came after.
         late_s = -1.0 if move.status.seat else _SEEN_LATE_S
@@ -211,6 +216,12 @@ class Sight:
         assert workload is not None  # noqa: S101 - asked above
         there = [pod for pod in self.workloads.pods(workload) if not pod.terminating]
         return wanted.replicas > sum(pod.uid != move.status.uid for pod in there)
+
+
+def _has_claimed(pod: Pod, move: Move) -> bool:
+    """Return whether a pod has claimed the seat of a move."""
+    seat = f"{PodName(move.name.namespace, move.status.seat)}#"
+    return bool(move.status.seat) and any(claim.startswith(seat) for claim in pod.claims)
 
 
 def _shown(pod: Pod) -> Replacement:

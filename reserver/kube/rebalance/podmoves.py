@@ -1,13 +1,16 @@
 """A plan is carried out as PodMoves: no pod is evicted before room is held for its replacement.
 
-The moves of a round are a group of size 1: they wait for nobody, and the rest of them is dropped
-when one fails (docs/adr/0033).
+The moves of a round that need each other's room are a group: what depends on one that fails is
+dropped. It says the size 1, so that they wait for nobody; where pending pods get the room it says
+its own, so that none begins before all of it is written (docs/adr/0033, docs/adr/0041).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
+
+import structlog
 
 from reserver.backoff import Backoff
 from reserver.errors import ApiError, ConfigurationError
@@ -17,7 +20,7 @@ from reserver.kube.rebalance.evictions import Pace
 from reserver.kube.rebalance.outcomes import Outcome, Result, Teller, Terms
 from reserver.migration.arbitration import DEFAULT
 from reserver.rebalance.plan import Move
-from reserver.rebalance.seats import Missing
+from reserver.rebalance.seats import Missing, chains, makes_room
 from reserver.wire.migration import podmove, request
 from reserver.wire.migration.request import FailedMove, OpenMove
 
@@ -30,6 +33,8 @@ _KEEP_S = 3600
 As long a round knows that it has failed (`rebalance.seats.LONGEST_REST_S`)."""
 
 _PAGE = "500"
+
+log = structlog.get_logger(__name__)
 
 
 class PodMoves:
@@ -83,10 +88,14 @@ class PodMoves:
         """
         now = self._clock()
         plan, until = f"rebalance-{int(now * 1000):x}", now + terms.patience_s
-        asked = request.Terms(grace_period_s=terms.grace_period_s, group=(plan, 1), keep_s=_KEEP_S)
+        moves = tuple(moves)
+        groups = _groups(plan, moves)
         outcomes, missing = list[Outcome](), Missing()
         for order, move in enumerate(moves):
-            name = f"{plan}-{order:03}"
+            name = _name(plan, order)
+            asked = request.Terms(
+                grace_period_s=terms.grace_period_s, group=groups[move], keep_s=_KEEP_S
+            )
             why = "the room that it needs is not left"
             if not missing.hinders(move):
                 why = await self._write(name, move, asked, until)
@@ -96,7 +105,10 @@ class PodMoves:
             else:
                 outcome = Outcome(move, Result.BACKGROUND, self._clock(), pod_move=name)
             outcomes.append(outcome)
-            await self._teller.tell(outcome, terms)
+            if move.source:
+                await self._teller.tell(outcome, terms)
+            else:
+                log.info("room is held", pod=str(move.pod), node=move.target, name=name, why=why)
         return outcomes
 
     async def _write(self, name: str, move: Move, terms: request.Terms, until: float) -> str:
@@ -122,3 +134,20 @@ class PodMoves:
                     return str(exc)
             else:
                 return ""
+
+
+def _name(plan: str, order: int) -> str:
+    return f"{plan}-{order:03}"
+
+
+def _groups(plan: str, moves: Sequence[Move]) -> dict[Move, tuple[str, int]]:
+    """Return name and size of the group of each move."""
+    order_of = {move: order for order, move in enumerate(moves)}
+    return {
+        move: (
+            _name(plan, order_of[chain[0]]),
+            len(chain) if makes_room(chain) else 1,
+        )
+        for chain in chains(moves)
+        for move in chain
+    }

@@ -22,7 +22,9 @@ from reserver.kube.rebalance.outcomes import Outcome, Result, Terms
 from reserver.kube.rebalance.podmoves import MOST_OPEN, PodMoves
 from reserver.kube.rebalance.policyfile import PolicyFile
 from reserver.rebalance.deciding import Decision, Look, Timed, untimed
+from reserver.rebalance.pending import without
 from reserver.rebalance.plan import Move, Plan
+from reserver.rebalance.policy import Policy
 from reserver.rebalance.scene import Held
 from reserver.rebalance.seats import Moving, divide, resting
 from reserver.rebalance.spells import Rounds
@@ -92,7 +94,7 @@ class Rebalancer:
     def __init__(
         self,
         client: ApiClient,
-        file: PolicyFile,
+        file: PolicyFile | None,
         hands: Hands,
         judge: Judge,
         clock: Callable[[], float],
@@ -103,7 +105,7 @@ class Rebalancer:
 
         Args:
             client: to the API server.
-            file: of the policy.
+            file: of the policy; None for one that says nothing.
             hands: carry plans out.
             judge: decides.
             clock: unix seconds.
@@ -139,6 +141,8 @@ class Rebalancer:
             log.info("rebalancing", note=note)
             return Round(plan=Plan(notes=(note,)))
         look = await self._look()
+        inventory = without(look.inventory, {move.pod for move in under_way})
+        look = replace(look, inventory=inventory)
         held = await self._judge.held()
         # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
         decision = await asyncio.to_thread(self._judge.decide, look, held)
@@ -158,7 +162,8 @@ class Rebalancer:
             patience_s=min(most_s, _PATIENCE_S),
         )
         outcomes = await self._carry_out(plan.moves, seats, terms)
-        gone = [each.move for each in outcomes if each.result is not Result.ERROR]
+        done = (each.move for each in outcomes if each.result is not Result.ERROR)
+        gone = [move for move in done if move.source]
         self.loads.left(gone, look.inventory, policy.grace_period_seconds)
         return Round(plan=plan, outcomes=tuple(outcomes), left=left)
 
@@ -167,7 +172,8 @@ class Rebalancer:
         dump = await list_cluster(self._client)
         for broken in dump.broken[:_MOST_SHOWN]:
             log.warning("object passed over", what=broken.what, why=str(broken.error))
-        policy = self._file.read(dump.inventory.priority_classes.get)
+        classes = dump.inventory.priority_classes.get
+        policy = self._file.read(classes) if self._file else Policy()
         return Look(
             policy=policy,
             inventory=dump.inventory,

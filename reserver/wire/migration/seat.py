@@ -8,7 +8,7 @@ from typing import Any
 from reserver.cluster import quantity
 from reserver.migration.effects import Hold
 from reserver.migration.move import Move
-from reserver.reservations.owner import OwnerRule
+from reserver.reservations.owner import NOBODY, OwnerRule
 from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import Policy
 from reserver.wire.k8s.objects import encode
@@ -50,8 +50,11 @@ def seat(move: Move, hold: Hold, pod: bytes) -> dict[str, object]:
 
 def _owner(rule: OwnerRule) -> dict[str, object]:
     """Return who may claim, as an entry of ``owners``."""
-    entry: dict[str, object] = {
+    entry: dict[str, object] = {"pod": {"name": rule.pod}} if rule.pod else {}
+    if rule.replaces == NOBODY:
+        return entry
+    return {
+        **entry,
         "controller": {"kind": rule.controller.kind, "name": rule.controller.name},
         "replaces": {"uid": rule.replaces.uid, "existing": sorted(rule.replaces.existing)},
     }
-    return {**entry, "pod": {"name": rule.pod}} if rule.pod else entry

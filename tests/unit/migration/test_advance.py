@@ -7,9 +7,9 @@ import pytest
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.migration.advance import LAST_PAUSE_S, advance
 from reserver.migration.effects import Evict, Hold, Release
-from reserver.migration.move import Mode, Move, Phase, Reason, Replacement
+from reserver.migration.move import Group, Mode, Move, Phase, Reason, Replacement
 from reserver.migration.seen import Answer, Seen, SeenSeat, Turn
-from reserver.reservations.owner import Replaced
+from reserver.reservations.owner import OwnerRule, Replaced
 from tests.unit.migration.build import (
     BACKED,
     NOW,
@@ -22,10 +22,12 @@ from tests.unit.migration.build import (
     wanted,
 )
 
+SHORT = SeenSeat(node="worker-2", obstacle="worker-2 is short of cpu")
 EVICT_ONLY = wanted(mode=Mode.EVICT_ONLY)
 NOT_YET = Turn(may_begin=False, may_evict=False, why="2 moves of worker-1 are under way")
 BLOCKED = NOT_YET._replace(why="the budget web allows none", is_blocked=True)
 CAME = Replacement("web-2", "uid-2", "worker-2")
+PLANNED = move(spec=wanted(uid=POD.uid, node="worker-2", group=Group("rebalance-1", 1)))
 GONE_NODE = SeenSeat(node="worker-2", impossible="worker-2 is gone")
 
 
@@ -77,7 +79,7 @@ def test_the_seat_of_a_stateful_set_is_for_the_pod_of_that_name() -> None:
     assert hold.owner.pod == "web"
 
 
-ENDS = {
+ENDS: dict[str, tuple[Phase | Move, Seen, tuple[Phase, Reason]]] = {
     "its controller wants no other": (
         Phase.LANDING,
         seen(None, BACKED, is_replaced=False),
@@ -174,10 +176,25 @@ ENDS = {
         seen(replace(POD, is_mirror=True)),
         (Phase.FAILED, Reason.NOT_MOVABLE),
     ),
-    "it has no node yet": (
-        Phase.PENDING,
-        seen(replace(POD, node="")),
-        (Phase.FAILED, Reason.NOT_MOVABLE),
+    "it is gone, though a plan supposed it there": (
+        PLANNED,
+        seen(None),
+        (Phase.FAILED, Reason.PLAN_OUTDATED),
+    ),
+    "its node has no room any more, though a plan supposed some": (
+        PLANNED,
+        seen(outdated="worker-2 has no room for it any more"),
+        (Phase.FAILED, Reason.PLAN_OUTDATED),
+    ),
+    "a budget blocks it, though a plan supposed none": (
+        PLANNED,
+        seen(turn=BLOCKED),
+        (Phase.FAILED, Reason.PLAN_OUTDATED),
+    ),
+    "the pod that it made room for waits no more": (
+        Phase.EVICTING,
+        seen(seat=BACKED, is_needless=True),
+        (Phase.ABORTED, Reason.NOT_NEEDED),
     ),
     "too many siblings wait": (
         Phase.PENDING,
@@ -190,11 +207,12 @@ ENDS = {
 @pytest.mark.parametrize("what", ENDS)
 def test_a_move_ends_with_its_reason_and_releases_its_seat_when(what: str) -> None:
     phase, sight, expected = ENDS[what]
-    step = advance(move(phase), sight, NOW)
+    made = move(phase) if isinstance(phase, Phase) else phase
+    step = advance(made, sight, NOW)
     assert (step.move.status.phase, step.move.status.reason) == expected
     assert step.move.status.message
     assert step.move.status.finished_at == NOW
-    ours = phase is not Phase.PENDING and sight.seat is not None and not sight.seat.is_foreign
+    ours = made.status.seat and sight.seat is not None and not sight.seat.is_foreign
     released = (Release(seat=PodName("shop", move().seat_name)),)
     assert step.effects == (released if ours else ())
 
@@ -293,6 +311,58 @@ def test_a_pod_that_goes_by_itself_keeps_a_backed_seat_for_its_replacement() -> 
 def test_a_refusal_that_comes_after_the_pod_has_left_changes_nothing() -> None:
     late = seen(None, BACKED, answer=Answer.EVICTION_REFUSED, said="denied")
     assert judged(move(Phase.LANDING), late)[0] is Phase.LANDING
+
+
+HOMELESS = replace(POD, node="", controller=NO_CONTROLLER)
+
+
+def entering() -> Move:
+    """Return the move of a pod without a node whose room is held and not backed yet."""
+    step = advance(move(spec=wanted(node="worker-2")), seen(HOMELESS), NOW)
+    return advance(step.move, seen(HOMELESS, SHORT), NOW).move
+
+
+def test_a_pod_without_a_node_has_its_room_held_until_it_lands_and_is_never_evicted() -> None:
+    step = advance(move(spec=wanted(node="worker-2")), seen(HOMELESS), NOW)
+    (hold,) = step.effects
+    assert isinstance(hold, Hold)
+    assert hold.owner == OwnerRule(namespace="shop", pod="web")
+    assert (hold.node, hold.avoid) == ("worker-2", "")
+    step = advance(entering(), seen(HOMELESS, BACKED), NOW + 1)
+    assert (step.effects, step.move.status.reason) == ((), Reason.WAITS_FOR_POD)
+    landed = seen(replace(HOMELESS, node="worker-2"), BACKED, has_claimed=True)
+    step = advance(step.move, landed, NOW + 2)
+    assert (step.move.status.phase, step.move.status.reason) == (Phase.SUCCEEDED, Reason.LANDED)
+    assert step.move.status.evicted_at is None
+
+
+ENTERING_ENDS = {
+    "it goes": (seen(None, SHORT), (Phase.ABORTED, Reason.POD_GONE)),
+    "it is being deleted while its room is backed": (
+        seen(replace(HOMELESS, is_leaving=True), BACKED),
+        (Phase.ABORTED, Reason.POD_GONE),
+    ),
+    "it finds another node": (
+        seen(replace(HOMELESS, node="worker-3"), SHORT),
+        (Phase.SUCCEEDED, Reason.LANDED_ELSEWHERE),
+    ),
+    "a move that makes room fails": (
+        seen(HOMELESS, SHORT, failed_member="shop/b"),
+        (Phase.FAILED, Reason.GROUP_FAILED),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ENTERING_ENDS)
+def test_room_that_is_held_for_a_pod_without_a_node_is_released_when(what: str) -> None:
+    sight, expected = ENTERING_ENDS[what]
+    step = advance(entering(), sight, NOW)
+    assert (step.move.status.phase, step.move.status.reason) == expected
+    assert step.effects == (Release(seat=PodName("shop", move().seat_name)),)
+
+
+def test_evict_only_moves_no_pod_that_has_no_node() -> None:
+    assert judged(move(spec=EVICT_ONLY), seen(HOMELESS)) == (Phase.FAILED, Reason.NOT_MOVABLE)
 
 
 def test_evict_only_needs_no_seat_and_no_controller() -> None:

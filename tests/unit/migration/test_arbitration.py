@@ -172,6 +172,45 @@ def test_the_moves_of_a_plan_wait_for_nobody_and_fail_together() -> None:
     assert {it.failed_member for it in ruled(*moves, failed).values()} == {"shop/c"}
 
 
+ROOM = Group("room-1", 3)
+
+
+def room(phase: Phase = Phase.PENDING, *, target: str = "", name: str = "big") -> Contender:
+    """Return the move of a pod without a node, for which others make room."""
+    made = contender(name, phase, group=ROOM, node="", app="web")
+    uid = "" if phase is Phase.PENDING else f"uid-{name}"
+    status = replace(made.move.status, uid=uid, target=target)
+    return replace(made, move=replace(made.move, status=status))
+
+
+def test_who_makes_room_waits_until_it_is_held_and_for_no_seat_of_another() -> None:
+    first = contender("a", Phase.EVICTING, group=ROOM)
+    second = contender("b", Phase.RESERVING, group=ROOM)
+    for unheld in (room(), room(Phase.RESERVING)):
+        ruling = ruled(unheld, first, second)["a"]
+        assert (ruling.turn.may_evict, ruling.turn.waits_for_group) == (False, True)
+    held = room(Phase.RESERVING, target="worker-1")
+    assert evicting(ruled(held, first, second)) == {"a"}
+    assert beginning(ruled(held, first)) >= {"a"}
+
+
+def test_who_makes_room_is_needless_once_all_for_whom_it_was_have_ended() -> None:
+    makes = contender("a", Phase.EVICTING, group=ROOM)
+    waits = room(Phase.RESERVING, target="worker-1")
+    for phase in (Phase.ABORTED, Phase.SUCCEEDED):
+        ended = room(phase, name="other")
+        assert ruled(makes, ended)["a"].is_needless
+        assert not ruled(makes, ended, waits)["a"].is_needless
+    assert not ruled(makes, contender("b", Phase.SUCCEEDED, group=ROOM))["a"].is_needless
+
+
+def test_no_budget_keeps_room_from_being_held() -> None:
+    none_left = replace(TIGHT, allowed=0)
+    assert "big" in beginning(
+        ruled(room(), *(contender(n, group=ROOM) for n in "ab"), budgets=[none_left])
+    )
+
+
 def test_of_two_moves_of_a_pod_the_older_one_stands() -> None:
     first = contender("w-0", Phase.RESERVING, age=5)
     second = contender("w-0")

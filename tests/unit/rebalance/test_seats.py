@@ -9,7 +9,7 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.rebalance.inventory import Inventory, ListedPod, Owner
 from reserver.rebalance.plan import Move
-from reserver.rebalance.seats import Division, divide
+from reserver.rebalance.seats import Division, chains, divide
 from tests.unit.rebalance.build import inventory, pod
 
 REPLICAS = (Owner("ReplicaSet", "web", "u", is_controller=True),)
@@ -58,6 +58,32 @@ def test_a_second_step_is_left_to_the_next_round_with_what_needs_its_room() -> N
 
 def test_what_would_begin_anew_where_it_is_has_no_seat_elsewhere_and_stays() -> None:
     assert divided(move("a", target="n1")) == Division((), (), 1)
+
+
+def room(name: str, node: str) -> Move:
+    return move(name, "", node)
+
+
+def test_room_for_a_pending_pod_is_made_as_a_whole_or_not_at_all() -> None:
+    chain = (room("big", "n1"), move("a", "n1", "n2"), move("b", "n2", "n3"))
+    other = move("c", "n4", "n5")
+    assert divided(*chain, other) == Division((*chain, other), (), 0)
+    aside = (room("big", "n1"), move("a", "n1", "n3"), move("a", "n3", "n2"))
+    assert divided(*aside, other) == Division((other,), (), 3)
+    assert divided(*chain, other, most=2).seated == ()
+    assert divided(room("big", "n1"), move("bare", "n1"), other) == Division((other,), (), 2)
+    assert divided(*chain, moving=(("b", ""),)).seated == ()
+
+
+def test_moves_belong_together_if_one_goes_to_the_room_that_another_leaves() -> None:
+    leaves, follows = move("a", "n1", "n2"), move("b", "n3", "n1")
+    beside, anywhere = move("c", "n4", "n2"), move("d", "n5", None)
+    assert chains([leaves, beside, follows, anywhere]) == [
+        (leaves, follows),
+        (beside,),
+        (anywhere,),
+    ]
+    assert chains([room("big", "n3"), leaves, follows]) == [(room("big", "n3"), leaves, follows)]
 
 
 def test_no_more_are_written_than_may_be_under_way() -> None:

@@ -80,11 +80,11 @@ async def test_a_pod_move_says_which_pod_where_to_and_who_asks(clock: list[float
         uid="uid-web-0",
         node="n2",
         grace_period_s=5,
-        group=Group("rebalance-f4240", 1),
+        group=Group("rebalance-f4240-000", 1),
         keep_s=3600,
     )
     assert (second["metadata"]["namespace"], "to" in second["spec"]) == ("db", False)
-    assert second["spec"]["group"] == first["spec"]["group"]
+    assert second["spec"]["group"] == {"name": "rebalance-f4240-001", "size": 1}
 
 
 def _object(body: dict[str, Any]) -> MoveObject:
@@ -140,6 +140,29 @@ async def test_what_needs_the_room_of_one_that_is_refused_is_not_written(
     assert "the API server said 403" in outcomes[0].why
     assert outcomes[1].why == "the room that it needs is not left"
     assert [each["spec"]["pod"]["name"] for each in written(client)] == ["web-0", "db-1"]
+
+
+async def test_moves_that_need_each_others_room_are_a_group(clock: list[float]) -> None:
+    follower = replace(OTHER, target="n1")
+    client = ScriptedClient(*[DONE] * 4)
+    await carried_out(client, clock, MOVE, follower)
+    groups = [each["spec"]["group"] for each in written(client)]
+    assert groups == [{"name": "rebalance-f4240-000", "size": 1}] * 2
+
+
+async def test_room_for_a_pending_pod_is_written_first_and_nobody_begins_before_the_last(
+    clock: list[float],
+) -> None:
+    room = replace(OTHER, source="", target="n1", strategy="MakeRoom")
+    client = ScriptedClient(*[DONE] * 3)
+    outcomes = await carried_out(client, clock, room, MOVE)
+    assert [each.result for each in outcomes] == [Result.BACKGROUND] * 2
+    first, second = written(client)
+    assert (first["spec"]["pod"]["name"], first["spec"]["to"]) == ("db-0", {"node": "n1"})
+    assert first["spec"]["group"] == second["spec"]["group"]
+    assert first["spec"]["group"] == {"name": "rebalance-f4240-000", "size": 2}
+    (event,) = [each.body for each in client.requests if each.path.endswith("/events")]
+    assert event["regarding"]["name"] == "web-0"  # Nobody evicts who has no node.
 
 
 async def test_a_profile_whose_name_cannot_be_a_label_is_left_out(clock: list[float]) -> None:
