@@ -89,9 +89,11 @@ def _left(move: Move, seen: Seen, pod: SeenPod | None, now: float) -> _Judged:
 
 def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     """Wait for the move's turn."""
-    if problem := _unmovable(move, seen, pod) or _outdated(move, seen):
+    if problem := _unmovable(move, seen, pod):
         return _finish(move, now, Phase.FAILED, *problem)
     move = _with(move, uid=pod.uid, controller=pod.controller, source=pod.node)
+    if move.is_planned and (why := _outdated(seen)):
+        return _finish(move, now, Phase.FAILED, Reason.PLAN_OUTDATED, why)
     if waits := _waits(move, seen.turn, begins=True):
         return waits
     if move.spec.mode is Mode.EVICT_ONLY:
@@ -224,11 +226,14 @@ def _unreplaced(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | No
     return None
 
 
-def _outdated(move: Move, seen: Seen) -> tuple[Reason, str] | None:
-    """Return why what a plan supposed of a move is so no more; None if it is, or nobody did."""
-    blocked = seen.turn.why if move.is_planned and seen.turn.is_blocked else ""
-    said = seen.outdated or blocked
-    return (Reason.PLAN_OUTDATED, said) if said else None
+def _outdated(seen: Seen) -> str:
+    """Return why a move is no more as its plan supposed, now that it could begin; empty if it is.
+
+    Before its turn some of the plan may not be written that leaves it the room.
+    """
+    if seen.turn.is_blocked:
+        return seen.turn.why
+    return seen.outdated if seen.turn.may_begin else ""
 
 
 def _gone(move: Move) -> tuple[Phase, Reason, str]:

@@ -252,6 +252,11 @@ WAITS = {
 }
 
 
+def test_what_a_plan_supposed_is_not_asked_before_the_turn_of_a_move() -> None:
+    early = seen(turn=NOT_YET, outdated="worker-2 has no room for it any more")
+    assert judged(PLANNED, early) == (Phase.PENDING, Reason.WAITS_FOR_TURN)
+
+
 @pytest.mark.parametrize("what", WAITS)
 def test_no_pod_is_evicted_while_its_move_waits_for(what: str) -> None:
     phase, sight, reason = WAITS[what]

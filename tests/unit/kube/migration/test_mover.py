@@ -1,6 +1,7 @@
 """PodMoves are carried out, whatever comes in between, and whoever is killed."""
 
 import json
+from typing import Any
 from unittest.mock import ANY
 
 import pytest
@@ -225,3 +226,65 @@ async def test_a_seat_that_somebody_removes_ends_the_move(world: World) -> None:
     (seat,) = world.api.of(SEATS)
     world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
     assert (await world.settle())["reason"] == "SeatImpossible"
+
+
+async def test_a_pod_without_a_node_has_room_held_until_it_lands_there(world: World) -> None:
+    world.replicas, world.schedules = 2, False
+    world.make_pod()
+    world.move("web-1", to={"node": "worker-1"})
+    for _ in range(5):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForPod")
+    assert len(world.api.of(SEATS)) == 1
+    world.schedules = True
+    status = await world.settle()
+    assert (status["phase"], status["reason"], status["to"]) == ("Succeeded", "Landed", "worker-1")
+    assert not [write for write in world.api.writes if write.endswith("/eviction")]
+
+
+PLAN = {"group": {"name": "rebalance-1", "size": 1}, "to": {"node": "worker-2"}}
+
+
+def planned(world: World) -> None:
+    """Write the move of a plan, which supposed that web-0 fits on worker-2."""
+    uid = world.api.objects[f"{PODS}/web-0"]["metadata"]["uid"]
+    world.move(pod={"name": "web-0", "uid": uid}, **PLAN)
+
+
+@pytest.mark.parametrize(
+    ("pods", "node", "said"),
+    [
+        (2, {}, "worker-2 has no room for it any more"),
+        (0, {"unschedulable": True}, "cordoned"),
+        (0, {"taints": [{"key": "a", "effect": "NoSchedule"}]}, "taint"),
+        (0, None, "there is no node worker-2"),
+    ],
+    ids=["full", "cordoned", "tainted", "gone"],
+)
+async def test_a_move_of_a_plan_fails_before_it_begins_if_its_node_is_not_as_supposed(
+    world: World, pods: int, node: dict[str, Any] | None, said: str
+) -> None:
+    for _ in range(pods):
+        world.make_pod("worker-2")
+    world.replicas += pods
+    if node is None:
+        world.api.remove("/api/v1/nodes/worker-2")
+    else:
+        document = world.api.objects["/api/v1/nodes/worker-2"]
+        world.api.put("/api/v1/nodes", document | {"spec": node})
+    planned(world)
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Failed", "PlanOutdated")
+    assert said in status["message"]
+    assert SEATS not in world.api.writes
+
+
+async def test_room_that_another_move_is_to_leave_counts_as_there(world: World) -> None:
+    for _ in range(2):
+        world.make_pod("worker-2")
+    world.replicas = 3
+    world.move("web-1", name="leaves", paused=True)
+    planned(world)
+    for _ in range(3):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")

@@ -179,9 +179,10 @@ class World:
             },
         )
 
-    def move(self, pod: str = "web-0", name: str = "move", **spec: Any) -> None:
+    def move(self, pod: str | Document = "web-0", name: str = "move", **spec: Any) -> None:
         metadata = {"name": name, "namespace": "shop"}
-        self.api.add(MOVES, {"metadata": metadata, "spec": {"pod": {"name": pod}, **spec}})
+        which = {"name": pod} if isinstance(pod, str) else pod
+        self.api.add(MOVES, {"metadata": metadata, "spec": {"pod": which, **spec}})
 
     @property
     def status(self) -> Document:
