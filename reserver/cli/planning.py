@@ -13,12 +13,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
-from reserver.cli import failure
+from reserver.cli import failure, room_for
 from reserver.cli.documents import STDIN
 from reserver.cli.failure import Failed, Status
 from reserver.cli.holds import held
 from reserver.cli.options import Goal
 from reserver.cli.patience import patience
+from reserver.cli.plan_flags import PlanFlags
 from reserver.cli.policies import raw
 from reserver.cli.target import Target
 from reserver.cluster.pod import Pod
@@ -50,31 +51,6 @@ _MOST_TOLD = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is to be planned.
-
-    Attributes:
-        goal: what the plan is to reach.
-        policy_file: of the descheduler; empty for none.
-        dump: file with the cluster's objects; empty for the live cluster.
-        compat: how the policy is judged.
-        without_holds: what reservations hold does not count.
-        solver_s: how long a solver may look for a better plan, in seconds; 0 for not at all.
-        pods_file: file with pods that may be, to make room for instead of pending ones.
-        together: room is made for all of them, or for none.
-    """
-
-    goal: Goal
-    policy_file: str = ""
-    dump: str = ""
-    compat: Compat = Compat.SOUND
-    without_holds: bool = False
-    solver_s: float = 0.0
-    pods_file: str = ""
-    together: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Cluster:
     inventory: Inventory
     policy: Policy
@@ -83,27 +59,32 @@ class _Cluster:
     notes: tuple[str, ...] = ()
 
 
-async def planned(request: Request, target: Target) -> Plan:
+async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
     """Return the plan.
+
+    Args:
+        flags: what is to be planned.
+        dump: file with the cluster's objects; empty for the live cluster.
+        target: the cluster, and where Reserver is.
 
     Raises:
         Failed: the policy or a dump cannot be read, or it asks for what cannot be.
         ApiError: the API server does not show the cluster.
         LoadUnknown: a source of load does not say.
     """
-    if request.solver_s and not is_installed():
+    if flags.solver_seconds and not is_installed():
         problem = "there is no solver; run pip install 'reserver[solver]', or leave it out"
         raise Failed(Status.USAGE, f"--solver-seconds: {problem}")
-    asked = _pods(request.pods_file) if request.pods_file else None
+    asked = room_for.read(flags.pods) if flags.pods else None
     async with patience("Reading the cluster"):
-        cluster = await (_read_dump(request) if request.dump else _read_live(request, target))
+        cluster = await (_read_dump(flags, dump) if dump else _read_live(flags, target))
     async with patience("Planning"):
         with _collecting_later():
-            plan = await asyncio.to_thread(_plan, request, cluster, asked)
+            plan = await asyncio.to_thread(_plan, flags, cluster, asked)
     return replace(plan, notes=(*cluster.notes, *plan.notes))
 
 
-def _plan(request: Request, cluster: _Cluster, asked: Sequence[Pod] | None) -> Plan:
+def _plan(flags: PlanFlags, cluster: _Cluster, asked: Sequence[Pod] | None) -> Plan:
     look = Look(
         policy=cluster.policy,
         inventory=cluster.inventory,
@@ -111,43 +92,33 @@ def _plan(request: Request, cluster: _Cluster, asked: Sequence[Pod] | None) -> P
         rounds={},
         now=time.time(),
     )
-    if request.goal is Goal.POLICY and request.compat is Compat.UPSTREAM:
+    if flags.goal is Goal.POLICY and flags.compat is Compat.UPSTREAM:
         return compat.decide(look).plan
     look = replace(look, inventory=identified(look.inventory))
-    if request.goal is Goal.POLICY:
+    if flags.goal is Goal.POLICY:
         return sound.decide(look, cluster.held).plan
     wanted = pending.waiting(look.inventory) if asked is None else asked
     scene = scene_of(
         look.inventory,
         sound.protection(look, pending.profile_of(cluster.policy)),
         held=cluster.held,
-        wanted=wanted if request.goal is Goal.MAKE_ROOM else (),
+        wanted=wanted if flags.goal is Goal.MAKE_ROOM else (),
     )
-    if request.goal is Goal.MAKE_ROOM:
-        return make_room(scene, together=request.together, seconds=request.solver_s)
-    return defragment(scene, seconds=request.solver_s)
+    if flags.goal is Goal.MAKE_ROOM:
+        return make_room(scene, together=flags.together, seconds=flags.solver_seconds)
+    return defragment(scene, seconds=flags.solver_seconds)
 
 
-def _pods(name: str) -> list[Pod]:
-    """Return pods that are to have room, though nobody has created them."""
-    found = _dump(name)
-    for each in found.broken:
-        raise Failed(Status.REFUSED, f"{name}: {each.what}: {each.error}")
-    if not found.inventory.pods:
-        raise Failed(Status.REFUSED, f"{name}: has no pods; write `kind: Pod`, as for kubectl")
-    return [replace(each.pod, uid=f"wanted {each.name}", node="") for each in found.inventory.pods]
-
-
-async def _read_dump(request: Request) -> _Cluster:
-    if request.policy_file == request.dump == STDIN:
+async def _read_dump(flags: PlanFlags, name: str) -> _Cluster:
+    if flags.policy_config_file == name == STDIN:
         problem = "standard input is the dump already; give the policy's file"
         raise Failed(Status.USAGE, f"--policy-config-file: {problem}")
     with _collecting_later():
-        dump = await asyncio.to_thread(_dump, request.dump)
-    notes = () if request.without_holds else ("a dump does not say what reservations hold",)
+        dump = await asyncio.to_thread(_dump, name)
+    notes = () if flags.without_holds else ("a dump does not say what reservations hold",)
     return _Cluster(
         inventory=dump.inventory,
-        policy=_policy(request, dump.inventory),
+        policy=_policy(flags.policy_config_file, dump.inventory),
         loads={},
         held=NOTHING_HELD,
         notes=(*_broken(dump), *notes),
@@ -182,7 +153,7 @@ def _bounded(name: str, file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-async def _read_live(request: Request, target: Target) -> _Cluster:
+async def _read_live(flags: PlanFlags, target: Target) -> _Cluster:
     from reserver.kube.api import credentials
     from reserver.kube.api.client import ApiClient
     from reserver.kube.rebalance.listing import list_cluster
@@ -192,22 +163,22 @@ async def _read_live(request: Request, target: Target) -> _Cluster:
     async with ApiClient(access) as client:
         with _collecting_later():
             dump = await list_cluster(client)
-        policy = _policy(request, dump.inventory)
+        policy = _policy(flags.policy_config_file, dump.inventory)
         loads = await Loads(client, time.time).read(policy, dump.inventory)
-    holds = NOTHING_HELD if request.without_holds else await held(target)
+    holds = NOTHING_HELD if flags.without_holds else await held(target)
     return _Cluster(
         inventory=dump.inventory, policy=policy, loads=loads, held=holds, notes=_broken(dump)
     )
 
 
-def _policy(request: Request, inventory: Inventory) -> Policy:
-    if not request.policy_file:
+def _policy(file: str, inventory: Inventory) -> Policy:
+    if not file:
         return Policy()
-    policy, problems, warnings = read(raw(request.policy_file), inventory.priority_classes.get)
+    policy, problems, warnings = read(raw(file), inventory.priority_classes.get)
     for warning in warnings:
-        failure.tell(f"{request.policy_file}: warning: {warning}")
+        failure.tell(f"{file}: warning: {warning}")
     if policy is None:
-        found = "\n".join(f"{request.policy_file}: {problem}" for problem in problems)
+        found = "\n".join(f"{file}: {problem}" for problem in problems)
         raise Failed(Status.REFUSED, found)
     return policy
 

@@ -154,7 +154,7 @@ def test_room_is_made_for_pending_pods() -> None:
 def test_room_is_made_for_pods_that_may_be_one_by_one_or_together(tmp_path: Path) -> None:
     dump = _dump(_node("a"), _pod("p", "a"), _node("b"), _pod("q", "b", "3"))
     file = tmp_path / "pods.yaml"
-    file.write_text(f"{json.dumps(_pod('big', cpu='4'))}\n{json.dumps(_pod('small'))}\n")
+    file.write_text(f"{json.dumps(_pod('big', cpu='4'))}\n---\n{json.dumps(_pod('small'))}\n")
     wanted = ("--make-room", f"--pods={file}", "-o", "json")
     told = json.loads(_run(*wanted, dump=dump).stdout)
     assert [(move["pod"], move["to"]) for move in told["moves"]] == [("p", "b")]
@@ -163,6 +163,56 @@ def test_room_is_made_for_pods_that_may_be_one_by_one_or_together(tmp_path: Path
     assert (told["moves"], told["landings"]) == ([], [])
     file.write_text("kind: Pod\nmetadata: {}\n")
     assert "metadata.name: is empty" in _run(*wanted, dump=dump).stderr
+
+
+def _reservation(name: str, **spec: Any) -> dict[str, Any]:
+    owners = [{"selector": {"matchLabels": {"app": "web"}}}]
+    return {
+        "apiVersion": "reserver.io/v1alpha1",
+        "kind": "Reservation",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"owners": owners, "expiresAt": "2999-01-01T00:00:00Z", **spec},
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "lands"),
+    [
+        ({"resources": {"cpu": "4"}}, {"seat": "a"}),
+        ({"resources": {"cpu": "4"}, "node": "b"}, {}),
+        ({"resources": {"cpu": "3"}, "node": "b"}, {"seat": "b"}),
+        ({"resources": {"cpu": "2"}, "slots": 2}, {"seat#0": "a", "seat#1": "b"}),
+        (
+            {
+                "resources": {"cpu": "4"},
+                "placement": {"nodeSelector": {"kubernetes.io/hostname": "b"}},
+            },
+            {},
+        ),
+    ],
+    ids=["anywhere", "no room there", "on its node", "in slots", "where it may not be"],
+)
+def test_room_is_made_for_reservations_that_may_be(
+    tmp_path: Path, spec: dict[str, Any], lands: dict[str, str]
+) -> None:
+    dump = _dump(_node("a"), _pod("p", "a"), _node("b"), _pod("q", "b"))
+    kept = json.loads(dump)
+    kept["items"][3]["metadata"]["ownerReferences"] = []  # It stays: nobody makes it again.
+    file = tmp_path / "set.yaml"
+    file.write_text(json.dumps(_reservation("seat", **spec)))
+    arguments = ("--make-room", "--together", f"--pods={file}", "-o", "json")
+    told = json.loads(_run(*arguments, dump=json.dumps(kept)).stdout)
+    assert {each["pod"]: each["node"] for each in told["landings"]} == lands
+
+
+def test_what_is_neither_a_pod_nor_a_reservation_is_told_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "set.yaml"
+    file.write_text(f"{json.dumps(_pod('big'))}\n---\nkind: Deployment\napiVersion: apps/v1\n")
+    result = _run("--make-room", f"--pods={file}", dump=FULL)
+    assert result.exit_code == 1
+    assert f"{file}:2: kind: apps/v1 Deployment is no reservation" in result.stderr
+    file.write_text(json.dumps(_reservation("seat", resources={"cpu": "many"})))
+    assert "spec.resources.cpu" in _run("--make-room", f"--pods={file}", dump=FULL).stderr
 
 
 def test_nodes_are_emptied() -> None:
