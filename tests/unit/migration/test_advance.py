@@ -6,7 +6,7 @@ import pytest
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.migration.advance import LAST_PAUSE_S, advance
-from reserver.migration.effects import Evict, Hold, Release
+from reserver.migration.effects import Evict, Hold, Place, Release
 from reserver.migration.move import Group, Mode, Move, Phase, Reason, Replacement
 from reserver.migration.seen import Answer, Seen, SeenSeat, Turn
 from reserver.reservations.owner import OwnerRule, Replaced
@@ -63,6 +63,14 @@ def test_a_pod_is_evicted_once_its_seat_is_held_and_backed() -> None:
     assert (step.move.status.phase, step.move.status.reason) == (Phase.SUCCEEDED, Reason.LANDED)
     assert step.move.status.replacement == CAME
     assert step.again_at is None
+
+
+def test_a_seat_whose_node_is_named_is_held_there_before_there_is_room() -> None:
+    made = advance(move(spec=wanted(node="worker-2")), seen(), NOW).move
+    step = advance(made, seen(seat=UNPLACED), NOW)
+    assert step.effects == (Place(seat=PodName("shop", made.status.seat), node="worker-2"),)
+    assert advance(made, seen(seat=SHORT), NOW).effects == ()
+    assert advance(advance(move(), seen(), NOW).move, seen(seat=UNPLACED), NOW).effects == ()
 
 
 def test_only_a_pod_that_comes_later_may_claim_the_seat() -> None:

@@ -288,3 +288,8 @@ async def test_room_that_another_move_is_to_leave_counts_as_there(world: World) 
     for _ in range(3):
         await world.round()
     assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
+    for _ in range(2):
+        await world.round()
+    (seat,) = world.api.of(SEATS)
+    assert seat["status"]["placements"] == [{"node": "worker-2", "slots": 1}]
+    assert world.status["to"] == "worker-2"

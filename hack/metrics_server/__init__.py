@@ -1,0 +1,1 @@
+"""A real metrics-server for the end-to-end tests of rebalancing."""
