@@ -26,17 +26,64 @@ from tests.e2e.cluster import GROUP, Corner
 pytestmark = pytest.mark.controlplane
 
 
-def test_fragments_become_room_for_a_pod_that_fits_nowhere(yard: Yard) -> None:
+def rebalanced(kubeconfig: Path, *flags: str) -> str:
+    """Run a round that writes PodMoves; return what it said."""
+    command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
+    command += ["--mode", "reserve-first", "--kubeconfig", str(kubeconfig), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_fragments_become_room_for_a_pod_that_fits_nowhere(
+    yard: Yard, mishaps: Deadly, rebalance_kubeconfig: Path
+) -> None:
+    """Others ask for all room that there is, from before the eviction until it has landed."""
     d, e = yard.nodes
     yard.deploy("a", d)
-    b = yard.deploy("b", e)
+    yard.deploy("b", e)
     yard.corner.create_pod("big", {"cpu": "4"})
     yard.corner.wait_refused("big")
-    yard.move("b", b, to={"node": d})
-    status = yard.wait_phase("b", "Succeeded", reason="Landed")
-    assert (status["from"], status["to"], status["replacement"]["node"]) == (e, d, d)
-    yard.wait_on("b", d)
-    assert yard.corner.wait_bound("big") == e
+    mishaps.may_evict.clear()
+    try:
+        said = rebalanced(rebalance_kubeconfig, "--make-room")
+        assert "2 PodMoves written, 0 pods evicted, 0 could not be" in said
+        room, leaves = sorted(yard.written(), key=lambda move: move["metadata"]["name"])
+        assert (room["spec"]["pod"]["name"], room["spec"]["group"]["size"]) == ("big", 2)
+        left, target = room["spec"]["to"]["node"], leaves["spec"]["to"]["node"]
+        assert {left, target} == {d, e}
+        yard.wait_phase(leaves["metadata"]["name"], "Evicting", reason="ReadyToEvict")
+        assert yard.status(room["metadata"]["name"])["to"] == left
+        yard.corner.create_pod("greedy", {"cpu": "1"})
+        yard.corner.wait_refused("greedy", "held by reservation")
+    finally:
+        mishaps.may_evict.set()
+    yard.wait_phase(leaves["metadata"]["name"], "Succeeded", reason="Landed")
+    yard.wait_phase(room["metadata"]["name"], "Succeeded", reason="Landed")
+    assert yard.corner.wait_bound("big") == left
+    assert yard.nodes_of("a") == yard.nodes_of("b") == [target]
+    yard.wait_released()
+
+
+def test_a_chain_of_moves_makes_room_for_a_pod_that_fits_nowhere(
+    yard: Yard, rebalance_kubeconfig: Path
+) -> None:
+    """A pod of two cores goes where one of one core makes way for it."""
+    first, second = yard.nodes
+    yard.deploy("p", first)
+    with yard.only(second):
+        yard.corner.create_pod("r", {"cpu": "2"})  # It stays: nobody makes it again.
+        yard.corner.wait_bound("r")
+    yard.deploy("q", second, cpu="1")
+    (small,) = yard.corner.add_nodes(1, cpu="1")
+    yard.corner.create_pod("big", {"cpu": "4"})
+    yard.corner.wait_refused("big")
+    said = rebalanced(rebalance_kubeconfig, "--make-room")
+    assert "3 PodMoves written" in said
+    for move in yard.written():
+        yard.wait_phase(move["metadata"]["name"], "Succeeded", reason="Landed")
+    assert yard.corner.wait_bound("big") == first
+    assert (yard.nodes_of("p"), yard.nodes_of("q")) == ([second], [small])
     yard.wait_released()
 
 
@@ -123,13 +170,10 @@ def test_a_round_of_rebalancing_holds_the_seats_of_its_plan_before_it_evicts(
     yard.deploy("web", first, replicas=2)
     policy = tmp_path / "policy.yaml"
     policy.write_text(yaml.safe_dump(spreading(f"{GROUP}={yard.corner.name}")))
-    command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
-    command += ["--mode", "reserve-first", "--policy-config-file", str(policy)]
-    command += ["--kubeconfig", str(rebalance_kubeconfig)]
     mishaps.may_evict.clear()
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert "1 PodMoves written, 0 pods evicted, 0 could not be" in done.stdout, done.stderr
+        said = rebalanced(rebalance_kubeconfig, f"--policy-config-file={policy}")
+        assert "1 PodMoves written, 0 pods evicted, 0 could not be" in said
         (written,) = yard.written()
         name, spec = written["metadata"]["name"], written["spec"]
         assert (spec["to"], spec["group"]["size"]) == ({"node": second}, 1)
