@@ -184,6 +184,20 @@ def test_kubectl_completes_names_of_reservations(shell: Shell, forwarded: str) -
     assert "--owner" in shell.run("kubectl __complete reserver get --own")
 
 
+def test_a_round_of_rebalancing_reads_what_is_held_through_a_port_forward(
+    shell: Shell, forwarded: str
+) -> None:
+    """The pod that waits for worker-3 gets no room that is held there for somebody else."""
+    assert forwarded
+    shell.run("reserver create all --node worker-3 --owner pod/other -n shop --cpu 4")
+    del shell.environment["RESERVER_ADDRESS"]
+    run = "reserver rebalance run --make-room --mode reserve-first --dry-run"
+    stay = re.compile(r"0 pods would be moved to make room for 0, .*, ([01]) stay that")
+    said = [shell.run(f"{run} {flag}") for flag in ("", "--without-holds")]
+    found = [stay.search(each) for each in said]
+    assert [each and each[1] for each in found] == ["1", "0"], said
+
+
 def test_a_watch_tells_each_change_and_ends_with_ctrl_c(shell: Shell) -> None:
     watching = subprocess.Popen(
         ["reserver", "watch", "-o", "json", "--owner", "pod/watched", "-n", "shop"],

@@ -6,8 +6,6 @@ Building Prometheus takes minutes, so this is a step of `make release-check`, no
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,21 +15,14 @@ from typing import Any
 
 import pytest
 import yaml
-from kubernetes import client, config
 
 from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.nodes import create_nodes
 from hack.prometheus.scraping import scraping
-from hack.reserver_process import wait_for
 from reserver.errors import LoadUnknown
 from reserver.kube.rebalance.prometheus import Prometheus, queries_for
+from tests.load.loads import CORES, PODS, fill, relieve
 
 STEP_S, MINUTES = 15, 10
-CORES = {"worker-1": 7.2, "worker-2": 0.4}
-"""What the nodes of eight cores use."""
-
-PODS = {"web-0": 1.0, "web-1": 0.5}
-"""What pods on worker-1 use."""
 
 
 def recorded(now: float) -> str:
@@ -118,48 +109,5 @@ async def test_pods_leave_the_node_that_prometheus_says_is_hot(
 ) -> None:
     await _has_scraped(prometheus)
     with ControlPlane() as plane:
-        create_nodes(plane.kubeconfig, 2, cpu="8")
-        api: Any = client.CoreV1Api(config.new_client_from_config(str(plane.kubeconfig)))
-        for name in PODS:
-            spec = {"nodeName": "worker-1", "containers": [{"name": "main", "image": "none"}]}
-            evictable = {"descheduler.alpha.kubernetes.io/evict": "true"}
-            metadata = {"name": name, "annotations": evictable}
-            api.create_namespaced_pod("default", {"metadata": metadata, "spec": spec})
-        run(plane.kubeconfig, tmp_path / "policy.yaml", prometheus)
-        wait_for(
-            lambda: not _is_there(api, "web-0"),
-            "the pod that relieves the node is gone",
-        )
-        assert _is_there(api, "web-1")
-
-
-def _is_there(api: Any, name: str) -> bool:
-    pods = api.list_namespaced_pod("default").items
-    return name in {pod.metadata.name for pod in pods if pod.metadata.deletion_timestamp is None}
-
-
-def run(kubeconfig: Path, file: Path, url: str) -> None:
-    args = {
-        "lowThresholds": {"cpu": 40},
-        "highThresholds": {"cpu": 80},
-        "anomalyCondition": {"consecutiveAbnormalities": 1},
-        "metricsUtilization": {"source": "Prometheus"},
-    }
-    policy = {
-        "apiVersion": "descheduler/v1alpha2",
-        "kind": "DeschedulerPolicy",
-        "metricsProviders": [{"source": "Prometheus", "prometheus": {"url": url}}],
-        "profiles": [
-            {
-                "name": "load",
-                "pluginConfig": [{"name": "LowNodeLoad", "args": args}],
-                "plugins": {"balance": {"enabled": ["LowNodeLoad"]}},
-            }
-        ],
-    }
-    file.write_text(yaml.safe_dump(policy))
-    command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
-    command += ["--kubeconfig", str(kubeconfig), "--policy-config-file", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1 pods evicted, 0 could not be"), done.stdout + done.stderr
+        provider = {"source": "Prometheus", "prometheus": {"url": prometheus}}
+        relieve(plane, fill(plane), tmp_path / "policy.yaml", provider)
