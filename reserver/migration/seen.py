@@ -122,7 +122,7 @@ class Seen:
         rival: an older move of the same pod that has not ended, for people; empty if there is none.
         failed_member: which member of its group failed, for people; empty if none has.
         is_needless: the pods that its group made room for wait for it no more.
-        outdated: what the plan that it is part of did not suppose, before it has its turn; empty
+        outdated: what the plan that it is part of did not suppose, now that it could begin; empty
             if nothing.
         answer: to the effect of the step before; None if nothing is new.
         said: what the answer said.

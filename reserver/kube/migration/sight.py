@@ -85,7 +85,7 @@ class Sight:
             rival=ruling.rival,
             failed_member=ruling.failed_member,
             is_needless=ruling.is_needless,
-            outdated=outdated(move, self.state, self.moves),
+            outdated=outdated(move, self.state, self.moves) if ruling.turn.may_begin else "",
             answer=news.answer,
             said=news.said,
         )
