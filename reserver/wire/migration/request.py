@@ -90,6 +90,10 @@ class OpenMove(NamedTuple):
     is_rebalance: bool
 
 
+_NOT_ITS_OWN = {Reason.GROUP_FAILED, Reason.PLAN_OUTDATED}
+"""Why a move fails though nothing is wrong with it: the next round plans it anew."""
+
+
 class FailedMove(NamedTuple):
     """A PodMove that has failed for a reason of its own.
 
@@ -136,6 +140,6 @@ def read_page(raw: bytes) -> Page:
         if not move.is_over:
             is_rebalance = STRATEGY in (item.metadata.labels or {})
             still.append(OpenMove(pod, uid, is_rebalance=is_rebalance))
-        elif status.phase is Phase.FAILED and status.reason is not Reason.GROUP_FAILED:
+        elif status.phase is Phase.FAILED and status.reason not in _NOT_ITS_OWN:
             failed.append(FailedMove(pod, uid, status.finished_at or 0.0))
     return Page(tuple(still), tuple(failed), found.metadata.continue_)

@@ -242,7 +242,7 @@ async def test_a_pod_without_a_node_has_room_held_until_it_lands_there(world: Wo
     assert not [write for write in world.api.writes if write.endswith("/eviction")]
 
 
-PLAN = {"group": {"name": "rebalance-1", "size": 1}, "to": {"node": "worker-2"}}
+PLAN: dict[str, Any] = {"group": {"name": "rebalance-1", "size": 1}, "to": {"node": "worker-2"}}
 
 
 def planned(world: World) -> None:

@@ -195,18 +195,19 @@ async def test_a_pod_that_a_pod_move_moves_is_left_alone_until_that_has_ended(pa
     assert found.plan.notes == ("1 moves are left to the next round",)
 
 
+@pytest.mark.parametrize("reason", ["GroupFailed", "PlanOutdated"])
 @pytest.mark.parametrize(
     ("failures", "passed_s", "moves"),
     [(1, 299, []), (1, 300, ["web-0"]), (2, 599, []), (2, 600, ["web-0"]), (99, 3600, ["web-0"])],
 )
 async def test_a_pod_whose_moves_have_failed_rests_longer_each_time(
-    path: Path, failures: int, passed_s: int, moves: list[str]
+    path: Path, failures: int, passed_s: int, moves: list[str], reason: str
 ) -> None:
     failed = [pod_move("web-0", "Failed") for _ in range(failures)]
     grouped = pod_move("web-1", "Failed")
     for each in (*failed, grouped):
         each["status"] |= {"podUID": "uid-web-0", "finishedAt": show_micro(1000.0 - passed_s)}
-    grouped["status"] |= {"podUID": "uid-web-1", "reason": "GroupFailed"}
+    grouped["status"] |= {"podUID": "uid-web-1", "reason": reason}
     listed = {**NO_MOVES, "items": [*failed, grouped]}
     script = [listed, NODES, OWNED, *REST]
     world = World(path, *script, dry_run=True, reserves_first=True, moves=(MOVE, OTHER))
