@@ -123,8 +123,11 @@ def _reserving(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
 
 
 def _placing(move: Move, seat: SeenSeat) -> tuple[Effect, ...]:
-    """Have a seat on the node that a move names before there is room: others are to leave it."""
-    if seat.node or not move.spec.node:
+    """Have a pod's room on the node that its move names before there is any: others leave it.
+
+    The placer does so with the seats of pods that leave a node, which it can tell by their owners.
+    """
+    if seat.node or not (move.is_entering and move.spec.node):
         return ()
     return (Place(seat=PodName(move.name.namespace, move.status.seat), node=move.spec.node),)
 

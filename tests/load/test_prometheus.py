@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from hack.controlplane.cluster import ControlPlane
 from hack.prometheus.scraping import scraping

@@ -65,9 +65,7 @@ def test_fragments_become_room_for_a_pod_that_fits_nowhere(
     yard.wait_released()
 
 
-def test_a_chain_of_moves_makes_room_for_a_pod_that_fits_nowhere(
-    yard: Yard, rebalance_kubeconfig: Path
-) -> None:
+def test_a_round_makes_room_by_a_chain_of_moves(yard: Yard, rebalance_kubeconfig: Path) -> None:
     """A pod of two cores goes where one of one core makes way for it."""
     first, second = yard.nodes
     yard.deploy("p", first)

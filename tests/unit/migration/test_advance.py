@@ -65,14 +65,6 @@ def test_a_pod_is_evicted_once_its_seat_is_held_and_backed() -> None:
     assert step.again_at is None
 
 
-def test_a_seat_whose_node_is_named_is_held_there_before_there_is_room() -> None:
-    made = advance(move(spec=wanted(node="worker-2")), seen(), NOW).move
-    step = advance(made, seen(seat=UNPLACED), NOW)
-    assert step.effects == (Place(seat=PodName("shop", made.status.seat), node="worker-2"),)
-    assert advance(made, seen(seat=SHORT), NOW).effects == ()
-    assert advance(advance(move(), seen(), NOW).move, seen(seat=UNPLACED), NOW).effects == ()
-
-
 def test_only_a_pod_that_comes_later_may_claim_the_seat() -> None:
     step = advance(move(), seen(waiting=frozenset({"uid-a", "uid-b"})), NOW)
     (hold,) = step.effects
@@ -347,6 +339,15 @@ def test_a_pod_without_a_node_has_its_room_held_until_it_lands_and_is_never_evic
     step = advance(step.move, landed, NOW + 2)
     assert (step.move.status.phase, step.move.status.reason) == (Phase.SUCCEEDED, Reason.LANDED)
     assert step.move.status.evicted_at is None
+
+
+def test_room_on_a_node_that_is_named_is_held_there_before_there_is_any() -> None:
+    made = advance(move(spec=wanted(node="worker-2")), seen(HOMELESS), NOW).move
+    step = advance(made, seen(HOMELESS, UNPLACED), NOW)
+    assert step.effects == (Place(seat=PodName("shop", made.status.seat), node="worker-2"),)
+    assert advance(made, seen(HOMELESS, SHORT), NOW).effects == ()
+    anywhere = advance(move(), seen(HOMELESS), NOW).move
+    assert advance(anywhere, seen(HOMELESS, UNPLACED), NOW).effects == ()
 
 
 ENTERING_ENDS = {
