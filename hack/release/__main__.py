@@ -52,7 +52,7 @@ STEPS = (
     ),
     Step("differential", "make differential ARGS=--pairs=3000", 10),
     Step("descheduler", "make descheduler ARGS=--pairs=3000", 4),
-    Step("load", "python -m pytest -q tests/load", 4),
+    Step("load", "python -m pytest -q tests/load", 7),
     Step("hostile", "make hostile", 5),
     Step("moving", "make moving", 8),
     Step("moving-faults", "python -m hack.moving --modes ReserveFirst --faults --timeout 300", 6),

@@ -216,6 +216,16 @@ async def test_a_pod_whose_moves_have_failed_rests_longer_each_time(
     assert found.left == (not moves)
 
 
+async def test_a_pending_pod_for_which_room_is_held_already_is_not_looked_at(path: Path) -> None:
+    """Its room counts as held: a plan would make room for it once more, elsewhere."""
+    pending = [each | {"spec": {}} for each in OWNED["items"]]  # type: ignore[operator]
+    script = [{**NO_MOVES, "items": [pod_move("web-0")]}, NODES, {**OWNED, "items": pending}, *REST]
+    world = World(path, *script, dry_run=True, reserves_first=True, moves=())
+    await world.rebalancer.round()
+    (look,) = world.looks
+    assert [pod.name.name for pod in look.inventory.pods] == ["web-1"]
+
+
 async def test_a_round_waits_for_those_of_earlier_ones_and_not_for_other_moves(path: Path) -> None:
     own = {"reserver.io/rebalance-strategy": "S"}
     full = [pod_move(f"a-{n}", "Reserving", **own) for n in range(MOST_OPEN)]
