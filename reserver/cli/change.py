@@ -20,6 +20,7 @@ from reserver.cli.selecting import (
     NodeOption,
     OwnerOption,
     PhaseOption,
+    SelectorOption,
 )
 from reserver.cli.target import Target
 from reserver.errors import InvalidInput
@@ -103,6 +104,7 @@ def release(
     owner: OwnerOption = "",
     namespace: NamespaceOption = "",
     phase: PhaseOption = None,
+    selector: SelectorOption = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Remove reservations, and return once nothing is held by them any more.
@@ -114,7 +116,13 @@ def release(
         reserver release web-1 web-2
         reserver release --all --node worker-3
     """
-    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
+    chosen = Chosen(
+        node=node,
+        owner=owner,
+        namespace=namespace,
+        phases=tuple(phase or ()),
+        labels=selector,
+    )
     try:
         narrowed = replace(chosen, namespace="").is_narrow
         _check(names or [], every=every, narrowed=narrowed)

@@ -65,6 +65,8 @@ def _head(reservation: Reservation) -> Iterator[tuple[str, str]]:
         yield "Description", reservation.spec.description
     if reservation.author:
         yield "Author", reservation.author
+    if reservation.labels:
+        yield "Labels", ", ".join(f"{key}={value}" for key, value in reservation.labels.items())
     if reservation.since is not None:
         yield "Since", manifest.show_moment(reservation.since.replace(microsecond=0))
     if reservation.message:

@@ -15,7 +15,7 @@ from reserver.errors import InvalidInput
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _TERM = re.compile(r"([^=!]+?)\s*(!=|==|=)\s*(.*)")
-_ROOTS = ("name", "id", "etag", "spec", "status")
+_ROOTS = ("name", "id", "etag", "labels", "spec", "status")
 _EXAMPLE = "write one that `-o json` prints, such as spec.node or status.phase"
 
 

@@ -19,6 +19,7 @@ from reserver.cli.selecting import (
     NodeOption,
     OwnerOption,
     PhaseOption,
+    SelectorOption,
     check_namespaces,
 )
 from reserver.cli.target import Target
@@ -35,6 +36,7 @@ def get(
     owner: OwnerOption = "",
     namespace: NamespaceOption = "",
     phase: PhaseOption = None,
+    selector: SelectorOption = "",
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Keep the table up to date until Ctrl-C.")
     ] = False,
@@ -70,7 +72,13 @@ def get(
         reserver get --field-selector spec.policy=Require --sort-by spec.expiresAt
         reserver get --owner app=web -w
     """
-    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
+    chosen = Chosen(
+        node=node,
+        owner=owner,
+        namespace=namespace,
+        phases=tuple(phase or ()),
+        labels=selector,
+    )
     lists = bool(field_selector or sort_by)
     try:
         check_namespaces(namespace, all_namespaces=all_namespaces)
@@ -138,6 +146,7 @@ def watch(
     owner: OwnerOption = "",
     namespace: NamespaceOption = "",
     phase: PhaseOption = None,
+    selector: SelectorOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Print a line for each reservation that is there, and for each change from then on.
@@ -149,7 +158,13 @@ def watch(
         reserver watch --node worker-3
         reserver watch -n shop -o json
     """
-    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=tuple(phase or ()))
+    chosen = Chosen(
+        node=node,
+        owner=owner,
+        namespace=namespace,
+        phases=tuple(phase or ()),
+        labels=selector,
+    )
 
     async def stream(session: Session) -> None:
         from reserver.cli import listing

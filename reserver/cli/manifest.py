@@ -64,11 +64,13 @@ def show(reservation: Reservation) -> dict[str, Any]:
     """Return a reservation as `-o json` and `-o yaml` print it, and `create -f` reads it."""
     claims = [{"pod": claim.pod, "uid": claim.uid} for claim in reservation.claims]
     author = {"author": reservation.author} if reservation.author else {}
+    labels = {"labels": dict(sorted(reservation.labels.items()))} if reservation.labels else {}
     return {
         "name": reservation.name,
         "id": reservation.id,
         "etag": reservation.etag,
         **author,
+        **labels,
         "spec": show_spec(reservation.spec),
         "status": {
             "phase": str(reservation.phase or UNKNOWN),

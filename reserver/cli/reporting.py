@@ -102,25 +102,27 @@ def of_past(past: PastReservation, resource: str) -> Iterator[Held]:
 
 
 def of_present(reservation: Reservation, resource: str, now: datetime) -> Iterator[Held]:
-    """Yield what the unclaimed slots of a reservation hold; since when others were is not known."""
+    """Yield what a reservation holds: claimed slots as well; since when they are is not known."""
     spec, since = reservation.spec, reservation.since
     text = spec.resources.get(resource)
-    free = spec.slots - len(reservation.claims)
-    fates = {Phase.ACTIVE: Fate.OPEN, Phase.EXPIRED: Fate.UNUSED}
+    taken = len(reservation.claims)
+    fates = {Phase.ACTIVE: Fate.OPEN, Phase.EXPIRED: Fate.UNUSED, Phase.CLAIMED: Fate.USED}
     fate = fates.get(reservation.phase) if reservation.phase else None
-    if text is None or since is None or fate is None or not free or not reservation.placements:
+    if text is None or since is None or fate is None or not reservation.placements:
         return
     first, *_ = spec.owners
     owner = ", ".join(words.owner(each) for each in spec.owners)
-    yield Held(
-        first.namespace,
-        owner.replace(f"{first.namespace}/", ""),
-        reservation.id,
-        max(since, spec.starts_at or since),
-        min(now, spec.expires_at or now),
-        amount(resource, text) * free,
-        fate,
-    )
+    for slots, came in ((taken, Fate.USED), (spec.slots - taken, fate)):
+        if slots:
+            yield Held(
+                first.namespace,
+                owner.replace(f"{first.namespace}/", ""),
+                reservation.id,
+                max(since, spec.starts_at or since),
+                min(now, spec.expires_at or now),
+                amount(resource, text) * slots,
+                came,
+            )
 
 
 def clipped(held: Iterable[Held], begin: datetime, end: datetime) -> list[tuple[Held, float]]:

@@ -81,6 +81,18 @@ PhaseOption = Annotated[
     ),
 ]
 
+SelectorOption = Annotated[
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="LABELS",
+        help="Those with these labels, as kubectl has it: team=shop, or 'tier in (a,b),!old'. "
+        "Reservation objects have labels; entries of ConfigMaps have none.",
+        rich_help_panel=_PANEL,
+    ),
+]
+
 
 def check_namespaces(namespace: str, *, all_namespaces: bool) -> None:
     """Refuse options that exclude each other.
@@ -101,12 +113,14 @@ class Chosen:
         owner: those that it may claim, as `create --owner` has it.
         namespace: of the owner, or of any owner.
         phases: those of one of these.
+        labels: those with labels that this selects.
     """
 
     node: str = ""
     owner: str = ""
     namespace: str = ""
     phases: Sequence[Phase] = ()
+    labels: str = ""
 
     @property
     def is_narrow(self) -> bool:
@@ -120,15 +134,21 @@ class Chosen:
             default_namespace: of an owner, where no option names one.
 
         Raises:
-            Failed: the owner is malformed.
+            Failed: the owner or the selector of labels is malformed.
         """
         from reserver.cli import manifest, spec_flags
         from reserver.client import PodOwner, Selection
+        from reserver.wire.k8s import labelselector
 
+        try:
+            labelselector.parse(self.labels)
+        except InvalidInput as exc:
+            raise Failed(Status.USAGE, f"--selector: {exc}") from exc
         chosen = Selection(
             node=self.node,
             owner_namespace=self.namespace,
             phases=self.phases,
+            label_selector=self.labels,
         )
         if not self.owner:
             return chosen

@@ -11,7 +11,9 @@ from reserver.cli.connect import run
 from reserver.cli.failure import Failed
 from reserver.cli.help import App
 from reserver.cli.options import Report, ReportOption, taking
+from reserver.cli.selecting import Chosen, NamespaceOption, SelectorOption
 from reserver.cli.target import Target
+from reserver.reservations.terms import Phase
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
@@ -108,18 +110,26 @@ def quotas(
 
 @app.command()
 @taking
-def reservations(target: Target, output: ReportOption = Report.TABLE) -> None:
+def reservations(
+    target: Target,
+    namespace: NamespaceOption = "",
+    selector: SelectorOption = "",
+    output: ReportOption = Report.TABLE,
+) -> None:
     """Show what each reservation holds now, those first that hold most of their node.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
 
     Examples:
         reserver top reservations
+        reserver top reservations -l team=shop
     """
 
     async def ask(session: Session) -> None:
         from reserver.cli import top_reservations
 
-        await top_reservations.show(session.client, output)
+        chosen = Chosen(namespace=namespace, phases=(Phase.ACTIVE,), labels=selector)
+        selection = chosen.selection(session.namespace)
+        await top_reservations.show(session.client, selection, output)
 
     run(target, ask)

@@ -12,7 +12,7 @@ from reserver.cli.bar import bar
 from reserver.cli.options import Report
 from reserver.cli.patience import patience
 from reserver.cli.table import AnyCell, Row
-from reserver.client import Client, NodeCapacity, Phase, Reservation, Selection
+from reserver.client import Client, NodeCapacity, Reservation, Selection
 from reserver.cluster import quantity
 
 _PERCENT = 100
@@ -33,10 +33,10 @@ class _Holding:
     percent: int
 
 
-async def show(client: Client, form: Report) -> None:
-    """Print what each reservation holds now, those first that hold most of their node."""
+async def show(client: Client, selection: Selection, form: Report) -> None:
+    """Print what each one that is meant holds now, those first that hold most of their node."""
     async with patience("Asking what is held"):
-        active = [each async for each in client.list(Selection(phases=[Phase.ACTIVE]))]
+        active = [each async for each in client.list(selection)]
         names = sorted({part.node for each in active for part in each.placements})
         nodes = {each.node: each async for each in client.capacity.nodes(names)} if names else {}
     holdings = [_holding(each, nodes) for each in active]

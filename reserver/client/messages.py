@@ -51,6 +51,7 @@ def read(found: pb.Reservation) -> Reservation:
         claims=tuple(Claim(claim.pod, claim.uid) for claim in found.status.claims),
         author=found.author,
         since=found.since.ToDatetime(UTC) if found.HasField("since") else None,
+        labels=dict(found.labels),
     )
 
 
@@ -98,4 +99,5 @@ def select(selection: Selection) -> pb.ReservationFilter:
         owner_controller=pb.ControllerOwner(**made_by._asdict()) if made_by else None,
         owner_labels=selection.owner_labels,
         phases=[f"PHASE_{phase.name}" for phase in selection.phases],
+        label_selector=selection.label_selector,
     )

@@ -130,6 +130,7 @@ class Reservation:
         reason: why it is backed or not, in one word, e.g. ``QuotaExceeded``.
         author: the user who wrote it, as far as that is known.
         since: when it was first seen; None if the server does not say.
+        labels: of its object, the first 64 by name; a key of a ConfigMap has none.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Reservation:
     reason: str = ""
     author: str = ""
     since: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class PastClaim(NamedTuple):
@@ -220,6 +222,7 @@ class Selection:
         owner_controller: those that pods of a controller may claim because they are its.
         owner_labels: those that pods with these labels, and no others, may claim because of them.
         phases: those of one of these phases.
+        label_selector: those with labels that it selects, as ``kubectl get -l`` has it.
     """
 
     node: str = ""
@@ -228,6 +231,7 @@ class Selection:
     owner_controller: Controller | None = None
     owner_labels: Mapping[str, str] = field(default_factory=dict)
     phases: Sequence[Phase] = ()
+    label_selector: str = ""
 
 
 EVERYTHING = Selection()

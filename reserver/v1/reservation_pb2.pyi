@@ -39,7 +39,14 @@ PHASE_FAILED: Phase
 PHASE_INVALID: Phase
 
 class Reservation(_message.Message):
-    __slots__ = ("name", "id", "spec", "status", "etag", "author", "since")
+    __slots__ = ("name", "id", "spec", "status", "etag", "author", "since", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +54,7 @@ class Reservation(_message.Message):
     ETAG_FIELD_NUMBER: _ClassVar[int]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     SINCE_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
     name: str
     id: str
     spec: ReservationSpec
@@ -54,7 +62,8 @@ class Reservation(_message.Message):
     etag: str
     author: str
     since: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., status: _Optional[_Union[ReservationStatus, _Mapping]] = ..., etag: _Optional[str] = ..., author: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., status: _Optional[_Union[ReservationStatus, _Mapping]] = ..., etag: _Optional[str] = ..., author: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ReservationSpec(_message.Message):
     __slots__ = ("owners", "resources", "slots", "node", "placement", "starts_at", "expires_at", "ttl", "policy", "reusable", "preemptible", "priority", "retain", "description")
@@ -273,7 +282,7 @@ class GetResponse(_message.Message):
     def __init__(self, reservation: _Optional[_Union[Reservation, _Mapping]] = ...) -> None: ...
 
 class ReservationFilter(_message.Message):
-    __slots__ = ("node", "owner", "owner_namespace", "phases", "owner_controller", "owner_labels")
+    __slots__ = ("node", "owner", "owner_namespace", "phases", "owner_controller", "owner_labels", "label_selector")
     class OwnerLabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -287,13 +296,15 @@ class ReservationFilter(_message.Message):
     PHASES_FIELD_NUMBER: _ClassVar[int]
     OWNER_CONTROLLER_FIELD_NUMBER: _ClassVar[int]
     OWNER_LABELS_FIELD_NUMBER: _ClassVar[int]
+    LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     node: str
     owner: str
     owner_namespace: str
     phases: _containers.RepeatedScalarFieldContainer[Phase]
     owner_controller: ControllerOwner
     owner_labels: _containers.ScalarMap[str, str]
-    def __init__(self, node: _Optional[str] = ..., owner: _Optional[str] = ..., owner_namespace: _Optional[str] = ..., phases: _Optional[_Iterable[_Union[Phase, str]]] = ..., owner_controller: _Optional[_Union[ControllerOwner, _Mapping]] = ..., owner_labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    label_selector: str
+    def __init__(self, node: _Optional[str] = ..., owner: _Optional[str] = ..., owner_namespace: _Optional[str] = ..., phases: _Optional[_Iterable[_Union[Phase, str]]] = ..., owner_controller: _Optional[_Union[ControllerOwner, _Mapping]] = ..., owner_labels: _Optional[_Mapping[str, str]] = ..., label_selector: _Optional[str] = ...) -> None: ...
 
 class ListRequest(_message.Message):
     __slots__ = ("filter", "page_size", "page_token")

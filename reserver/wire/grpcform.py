@@ -6,6 +6,7 @@ way a lifetime is written; so both can say the same.
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,6 +32,7 @@ from reserver.wire.spec.specform import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.wire.times import show_moment
 
 _UNSHOWN = ("requestId", "origin", "author")
+_MOST_LABELS = 64
 _LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.
 
 
@@ -183,6 +185,12 @@ def show(
     )
     if since:
         _set(shown.since, since)
+    return shown
+
+
+def with_labels(shown: pb.Reservation, labels: Mapping[str, str]) -> pb.Reservation:
+    """Return a reservation, which is changed, with the first labels of its object."""
+    shown.labels.update(heapq.nsmallest(_MOST_LABELS, labels.items()))
     return shown
 
 

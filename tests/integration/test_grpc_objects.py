@@ -121,3 +121,31 @@ async def test_whoever_starts_takes_back_a_set_that_was_not_finished(
             if await call.code() is grpc.StatusCode.OK:
                 break
             assert await call.code() is grpc.StatusCode.UNAVAILABLE  # It is being taken back.
+
+
+async def test_labels_of_objects_are_shown_selected_and_followed(world: World) -> None:
+    await create(world, "ours", labels={"team": "shop"})
+    await create(world, "bare")
+    await seen(world, "shop/ours")
+    await seen(world, "shop/bare")
+
+    async def called(selector: str) -> list[str]:
+        meant = pb.ReservationFilter(label_selector=selector)
+        listed = await world.api.List(pb.ListRequest(filter=meant))
+        return [each.name for each in listed.reservations]
+
+    assert await called("team=shop") == ["ours"]
+    assert await called("!team") == ["bare"]
+    watch = world.api.Watch(
+        pb.WatchRequest(filter=pb.ReservationFilter(label_selector="team=bank"))
+    )
+    path = f"{OBJECTS.replace(SYSTEM, 'shop')}/bare"
+    many = {f"z-{number:03}": "" for number in range(100)}
+    patch = {"metadata": {"labels": {"team": "bank", **many}}}
+    await world.cluster.client.send("PATCH", path, patch, media="application/merge-patch+json")
+    async with asyncio.timeout(20):
+        while not (told := (await watch.read()).reservation).id:
+            pass
+    watch.cancel()
+    assert told.name == "bare"
+    assert len(told.labels) == 64

@@ -241,6 +241,10 @@ class Cache(ABC, Generic[K, E]):
         """Return when slots were claimed, by UID, as far as that is noted."""
         return {}
 
+    def labels(self, ref: Ref) -> Mapping[str, str]:  # noqa: ARG002 - most have none
+        """Return the labels of a reservation."""
+        return {}
+
     def _is_over(self, reservation: Reservation) -> bool:
         """Return whether the ledger has this reservation at the ref, and it is over."""
         held = self.ledger.get(reservation.ref)

@@ -63,6 +63,10 @@ class Stores:
         """Return when what is written at a ref was first seen, in unix seconds; 0 if it is not."""
         return self.at(ref).cache.since(ref)
 
+    def labels(self, ref: Ref) -> Mapping[str, str]:
+        """Return the labels of the object at a ref."""
+        return self.at(ref).cache.labels(ref)
+
     def reservations(self, ref: Ref) -> tuple[Reservation, ...]:
         """Return what is written at a ref, `item` empty: the items of a list, or one."""
         entries = self.at(ref).cache.entries(ref)

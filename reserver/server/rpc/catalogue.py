@@ -29,6 +29,9 @@ class Store(Protocol):
     def since(self, ref: Ref) -> float:
         """Return when what is written at a ref was first seen, in unix seconds; 0 if it is not."""
 
+    def labels(self, ref: Ref) -> Mapping[str, str]:
+        """Return the labels of the object at a ref."""
+
 
 class Catalogue:
     """What reservations there are, as the API shows them."""
@@ -92,7 +95,8 @@ class Catalogue:
             return []
         entries = latest[1]
         known = {str(reservation.ref) for reservation in entries.reservations}
-        shown = map(grpcform.show_problem, entries.problems)
+        labels, problems = self._store.labels(ref), map(grpcform.show_problem, entries.problems)
+        shown = (grpcform.with_labels(each, labels) for each in problems)
         return [each for each in shown if each.id not in known]
 
     def problem(self, ref: Ref) -> pb.Reservation | None:
@@ -126,8 +130,9 @@ class Catalogue:
         """Return a reservation as it is at this moment."""
         ledger = self._state.ledger
         status = short_nodes.status(reservation, ledger)
-        claims, since = ledger.claims(reservation.ref), self._store.since(reservation.ref)
-        return grpcform.show(reservation, text, status, claims, since)
+        store, ref = self._store, reservation.ref
+        shown = grpcform.show(reservation, text, status, ledger.claims(ref), store.since(ref))
+        return grpcform.with_labels(shown, store.labels(ref))
 
     def show(self, ref: Ref) -> list[pb.Reservation]:
         """Return the reservations of a ref, or the one of an item; empty if there is none."""

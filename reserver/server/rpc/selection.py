@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from reserver.cluster.labels import EVERYTHING
+from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.reservations.owner import OwnerRule
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import grpcform
+from reserver.wire.k8s import labelselector
+
+_MOST_SELECTOR = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,13 @@ class Selection:
         node: on which they hold.
         owner: who may claim them: what some entry says.
         phases: that they are in.
+        labels: what their labels have to be.
     """
 
     node: str
     owner: OwnerSelection
     phases: frozenset[int]
+    labels: Selector = EVERYTHING
 
     @classmethod
     def of(cls, wanted: pb.ReservationFilter, pods: Mapping[PodName, Pod]) -> Selection:
@@ -77,7 +82,7 @@ class Selection:
 
         Raises:
             InvalidInput: an owner is not of the form NAMESPACE/POD, a controller lacks its kind or
-                name, or two namespaces are asked for.
+                name, two namespaces are asked for, or the selector of labels is none.
         """
         pod = _pod(wanted.owner)
         controller = wanted.owner_controller
@@ -95,13 +100,16 @@ class Selection:
             controller=Controller(controller.kind, controller.name),
             labels=dict(wanted.owner_labels),
         )
-        return cls(wanted.node, owner, frozenset(wanted.phases))
+        labels = _labels(wanted.label_selector)
+        return cls(wanted.node, owner, frozenset(wanted.phases), labels)
 
     def covers(self, reservation: pb.Reservation) -> bool:
         """Return whether a reservation is meant."""
         if self.node and self.node not in {p.node for p in reservation.status.placements}:
             return False
         if self.phases and reservation.status.phase not in self.phases:
+            return False
+        if not self.labels.matches(reservation.labels):
             return False
         if self.owner.is_any:
             return True
@@ -110,6 +118,16 @@ class Selection:
             return self.owner == replace(NOBODY, namespace=home)
         rules = (grpcform.owner_rule(owner, home) for owner in reservation.spec.owners)
         return any(map(self.owner.covers, rules))
+
+
+def _labels(text: str) -> Selector:
+    if len(text) > _MOST_SELECTOR:
+        problem = f"{len(text)} characters are too many"
+        raise InvalidInput("filter.labelSelector", problem, f"send {_MOST_SELECTOR} at most")
+    try:
+        return labelselector.parse(text)
+    except InvalidInput as exc:
+        raise exc.under("filter.labelSelector") from exc
 
 
 def _pod(text: str) -> PodName | None:

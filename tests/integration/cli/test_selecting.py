@@ -32,6 +32,7 @@ async def _make(run: Run) -> None:
         ("--field-selector spec.policy!=Require,metadata.name!=c", "a"),
         ("--field-selector status.placements[0].node==worker-1 --sort-by spec.policy", "a c b"),
         ("--field-selector status.backed=true", "a b c"),
+        ("-l !team", "a b c"),
     ],
 )
 async def test_options_of_kubectl_mean_what_they_mean_there(
@@ -59,6 +60,8 @@ async def test_a_name_is_looked_for_among_those_of_a_namespace(run: Run) -> None
         ("a --node worker-1", "NAME: give names (and -n), or filters, not both"),
         ("--sort-by nodes", "--sort-by: 'nodes' is not a field; write one that `-o json` prints"),
         ("--field-selector spec.node", "--field-selector: 'spec.node' is not FIELD=VALUE"),
+        ("a -l team", "NAME: give names (and -n), or filters, not both"),
+        ("-l team=(", "--selector: 'team=(' has no comma before '('"),
         ("-w --sort-by name", "--field-selector, --sort-by: are not for --watch"),
     ],
 )

@@ -77,12 +77,19 @@ def test_each_slot_of_what_is_over_counts_until_it_was_claimed_and_the_others_as
     assert list(reporting.of_past(replace(past(), nodes=()), "cpu")) == []  # It never held.
 
 
-def test_what_there_is_counts_for_its_unclaimed_slots() -> None:
-    (one,) = reporting.of_present(present(), "cpu", NOON)
-    assert hours([one]) == {Fate.USED: 0.0, Fate.UNUSED: 0.0, Fate.OPEN: 4.0}
+def test_what_there_is_counts_with_its_claimed_slots_as_used() -> None:
+    held = list(reporting.of_present(present(), "cpu", NOON))
+    assert hours(held) == {Fate.USED: 4.0, Fate.UNUSED: 0.0, Fate.OPEN: 4.0}
+    claimed = present(phase=Phase.CLAIMED, claims=(Claim("a", "a"), Claim("b", "b")))
+    assert hours(list(reporting.of_present(claimed, "cpu", NOON)))[Fate.USED] == 8.0
     spec = replace(present().spec, expires_at=NOON - HOUR, starts_at=NOON - 1.5 * HOUR)
-    (over,) = reporting.of_present(present(phase=Phase.EXPIRED, spec=spec), "cpu", NOON)
-    assert hours([over]) == {Fate.USED: 0.0, Fate.UNUSED: 1.0, Fate.OPEN: 0.0}
+    over = present(phase=Phase.EXPIRED, spec=replace(spec, slots=1), claims=())
+    held = list(reporting.of_present(over, "cpu", NOON))
+    assert hours(held) == {
+        Fate.USED: 0.0,
+        Fate.UNUSED: 1.0,
+        Fate.OPEN: 0.0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -92,7 +99,6 @@ def test_what_there_is_counts_for_its_unclaimed_slots() -> None:
         {"phase": None},
         {"placements": ()},
         {"since": None},
-        {"claims": (Claim("a", "a"), Claim("b", "b"))},
     ],
 )
 def test_what_holds_nothing_does_not_count(changes: dict[str, object]) -> None:
@@ -100,7 +106,7 @@ def test_what_holds_nothing_does_not_count(changes: dict[str, object]) -> None:
 
 
 def test_an_owner_is_the_same_before_and_after() -> None:
-    (one,) = reporting.of_present(present(), "cpu", NOON)
+    _, one = reporting.of_present(present(), "cpu", NOON)
     (other,) = reporting.of_past(past(), "cpu")
     assert (one.namespace, one.owner) == (other.namespace, other.owner) == ("shop", "pod/web-0")
     assert words.owner(PodOwner("shop", "web-0")) == "shop/pod/web-0"

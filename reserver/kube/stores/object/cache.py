@@ -212,6 +212,8 @@ class ObjectCache(Cache[KnownObject, Deletion]):
     def _update(self, known: KnownObject, item: ReservationObject, *, listed: bool = False) -> None:
         """Take an object whose spec is unchanged."""
         when = when_written(item.metadata, known.metadata, listed=listed)
+        if item.metadata.labels != known.metadata.labels:
+            self.touched(item.ref)
         known.metadata, known.said = item.metadata, item.said()
         before = known.reservation
         after = before and with_placements(before, known.said)
@@ -234,7 +236,13 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         for problem in known.entries.problems:
             self.report(known.metadata, problem)
 
+    def labels(self, ref: Ref) -> Mapping[str, str]:
+        """Return the labels of an object."""
+        known = self.known(ref)
+        return (known.metadata.labels if known else None) or {}
+
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:
+        """Return when slots were claimed, by UID, as the status says."""
         known = self.known(ref)
         claims = known.said.claims if known and known.said else ()
         return {claim.uid: parse_moment(claim.at) for claim in claims}

@@ -29,6 +29,9 @@ class Written:
     def since(self, _: Ref) -> float:
         return NOW
 
+    def labels(self, _: Ref) -> dict[str, str]:
+        return {}
+
 
 class Scene:
     def __init__(self) -> None:

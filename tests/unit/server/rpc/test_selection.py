@@ -61,6 +61,8 @@ def test_a_filter_means_those_that_may_be_claimed(filter_: Any, meant: set[str])
         ({"owner": "web-0"}, "filter.owner"),
         ({"owner": "/"}, "filter.owner"),
         ({"owner_controller": {"kind": "ReplicaSet"}}, "filter.ownerController"),
+        ({"label_selector": "team=shop,,"}, "filter.labelSelector"),
+        ({"label_selector": ",".join(["a"] * 513)}, "filter.labelSelector"),
         (
             {
                 "owner_controller": {"kind": "A", "name": "b", "namespace": "c"},
@@ -74,3 +76,20 @@ def test_a_filter_that_means_nothing_is_refused(filter_: Any, field: str) -> Non
     with pytest.raises(InvalidInput) as caught:
         Selection.of(pb.ReservationFilter(**filter_), PODS)
     assert caught.value.path == field
+
+
+@pytest.mark.parametrize(
+    ("selector", "meant"),
+    [
+        ("", {"ours", "theirs", "bare"}),
+        ("team=shop", {"ours"}),
+        ("team in (shop,bank),!old", {"ours"}),
+        ("team!=shop", {"theirs", "bare"}),
+        ("team", {"ours", "theirs"}),
+    ],
+)
+def test_a_selector_means_those_with_such_labels(selector: str, meant: set[str]) -> None:
+    labels = {"ours": {"team": "shop"}, "theirs": {"team": "bank", "old": ""}, "bare": {}}
+    selection = Selection.of(pb.ReservationFilter(label_selector=selector), {})
+    shown = {key: pb.Reservation(id=f"shop/{key}", labels=each) for key, each in labels.items()}
+    assert {key for key, each in shown.items() if selection.covers(each)} == meant
