@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import structlog
@@ -18,12 +19,14 @@ from reserver.background import lead
 from reserver.clock import SteadyClock, elapsed
 from reserver.config import Settings
 from reserver.debugging import dump
+from reserver.errors import ConfigurationError
 from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.kube.api.reviewer import Reviewer
 from reserver.kube.loops.lease import Lease
 from reserver.kube.migration.moves import KnownMove
 from reserver.measures import measured
+from reserver.migration.move import Move
 from reserver.rebalance.scene import held_on
 from reserver.rebalance_process import Planner
 from reserver.server.bindings import BIND_PATIENCE_S
@@ -45,6 +48,9 @@ from reserver.server.stalls import Stalls
 from reserver.server.tls import ServerTls
 from reserver.webhooks import prepare
 from reserver.wire.migration import podmove
+
+if TYPE_CHECKING:
+    from reserver.tracing import Tracing
 
 log = structlog.get_logger(__name__)
 
@@ -98,14 +104,17 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             if assembly.rebalancing is not None:
                 metrics.others.append(assembly.rebalancing.exposed)
             if assembly.mover is not None:
-                assembly.mover.subscribers.append(partial(_count_move, metrics))
-            extender = _extender(assembly, writes)
+                assembly.mover.subscribers.append(partial(_tell_move, metrics.count_move))
+            tracing = _tracing() if settings.tracing else None
+            extender = _extender(assembly, writes, tracing)
             service, follow = None, []
             if settings.grpc_address is not None:
                 moving = _moving(client, assembly)
                 service = _service(settings, reviews, assembly, extender, metrics, moving)
                 assembly.subscribers.append(service.feed.touched)
                 follow += [feed.run for feed in service.feeds]
+            if tracing is not None:
+                _trace(tracing, assembly, service)
             routes = Routes(extender, metrics, assembly.readiness.obstacles)
             webhooks = prepare(settings, assembly, client, metrics)
             follow += webhooks.loops if webhooks else ()
@@ -131,13 +140,15 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                 finally:
                     for task in background:
                         task.cancel()
+                    if tracing is not None:
+                        await tracing.end()
         if lease is not None:
             await lease.release()
 
 
-def _count_move(metrics: Metrics, known: KnownMove) -> None:
+def _tell_move(tell: Callable[[Move], None], known: KnownMove) -> None:
     if known.move is not None:
-        metrics.count_move(known.move)
+        tell(known.move)
 
 
 async def _serve_extender(
@@ -175,8 +186,26 @@ async def _serve_grpc(
     return await stack.enter_async_context(site)
 
 
-def _extender(assembly: Assembly, writes: asyncio.TaskGroup) -> Extender:
-    return Extender(
+def _tracing() -> Tracing:
+    try:
+        from reserver.tracing import Tracing  # noqa: PLC0415 - it needs packages of an extra
+    except ModuleNotFoundError as exc:
+        problem = f"--tracing needs the package {exc.name}; pip install 'reserver[tracing]'"
+        raise ConfigurationError(problem) from exc
+    return Tracing()
+
+
+def _trace(tracing: Tracing, assembly: Assembly, service: Service | None) -> None:
+    """Have moves and gRPC calls traced."""
+    if assembly.mover is not None:
+        assembly.mover.subscribers.append(partial(_tell_move, tracing.move))
+    if service is not None:
+        service.interceptors.insert(0, tracing.calls())
+
+
+def _extender(assembly: Assembly, writes: asyncio.TaskGroup, tracing: Tracing | None) -> Extender:
+    made = Extender if tracing is None else tracing.extender
+    return made(
         assembly.state,
         assembly.apply,
         assembly.requeue,

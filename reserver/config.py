@@ -213,6 +213,13 @@ class Settings:
             "nodes; needs the rights of scheduler-config/components/autoscalers."
         ),
     ] = False
+    tracing: Annotated[
+        bool,
+        _setting(
+            "Send OpenTelemetry traces of calls and moves by OTLP to where "
+            "OTEL_EXPORTER_OTLP_ENDPOINT says; needs reserver[tracing]."
+        ),
+    ] = False
     reservation_store: Annotated[
         StoreKind,
         _setting(

@@ -78,7 +78,7 @@ async def serving(
 
     def made() -> grpc.aio.Server:
         server = grpc.aio.server(
-            interceptors=(service.calls,), options=_OPTIONS, maximum_concurrent_rpcs=MOST_CALLS
+            interceptors=service.interceptors, options=_OPTIONS, maximum_concurrent_rpcs=MOST_CALLS
         )
         service.add_to(server)
         health_pb2_grpc.add_HealthServicer_to_server(healths, server)

@@ -43,7 +43,7 @@ class Service:
     """The services of the contract on one state.
 
     Attributes:
-        calls: what every call goes through.
+        interceptors: what every call goes through, the outermost first.
         feed: the changes of reservations, for those who watch.
         feeds: that, and those of all else that may be watched.
     """
@@ -93,7 +93,7 @@ class Service:
         self._rebalance = Rebalance(planning)
         self._moves = Moves(moving)
         self.feeds: tuple[Feed[Any], ...] = (self.feed, *([moving.feed] if moving else ()))
-        self.calls = Calls(access, obstacles, counted)
+        self.interceptors: list[grpc.aio.ServerInterceptor] = [Calls(access, obstacles, counted)]
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Let a server answer calls."""
