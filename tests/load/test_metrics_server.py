@@ -28,6 +28,7 @@ from hack.reserver_process import wait_for
 from tests.load.loads import CORES, PODS, fill, relieve
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
+RBAC = "rbac.authorization.k8s.io"
 _PATIENCE_S = 120
 """metrics-server reads every ten seconds at most, and needs two readings of all."""
 
@@ -38,10 +39,14 @@ class Kubelet(BaseHTTPRequestHandler):
     began = time.time()
 
     def do_GET(self) -> None:
+        node = self.path.removeprefix("/")
+        if node not in CORES:
+            self.send_error(404)  # Its node has yet to say where its metrics are.
+            return
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
-        self.wfile.write(resource_metrics(self.path.removeprefix("/"), self.began).encode())
+        self.wfile.write(resource_metrics(node, self.began).encode())
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -89,7 +94,6 @@ def metrics_server(plane: ControlPlane, folder: Path, kubelet_port: int) -> Iter
         f"--authentication-kubeconfig={plane.kubeconfig}",
         f"--authorization-kubeconfig={plane.kubeconfig}",
         "--authentication-skip-lookup",
-        "--authorization-always-allow-paths=/*",  # Our API server has no client certificate.
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
         f"--cert-dir={folder}",
@@ -107,8 +111,24 @@ def metrics_server(plane: ControlPlane, folder: Path, kubelet_port: int) -> Iter
 
 
 def _register(plane: ControlPlane, port: int) -> None:
-    """Have the API server ask metrics-server for metrics.k8s.io."""
+    """Have the API server ask metrics-server for metrics.k8s.io.
+
+    Ours has no client certificate that would say who asks, so metrics-server answers everybody.
+    """
     connection = config.new_client_from_config(str(plane.kubeconfig))
+    rules = [
+        {"apiGroups": [GROUP], "resources": ["nodes", "pods"], "verbs": ["get", "list"]},
+        {"nonResourceURLs": ["*"], "verbs": ["get"]},  # The API server asks what is served there.
+    ]
+    role = {"metadata": {"name": "metrics"}, "rules": rules}
+    everybody = {"apiGroup": RBAC, "kind": "Group", "name": "system:unauthenticated"}
+    binding = {
+        "metadata": {"name": "metrics"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "metrics"},
+        "subjects": [everybody],
+    }
+    client.RbacAuthorizationV1Api(connection).create_cluster_role(role)
+    client.RbacAuthorizationV1Api(connection).create_cluster_role_binding(binding)
     ports = [{"port": port}]
     spec = {"type": "ExternalName", "externalName": "localhost", "ports": ports}
     service = {"metadata": {"name": "metrics-server"}, "spec": spec}
