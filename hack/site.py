@@ -29,7 +29,7 @@ from reserver.sim.cluster import EmbeddedCluster
 ROOT = Path(__file__).parents[1]
 _BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _COPIED = (".pre-commit-config.yaml",)
-_SHOWN = ("examples", "monitoring", "proto/reserver/v1", "scheduler-config")
+_SHOWN = ("charts", "examples", "monitoring", "proto/reserver/v1", "scheduler-config")
 _CLIENT = """\
 # The Python client
 
@@ -79,7 +79,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     del config, files
     if not page.file.src_uri.startswith(("reference/", "adr/")):
         markdown = markdown.replace("](../", "](")
-    folder = r"\]\(((?:adr|examples|monitoring|proto|scheduler-config)[\w/-]*?)/?\)"
+    folder = r"\]\(((?:adr|charts|examples|monitoring|proto|scheduler-config)[\w/-]*?)/?\)"
     return re.sub(folder, r"](\1/index.md)", markdown)
 
 

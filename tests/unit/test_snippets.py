@@ -45,6 +45,7 @@ _CRDS = {
     for file in ROOT.glob("scheduler-config/**/crd*.yaml")
     for crd in yaml.safe_load_all(file.read_text())
 }
+_VALUES = yaml.safe_load((ROOT / "charts/reserver/values.yaml").read_text())
 _BUILT_IN = {each.kind: each.schema for each in RESOURCES if each.schema}
 
 
@@ -62,7 +63,9 @@ def test_what_a_page_shows_is_read(text: str) -> None:
 
 def problems(value: dict[str, Any], text: str) -> Iterator[str]:
     kind = value.get("kind", "")
-    if kind == "DeschedulerPolicy":
+    if text.startswith("# values.yaml"):
+        yield from (f"the chart has no {key}" for key in value if key not in _VALUES)
+    elif kind == "DeschedulerPolicy":
         yield from map(str, policyform.read(text.encode(), lambda _: None).problems)
     elif kind in _CRDS:
         yield from _schema_problems(value, kind)

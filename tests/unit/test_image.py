@@ -1,0 +1,75 @@
+"""What the image is made of, and that the manifests run it as it is meant to be run."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+POD_KINDS = {"Deployment", "CronJob", "Job"}
+
+
+def pod_specs(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield all within a manifest that has containers."""
+    if isinstance(value, dict):
+        if "containers" in value:
+            yield value
+        for each in value.values():
+            yield from pod_specs(each)
+
+
+def shipped() -> list[dict[str, Any]]:
+    files = (ROOT / "scheduler-config").rglob("*.yaml")
+    found = [each for file in files for each in yaml.safe_load_all(file.read_text())]
+    return [each for each in found if isinstance(each, dict) and each.get("kind") in POD_KINDS]
+
+
+def test_what_is_copied_is_what_the_builder_is_given() -> None:
+    ignore = (ROOT / ".dockerignore").read_text().splitlines()
+    given = {line[1:] for line in ignore if line.startswith("!")}
+    copied = {
+        source
+        for line in re.findall(r"^COPY (?!--from)(.*)$", DOCKERFILE, re.MULTILINE)
+        for source in line.split()[:-1]
+    }
+    assert "*" in ignore  # Nothing else is given.
+    assert copied == given
+    assert all((ROOT / each).exists() for each in given)
+
+
+def test_it_runs_as_the_user_of_the_manifests_and_needs_no_shell() -> None:
+    (user,) = re.findall(r"^USER (\d+):(\d+)$", DOCKERFILE, re.MULTILINE)
+    (entry,) = re.findall(r"^ENTRYPOINT (.*)$", DOCKERFILE, re.MULTILINE)
+    assert json.loads(entry) == ["reserver"]
+    specs = [spec for each in shipped() for spec in pod_specs(each)]
+    assert len(specs) == 5
+    for spec in specs:
+        security = spec["securityContext"]
+        assert (str(security["runAsUser"]), str(security["runAsGroup"])) == user
+        for container in [*spec["containers"], *spec.get("initContainers", ())]:
+            assert container["securityContext"]["readOnlyRootFilesystem"]
+            for command in commands(container):
+                assert command[0] in {"reserver", "kube-scheduler", "python"}, command
+
+
+def commands(value: Any) -> Iterator[list[str]]:
+    """Yield what is executed: the command of a container, of its probes, and before it stops."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key == "command":
+                yield each
+            else:
+                yield from commands(each)
+
+
+def test_nothing_of_the_builder_is_in_it_but_the_environment() -> None:
+    last = DOCKERFILE.rpartition("\nFROM ")[2]
+    (copied,) = re.findall(r"^COPY (.*)$", last, re.MULTILINE)
+    assert copied == "--from=build /opt/reserver /opt/reserver"
+    assert not re.findall(r"^(RUN|ADD) ", last, re.MULTILINE)
+    # Nothing is written when it starts, so the root file system can be read-only.
+    assert "PYTHONDONTWRITEBYTECODE=1" in last
