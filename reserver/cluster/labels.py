@@ -125,9 +125,10 @@ class LabelTable:
             self._tell(key, row, None)
             if not rows:
                 del self._rows[key]
+        has_columns = self._columns.size > 0  # Not yet while a large cluster is counted.
         for key, value in after.items():
             self._rows.setdefault(key, set()).add(row)
-            if self._columns.size:  # Not yet while a large cluster is counted.
+            if has_columns:
                 self._tell(key, row, value)
 
     def fill(self, rows: range, labels: Sequence[Labels]) -> None:

@@ -121,7 +121,7 @@ def requesting(spec: Requesting, status: Actuated) -> bytes:
     containers = [_resources(spec.containers), _resources(spec.init_containers)]
     statuses = [_actuated(status.container_statuses), _actuated(status.init_container_statuses)]
     whole = (spec.resources, spec.overhead, status.allocated_resources, status.resources)
-    infeasible = _is_resize_infeasible(status.conditions or ())
+    infeasible = is_resize_infeasible(status.conditions or ())
     return encode((*containers, *statuses, *whole, infeasible))
 
 
@@ -145,7 +145,7 @@ def _pod_resources(spec: Requesting, status: Actuated) -> PodResources:
         pod_allocated=_nano_or_none(status.allocated_resources, "status.allocatedResources"),
         pod_actuated=_nano_or_none(actuated, "status.resources.requests"),
         has_pod_status=status.resources is not None,
-        resize_infeasible=_is_resize_infeasible(status.conditions or ()),
+        resize_infeasible=is_resize_infeasible(status.conditions or ()),
     )
 
 
@@ -173,6 +173,7 @@ def _container(container: ContainerSpec, status: ContainerStatus | None, path: s
     )
 
 
-def _is_resize_infeasible(conditions: Iterable[Condition]) -> bool:
+def is_resize_infeasible(conditions: Iterable[Condition]) -> bool:
+    """Return whether the node has no room for what a pod is to be resized to."""
     reason = next((c.reason for c in conditions if c.type == "PodResizePending"), "")
     return reason == "Infeasible"

@@ -36,8 +36,8 @@ from reserver.wire.k8s.pods import Owned, OwnerReference, PodObject, PodSpec, Po
 from reserver.wire.k8s.requests import (
     Actuated,
     ContainerSpec,
-    ContainerStatus,
     Resources,
+    is_resize_infeasible,
     nano,
     request,
     requesting,
@@ -64,18 +64,19 @@ class _Metadata(Owned, frozen=True):
         return ""
 
 
-class _Limited(Resources, frozen=True):
-    limits: WrittenAmounts | None = None
-
-
-class _Container(ContainerSpec, frozen=True):
-    image: str = ""
-    resources: _Limited | None = None
+class _Container(WireStruct, frozen=True):
+    name: msgspec.Raw = _ABSENT
+    image: msgspec.Raw = _ABSENT
+    restart_policy: msgspec.Raw = _ABSENT
+    resources: msgspec.Raw = _ABSENT
+    ports: msgspec.Raw = _ABSENT
 
 
 class _Spec(PodSpec, frozen=True):
     containers: list[_Container] | None = None  # type: ignore[assignment]  # frozen
     init_containers: list[_Container] | None = None  # type: ignore[assignment]  # frozen
+    resources: msgspec.Raw = _ABSENT  # type: ignore[assignment]  # frozen
+    overhead: msgspec.Raw = _ABSENT  # type: ignore[assignment]  # frozen
     resource_claims: msgspec.Raw = _ABSENT
 
 
@@ -89,7 +90,10 @@ class _State(WireStruct, frozen=True):
     terminated: _Reason | None = None
 
 
-class _ContainerStatus(ContainerStatus, frozen=True):
+class _ContainerStatus(WireStruct, frozen=True):
+    name: msgspec.Raw = _ABSENT
+    allocated_resources: msgspec.Raw = _ABSENT
+    resources: msgspec.Raw = _ABSENT
     restart_count: Int32 = 0
     state: _State = _State()
 
@@ -107,14 +111,36 @@ class _Status(PodStatus, frozen=True):
     container_statuses: list[_ContainerStatus] | None = None  # type: ignore[assignment]  # frozen
     init_container_statuses: list[_ContainerStatus] | None = None  # type: ignore[assignment]  # frozen
     ephemeral_container_statuses: list[_ContainerStatus] | None = None
+    allocated_resources: msgspec.Raw = _ABSENT  # type: ignore[assignment]  # frozen
+    resources: msgspec.Raw = _ABSENT  # type: ignore[assignment]  # frozen
 
 
-class ListedPodObject(PodObject, frozen=True):
-    """A Pod on the wire, with what only a descheduler asks of it."""
+class _Pod(PodObject, frozen=True):
+    """A Pod on the wire; what it has in common with others stays JSON."""
 
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
     status: _Status = _Status()
+
+
+class _Limited(Resources, frozen=True):
+    limits: WrittenAmounts | None = None
+
+
+class _LimitedContainer(ContainerSpec, frozen=True):
+    image: str = ""
+    resources: _Limited | None = None
+
+
+class _LimitedSpec(PodSpec, frozen=True):
+    containers: list[_LimitedContainer] | None = None  # type: ignore[assignment]  # frozen
+    init_containers: list[_LimitedContainer] | None = None  # type: ignore[assignment]  # frozen
+
+
+class _Templated(PodObject, frozen=True):
+    """A Pod on the wire, with all that it has in common with others."""
+
+    spec: _LimitedSpec = _LimitedSpec()
 
 
 class _PreferredTerm(WireStruct, frozen=True):
@@ -168,7 +194,10 @@ class _Template(NamedTuple):
     spreads: tuple[SpreadRule, ...]
 
 
-_TEMPLATES: Remembered[tuple[object, ...], _Template] = Remembered(64 * 2**20)
+_TEMPLATES: Remembered[bytes, _Template] = Remembered(64 * 2**20)
+_BETWEEN, _END = b"\0", b"\1"
+"""Stand in no JSON."""
+
 _QUIET = ContainerState()
 _NO_STATUS = Actuated()
 
@@ -179,9 +208,9 @@ def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
     Raises:
         InvalidInput: a part is malformed; the error carries its path.
     """
-    written = decode(ListedPodObject, raw)
+    written = decode(_Pod, raw)
     metadata, spec, status = written.metadata, written.spec, written.status
-    template = _template(written)
+    template = _template(written, raw)
     asked, preferred = template.asked, template.preferred
     volumes = _volumes(bytes(spec.volumes))
     return ListedPod(
@@ -227,60 +256,69 @@ def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
     )
 
 
-def _template(written: ListedPodObject) -> _Template:
+def _template(written: _Pod, raw: bytes | msgspec.Raw) -> _Template:
     """Return what a pod has in common with others: looked up at once, by all that it follows from.
 
     Most pods of a cluster come from few templates, and parsing takes most of the time.
     """
-    metadata, spec = written.metadata, written.spec
-    requested = requesting(spec, written.status)
-    images = [container.image for container in spec.containers or ()]
-    ports = [
-        bytes(each.ports) for each in (*(spec.containers or ()), *(spec.init_containers or ()))
+    metadata, spec, status = written.metadata, written.spec, written.status
+    parts: list[bytes | msgspec.Raw] = [
+        metadata.namespace.encode(),
+        metadata.labels,
+        metadata.owner_references,
+        spec.node_selector,
+        spec.affinity,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.resources,
+        spec.overhead,
+        status.allocated_resources,
+        status.resources,
+        b"resize is infeasible" if is_resize_infeasible(status.conditions or ()) else b"",
     ]
-    key = (
-        metadata.namespace,
-        bytes(metadata.labels),
-        bytes(metadata.owner_references),
-        bytes(spec.node_selector),
-        bytes(spec.affinity),
-        bytes(spec.tolerations),
-        bytes(spec.topology_spread_constraints),
-        requested,
-        *images,
-        *ports,
-    )
+    for containers in (spec.containers or (), spec.init_containers or ()):
+        for each in containers:
+            parts += (each.name, each.image, each.restart_policy, each.resources, each.ports)
+        parts.append(_END)
+    for statuses in (status.container_statuses or (), status.init_container_statuses or ()):
+        for said in statuses:
+            parts += (said.name, said.allocated_resources, said.resources)
+        parts.append(_END)
+    key = _BETWEEN.join(parts)
     known = _TEMPLATES.get(key)
     if known is None:
+        whole = decode(_Templated, raw)
         known = _Template(
-            shared=written.shared(),
-            asked=_asked(requested, spec),
+            shared=whole.shared(),
+            asked=_asked(whole),
             owners=_owners(bytes(metadata.owner_references)),
-            images=tuple(sorted(images)),
+            images=tuple(sorted(container.image for container in whole.spec.containers or ())),
             preferred=_preferred(bytes(spec.affinity)),
             spreads=_spreads(bytes(spec.topology_spread_constraints)),
         )
-        _TEMPLATES.put(key, known, reckoned(sum(map(len, key))))
+        _TEMPLATES.put(key, known, reckoned(len(key)))
     return known
 
 
 _ASKED: Remembered[bytes, _Asked] = Remembered(16 * 2**20)
 
 
-def _asked(key: bytes, spec: _Spec) -> _Asked:
+def _asked(whole: _Templated) -> _Asked:
+    spec = whole.spec
+    key = requesting(spec, whole.status)
     known = _ASKED.get(key)
     if known is None:
         containers = (*(spec.containers or ()), *(spec.init_containers or ()))
         asked = [each.resources.requests or {} for each in containers if each.resources]
         named = frozenset().union(*asked)
-        whole = {**((spec.resources and spec.resources.requests) or {}), **(spec.overhead or {})}
-        zeros = dict.fromkeys((*named, *whole), 0)
+        both = {**((spec.resources and spec.resources.requests) or {}), **(spec.overhead or {})}
+        zeros = dict.fromkeys((*named, *both), 0)
         known = _Asked(zeros | dict(request(spec, _NO_STATUS)), named, _qos(containers))
         _ASKED.put(key, known, reckoned(len(key)))
     return known
 
 
-def _qos(containers: tuple[_Container, ...]) -> str:
+def _qos(containers: tuple[_LimitedContainer, ...]) -> str:
     """Return the QoS class that upstream computes where the status has none (`GetPodQOS`)."""
     requests, limits = dict[str, int](), dict[str, int]()
     is_guaranteed = True
