@@ -14,13 +14,17 @@ import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints, PodTerm
-from reserver.cluster.pod import Pod
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Int64s, Rows, Snapshot, clamped
+from reserver.rebalance.view import Alike, Once
 from reserver.scheduling.fit import allowed
+from reserver.scheduling.node_rules import node_refusals
 from reserver.scheduling.pod_affinity import meant_by, near_any, rejects
 
 NOWHERE = -1
 """The row of a pod that is on no node."""
+
+_NOBODY = PodName("", "")
 
 
 class Board:
@@ -52,20 +56,24 @@ class Board:
         self.free: Int64s = np.asfortranarray(
             snapshot.allocatable - snapshot.requested - snapshot.held
         )
-        self.requests: Int64s = np.zeros((len(self.pods), self.free.shape[1]), dtype=np.int64)
-        self._lacks_column = np.zeros(len(self.pods), dtype=np.bool_)
-        for number, pod in enumerate(self.pods):
-            for resource, amount in pod.requests.items():
+        asked = Alike([pod.requests for pod in self.pods], lambda each: frozenset(each.items()))
+        requests = np.zeros((len(asked.values), self.free.shape[1]), dtype=np.int64)
+        lacks_column = np.zeros(len(requests), dtype=np.bool_)
+        for number, amounts in enumerate(asked.values):
+            for resource, amount in amounts.items():
                 column = snapshot.columns.get(resource)
                 if column is not None:
-                    self.requests[number, column] = clamped(amount)
+                    requests[number, column] = clamped(amount)
                 elif amount:
-                    self._lacks_column[number] = True
-        self._judged: dict[object, Bools | None] = {}
+                    lacks_column[number] = True
+        self.requests: Int64s = requests[asked.ids]
+        self._lacks_column: Bools = lacks_column[asked.ids]
+        self._asked = asked.ids
+        self._company: dict[object, bool] = {}
         self._kinds: list[tuple[object, object] | None] = [None] * len(self.pods)
         self._rules: dict[object, int] = {}
         self._rules_of_shared: dict[tuple[str, int, int], int] = {}
-        self._by_constraints: dict[Constraints, Bools] = {}
+        self._admits = Once(self._admitting)
         self._near: dict[object, Bools] = {}
         self._rejecting = _by_label(self.pods)
 
@@ -79,22 +87,22 @@ class Board:
         room = self._with_room(number)
         if among is not None:
             room &= among
-        return room & self.may_go(number) if room.any() else room
+        return self.may_go(number, room) if room.any() else room
 
-    def may_go(self, number: int) -> Bools:
-        """Return, for each row, whether a pod may go there if there is room."""
+    def may_go(self, number: int, among: Bools | None = None) -> Bools:
+        """Return, for each row, whether a pod may go there if there is room.
+
+        The arguments are those of `targets`.
+        """
         pod, row = self.pods[number], int(self.rows[number])
-        key, _ = self.kind(number)
-        if key not in self._judged:
-            alone = not self.has_company(number)
-            self._judged[key] = self._alone(pod) if alone else None
-        known = None if pod.volume_claims else self._judged[key]
-        if known is None:  # It depends on who is where.
-            with self.snapshot.unseen(pod.uid):
-                known = allowed(pod, self.snapshot)
-        found: Bools = known & ~self.closed
+        found: Bools = self._admits(pod.constraints) & ~self.closed
+        if among is not None:
+            found &= among
         if row != NOWHERE:
             found[row] = False
+        if (pod.volume_claims or self.has_company(number)) and found.any():
+            with self.snapshot.unseen(pod.uid):
+                found &= allowed(pod, self.snapshot)
         return found
 
     def may_stay(self, number: int) -> bool:
@@ -108,7 +116,7 @@ class Board:
         """Return what decides where a pod may go, and what it takes there; volumes aside."""
         known = self._kinds[number]
         if known is None:
-            known = (self._rules_of(self.pods[number]), self.requests[number].tobytes())
+            known = (self._rules_of(self.pods[number]), int(self._asked[number]))
             self._kinds[number] = known
         return known
 
@@ -179,19 +187,25 @@ class Board:
 
     def has_company(self, number: int) -> bool:
         """Return whether where a pod may go depends on the pods that are there."""
-        pod = self.pods[number]
+        key, _ = self.kind(number)
+        if key not in self._company:
+            self._company[key] = self._is_about_others(self.pods[number])
+        return self._company[key]
+
+    def _is_about_others(self, pod: Pod) -> bool:
         demands = pod.constraints
         if demands.spread or demands.affinity or demands.anti_affinity or demands.host_ports:
             return True
         terms = chain(*(self._rejecting.get(label, ()) for label in (*pod.labels.items(), None)))
         return any(rejects(term, pod, self.snapshot) for term in terms)
 
-    def _alone(self, pod: Pod) -> Bools:
-        """Return where a pod may go to which it does not matter who is there; volumes aside."""
-        if pod.constraints not in self._by_constraints:
-            unbound = replace(pod, volume_claims=())
-            self._by_constraints[pod.constraints] = allowed(unbound, self.snapshot)
-        return self._by_constraints[pod.constraints]
+    def _admitting(self, demands: Constraints) -> Bools:
+        """Return where a pod may go, but for its volumes and the pods that are there."""
+        alone = replace(demands, spread=(), affinity=(), anti_affinity=(), host_ports=())
+        found = self.snapshot.exists.copy()
+        for _, rows in node_refusals(Pod(name=_NOBODY, uid="", constraints=alone), self.snapshot):
+            found &= ~rows
+        return found
 
     def _with_room(self, number: int) -> Bools:
         """Return, for each row, whether all that a pod requests is free there."""

@@ -7,6 +7,7 @@ so are the budgets and limits that it has spent.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +60,11 @@ class Stage:
         self.moved: Bools = np.zeros(len(self.pods), dtype=np.bool_)
         self.moves: list[Move] = []
         self._steps: list[Step] = []
-        self._kept: dict[str, tuple[ListedPod, Why, str]] = {}
+        self._kept: dict[str, tuple[ListedPod, Why, str | Callable[[], str]]] = {}
         self.notes: list[str] = []
+        known = scene.board.snapshot.columns
+        self._columns = [known[name] for name in _SEEN if name in known]
+        self._offered = scene.board.snapshot.allocatable[:, self._columns].astype(np.float64)
         self.fullness = self._fullness(np.arange(len(scene.board.closed)))
         self._limits = limits
         self._from: Counter[str] = Counter()
@@ -152,8 +156,11 @@ class Stage:
             self._from[pod.name.namespace] -= 1
             self.moved[number] = False
 
-    def keep(self, each: ListedPod, why: Why, reason: str) -> None:
-        """Take note of why a pod stays that a strategy would have moved."""
+    def keep(self, each: ListedPod, why: Why, reason: str | Callable[[], str]) -> None:
+        """Take note of why a pod stays that a strategy would have moved.
+
+        What is told of few pods alone may be found then.
+        """
         uid, number = each.pod.uid, self.number_of(each)
         has_left = uid in self._removed if number is None else self.moved[number]
         if not has_left:
@@ -171,7 +178,7 @@ class Stage:
                 node=each.pod.node,
                 strategy=why.strategy,
                 profile=why.profile,
-                why=reason,
+                why=reason if isinstance(reason, str) else reason(),
             )
             for each, why, reason in found[:MOST_KEPT]
         )
@@ -238,11 +245,8 @@ class Stage:
         return found
 
     def _fullness(self, rows: Rows) -> Floats:
-        board = self.scene.board
-        known = board.snapshot.columns
-        columns = [known[name] for name in _SEEN if name in known]
-        offered = board.snapshot.allocatable[rows][:, columns].astype(np.float64)
-        free = board.free[rows][:, columns]
+        columns, offered = self._columns, self._offered[rows]
+        free = self.scene.board.free[rows][:, columns]
         shares: Floats = 1 - np.divide(free, offered, out=np.zeros_like(offered), where=offered > 0)
         fullest: Floats = shares.max(axis=1, initial=0.0)
         return fullest

@@ -30,7 +30,7 @@ def cluster(nodes: int, full: float, seed: int) -> list[Node | Pod]:
     things: list[Node | Pod] = [
         node(f"n{at:02}", cpu=f"{cpu}m", memory=f"{memory}Gi") for at, (cpu, memory) in enumerate(sizes)
     ]
-    left = [list(size) for size in sizes]
+    left = [list[float](size) for size in sizes]
     budget = full * sum(cpu for cpu, _ in sizes)
     for number in range(10_000):
         cpu = int(4_000 * drawn.choice(SHARES))

@@ -166,7 +166,7 @@ class _Balance:
             else (cycle.stage.scene.board.kind(number), amounts)
         )
         if kind in self._hopeless:
-            cycle.stage.keep(each, why, cycle.protection(number) or NO_ROOM)
+            cycle.stage.keep(each, why, lambda: cycle.protection(number) or NO_ROOM)
             return False
         rows = self._takers
         after = usage.shares[rows] + usage.of(amounts, rows)
