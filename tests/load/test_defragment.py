@@ -1,4 +1,7 @@
-"""Emptying nodes beside HiGHS, on clusters that it can still solve exactly: minutes, not seconds."""
+"""Emptying nodes beside HiGHS, on clusters that it can still solve exactly.
+
+It takes HiGHS minutes, so this is a step of `make release-check`, not of CI.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ def cluster(nodes: int, full: float, seed: int) -> list[Node | Pod]:
     drawn = random.Random(seed)
     sizes = [drawn.choice(SIZES) for _ in range(nodes)]
     things: list[Node | Pod] = [
-        node(f"n{at:02}", cpu=f"{cpu}m", memory=f"{memory}Gi") for at, (cpu, memory) in enumerate(sizes)
+        node(f"n{at:02}", cpu=f"{cpu}m", memory=f"{memory}Gi")
+        for at, (cpu, memory) in enumerate(sizes)
     ]
     left = [list[float](size) for size in sizes]
     budget = full * sum(cpu for cpu, _ in sizes)
@@ -55,7 +59,6 @@ def test_nearly_as_many_nodes_as_the_optimum_with_at_most_a_fifth_more_moves(nod
         exact = scene(*things)
         everything = np.ones(len(exact.board.closed), dtype=np.bool_)
         best = solve(exact.board, exact.board.rows != NOWHERE, everything, seconds=SOLVER_S)
-        print(nodes, full, len(things)-nodes, len(plan.emptied), len(plan.moves), best and (len(best.emptied), best.most, best.fewest, len(best.goals)))
         if best is None or best.fewest is None:
             continue
         proved += 1

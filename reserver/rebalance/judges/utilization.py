@@ -160,12 +160,8 @@ class _Balance:
         cycle, usage = self._cycle, self._usage
         each = cycle.stage.pods[number]
         amounts = usage.amounts(number)
-        kind = (
-            amounts
-            if amounts in self._hopeless
-            else (cycle.stage.scene.board.kind(number), amounts)
-        )
-        if kind in self._hopeless:
+        kind = cycle.stage.scene.board.kind(number), amounts
+        if amounts in self._hopeless or kind in self._hopeless:
             cycle.stage.keep(each, why, lambda: cycle.protection(number) or NO_ROOM)
             return False
         rows = self._takers

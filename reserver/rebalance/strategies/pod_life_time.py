@@ -39,12 +39,12 @@ def _is_in_state(args: PodLifeTime, pod: ListedPod) -> bool:
     states = args.states
     if pod.phase in states or pod.reason in states:
         return True
-    init = pod.init_containers if args.including_init_containers else ()
-    ephemeral = pod.ephemeral_containers if args.including_ephemeral_containers else ()
-    return any(
-        state.waiting in states or state.terminated in states
-        for state in chain(pod.containers, init, ephemeral)
-    )
+    told = pod.containers
+    if args.including_init_containers:
+        told += pod.init_containers
+    if args.including_ephemeral_containers:
+        told += pod.ephemeral_containers
+    return any(state.waiting in states or state.terminated in states for state in told)
 
 
 def _has_owner(args: PodLifeTime, pod: ListedPod) -> bool:

@@ -25,11 +25,13 @@ def find(args: RemovePodsHavingTooManyRestarts, view: View, judge: Guard, now: f
 
 
 def _states(args: RemovePodsHavingTooManyRestarts, pod: ListedPod) -> tuple[ContainerState, ...]:
-    return pod.containers + (pod.init_containers if args.including_init_containers else ())
+    return (
+        pod.containers + pod.init_containers if args.including_init_containers else pod.containers
+    )
 
 
 def _restarts(args: RemovePodsHavingTooManyRestarts, pod: ListedPod) -> int:
-    return sum(state.restarts for state in _states(args, pod))
+    return sum([state.restarts for state in _states(args, pod)])
 
 
 def _is_in_state(args: RemovePodsHavingTooManyRestarts, pod: ListedPod) -> bool:
