@@ -159,7 +159,7 @@ class Stage:
     def keep(self, each: ListedPod, why: Why, reason: str | Callable[[], str]) -> None:
         """Take note of why a pod stays that a strategy would have moved.
 
-        What is told of few pods alone may be found then.
+        The words may be found once it is told, as few of them are.
         """
         uid, number = each.pod.uid, self.number_of(each)
         has_left = uid in self._removed if number is None else self.moved[number]
