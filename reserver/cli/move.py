@@ -27,6 +27,14 @@ GraceOption = Annotated[
     int, typer.Option(min=-1, help="Seconds that a pod gets to end. Default: its own.")
 ]
 EvictOnlyOption = Annotated[bool, typer.Option("--evict-only", help="Hold no seat before.")]
+PatchOption = Annotated[
+    bool,
+    typer.Option(
+        "--by-patch",
+        help="For pods of a scheduler that does not ask Reserver: hold no seat, and have the "
+        "replacement prefer the node by a SchedPatch.",
+    ),
+]
 
 
 @taking
@@ -36,6 +44,7 @@ def move(
     to: Annotated[str, typer.Option(metavar="NODE", help="Default: any that fits.")] = "",
     namespace: NamespaceOption = "",
     evict_only: EvictOnlyOption = False,
+    by_patch: PatchOption = False,
     timeout: TimeoutOption = "",
     grace_period: GraceOption = -1,
     wait: WaitOption = True,
@@ -44,7 +53,8 @@ def move(
     """Move a pod: hold room for its replacement, evict it, and see the replacement land there.
 
     It writes a PodMove, which Reserver carries out (`serve --pod-moves`). No pod is evicted before
-    its seat is held.
+    its seat is held. With --by-patch no seat is held, and nothing is evicted before a SchedPatch is
+    there (`serve --webhook-address`): for pods of other schedulers, which see no seats.
 
     Exit status: 0 it has landed, or with --no-wait is written; 1 it failed, or is refused; 2 wrong
     usage; 3 the API server does not answer.
@@ -52,8 +62,9 @@ def move(
     Examples:
         reserver move shop/web-0 --to worker-2
         reserver move web-5d8f7c9b9d-x2x9p -n shop --no-wait
+        reserver move shop/web-0 --to worker-2 --by-patch
     """
-    from reserver.cli import podmoves
+    from reserver.cli import patched_move, podmoves
     from reserver.cluster.pod import PodName
     from reserver.migration.move import Mode
     from reserver.wire.migration.request import manifest
@@ -63,8 +74,11 @@ def move(
     mode = Mode.EVICT_ONLY if evict_only else Mode.RESERVE_FIRST
 
     async def make(client: Client, default: str) -> None:
-        where = home or namespace or default
-        body = manifest(PodName(where, name), terms, to=to, mode=mode)
+        leaving = PodName(home or namespace or default, name)
+        if by_patch:
+            await patched_move.moved(client, leaving, to, terms, output_, wait=wait)
+            return
+        body = manifest(leaving, terms, to=to, mode=mode)
         written = [await podmoves.create(client, body)]
         await podmoves.follow(client, written, output_, wait=wait)
 

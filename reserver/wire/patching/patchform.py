@@ -36,7 +36,7 @@ MOST_WEIGHT = 100
 _SEVERAL = "nodeSelectorTerms"
 
 
-class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """Base of what people write; refuses unknown fields."""
 
 
@@ -46,7 +46,9 @@ class _Expression(_Strict):
     values: list[str] | None = None
 
 
-class _Selector(_Strict):
+class LabelsSelector(_Strict):
+    """A selector of labels as it is written."""
+
     match_labels: dict[str, str] | None = None
     match_expressions: list[_Expression] | None = None
 
@@ -54,7 +56,7 @@ class _Selector(_Strict):
 class PatchSpec(_Strict):
     """The spec as it is written."""
 
-    selector: _Selector
+    selector: LabelsSelector
     max_count: int
     node_selector: dict[str, str] | None = None
     affinity: dict[str, Any] | None = None
@@ -83,9 +85,14 @@ class PatchObject(msgspec.Struct, frozen=True):
         return PatchName(self.metadata.namespace, self.metadata.name)
 
 
+def collection(namespace: str) -> str:
+    """Return the path of the SchedPatches of a namespace."""
+    return f"/apis/{API_VERSION}/namespaces/{namespace}/schedpatches"
+
+
 def object_path(name: PatchName) -> str:
     """Return the path of a SchedPatch."""
-    return f"/apis/{API_VERSION}/namespaces/{name.namespace}/schedpatches/{name.name}"
+    return f"{collection(name.namespace)}/{name.name}"
 
 
 def read_object(item: PatchObject) -> Patch:
@@ -119,7 +126,7 @@ def _read(spec: PatchSpec, item: PatchObject) -> Patch:
     )
 
 
-def _selector(written: _Selector) -> Selector:
+def _selector(written: LabelsSelector) -> Selector:
     expressions = written.match_expressions or []
     labels = written.match_labels or {}
     if not labels and not expressions:

@@ -10,16 +10,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from reserver.cli import move_view, podmoves
+from reserver.cli import move_view, patched_move, podmoves
 from reserver.cli.draining import drained
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.migration.move import Mode
+from reserver.patching.merge import PREFERRED
+from reserver.patching.patch import Patch
 from reserver.wire.migration.draining import Allowed
 from reserver.wire.migration.podmove import MoveMetadata, MoveObject, read_object
 from reserver.wire.migration.request import Terms, manifest
+from reserver.wire.patching.patchform import PatchMetadata, PatchObject
+from reserver.wire.patching.patchform import read_object as read_patch
 from tests.unit.wire.test_draining import pod
 
 META: dict[str, Any] = {
@@ -28,16 +32,27 @@ META: dict[str, Any] = {
     "creation_timestamp": "2026-01-01T00:00:00Z",
 }
 MOVES = "/apis/reserver.io/v1alpha1/namespaces/shop/podmoves"
+PATCHES = "/apis/reserver.io/v1alpha1/namespaces/shop/schedpatches"
 
 
 class Api:
     """Nodes, pods and PodMoves; each PodMove has its end at once."""
 
-    def __init__(self, *pods: dict[str, Any], most: int = 99, phase: str = "Succeeded") -> None:
+    def __init__(
+        self,
+        *pods: dict[str, Any],
+        most: int = 99,
+        phase: str = "Succeeded",
+        landed: str = "worker-2",
+    ) -> None:
         self.pods = pods
         self.nodes: dict[str, Any] = {"/api/v1/nodes/worker-1": {}}
         self.moves: dict[str, dict[str, Any]] = {}
-        self.most, self.phase = most, phase
+        self.others: dict[str, Any] = {}
+        self.active = "True"
+        self.patch_read: Patch
+        self.gone: list[str] = []
+        self.most, self.phase, self.landed = most, phase, landed
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         if path == "/api/v1/pods":
@@ -45,11 +60,15 @@ class Api:
             return json.dumps({"items": self.pods}).encode()
         if path == MOVES:
             return json.dumps({"items": list(self.moves.values())}).encode()
+        if path in self.moves or path in self.others:
+            return json.dumps(self.moves.get(path) or self.others[path]).encode()
         return json.dumps(self._node(path)).encode()
 
     async def create(self, path: str, body: object) -> bytes:
-        assert path == MOVES
         assert isinstance(body, dict)
+        if path == PATCHES:
+            return self._patch(json.loads(json.dumps(body)))
+        assert path == MOVES
         number = len(self.moves)
         if number >= self.most:
             raise ApiError(403, "Forbidden", "exceeded quota")
@@ -60,19 +79,35 @@ class Api:
         made = json.loads(json.dumps(made))
         raw = msgspec.Raw(msgspec.json.encode(made["spec"]))
         read_object(MoveObject(metadata=MoveMetadata(**META), spec=raw))  # Or it is refused.
-        status = {"phase": self.phase, "message": "said", "to": "worker-2"}
+        status: dict[str, Any] = {"phase": self.phase, "message": "said", "to": "worker-2"}
+        status["replacement"] = {"node": self.landed}
         self.moves[f"{MOVES}/{name}"] = made | {"status": status}
         return json.dumps(made).encode()
 
     async def patch(self, path: str, body: object) -> bytes:
         assert isinstance(body, dict)
+        if body["spec"] == {"paused": False}:
+            assert self.others.keys() & {f"{PATCHES}/web-0-0"}, "it goes on without its patch"
         there = self.moves[path] if path in self.moves else self._node(path)
         there.setdefault("spec", {}).update(body["spec"])
         return b"{}"
 
     async def delete(self, path: str, options: object) -> bytes:
+        self.gone.append(path)
+        if path in self.others:
+            del self.others[path]
+            return b"{}"
         assert options == {"preconditions": {"uid": self.moves[path]["metadata"]["uid"]}}
         del self.moves[path]
+        return b"{}"
+
+    def _patch(self, body: dict[str, Any]) -> bytes:
+        metadata = PatchMetadata(namespace="shop", creation_timestamp=META["creation_timestamp"])
+        raw = msgspec.Raw(msgspec.json.encode(body["spec"]))
+        self.patch_read = read_patch(PatchObject(metadata=metadata, spec=raw))
+        active = {"type": "Active", "status": self.active, "reason": "Said", "message": "so"}
+        path = f"{PATCHES}/{body['metadata']['name']}"
+        self.others[path] = body | {"status": {"conditions": [active]}}
         return b"{}"
 
     def _node(self, path: str) -> dict[str, Any]:
@@ -211,3 +246,57 @@ def test_without_the_crd_it_is_told_what_to_apply() -> None:
 
     with pytest.raises(Failed, match="apply scheduler-config/components/moves"):
         drain(Without(pod("a")))
+
+
+# By a SchedPatch
+
+
+def by_patch(api: Api, to: str = "worker-2", **how: Any) -> None:
+    labels = {"app": "web", "pod-template-hash": "5d8f7c9b9d"}
+    found = {"metadata": {"uid": "u", "labels": labels}, "spec": {"nodeName": "worker-1"}}
+    api.others["/api/v1/namespaces/shop/pods/web-0"] = found
+    leaving, terms = PodName("shop", "web-0"), Terms(timeout="5m")
+    given = {"wait": True} | how
+    asyncio.run(patched_move.moved(api, leaving, to, terms, Output.TABLE, **given))
+
+
+@pytest.mark.parametrize(
+    ("to", "operator", "node"), [("worker-2", "In", "worker-2"), ("", "NotIn", "worker-1")]
+)
+def test_a_move_by_patch_goes_on_once_the_patch_is_active_and_the_patch_ends_with_it(
+    to: str, operator: str, node: str
+) -> None:
+    api = Api()
+    by_patch(api, to)
+    (spec,) = specs(api)
+    assert (spec["mode"], spec["paused"], spec["pod"]["uid"]) == ("EvictOnly", False, "u")
+    patch = api.patch_read
+    assert (patch.max_count, patch.expires_at) == (1, 1_767_225_600 + 300)
+    assert patch.matches({"app": "web", "pod-template-hash": "5d8f7c9b9d"}, 0)
+    assert not patch.matches({"app": "web", "pod-template-hash": "other"}, 0)
+    (term,) = patch.injected.affinity["nodeAffinity"][PREFERRED]
+    (field,) = term["preference"]["matchFields"]
+    assert (field["operator"], field["values"]) == (operator, [node])
+    assert api.gone == [f"{PATCHES}/web-0-0"]
+
+
+def test_without_waiting_the_patch_stays_and_belongs_to_the_move() -> None:
+    api = Api()
+    by_patch(api, wait=False)
+    (owner,) = api.others[f"{PATCHES}/web-0-0"]["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("PodMove", "web-0-0", "uid-0")
+    assert api.gone == []
+
+
+def test_nothing_is_evicted_while_nobody_patches_pods() -> None:
+    api = Api()
+    api.active = "False"
+    with pytest.raises(Failed, match="web-0-0 patches no pods; Said: so"):
+        by_patch(api, patience_s=0.01)
+    assert specs(api) == []
+
+
+def test_a_replacement_that_its_scheduler_puts_elsewhere_is_told() -> None:
+    api = Api(landed="worker-3")
+    with pytest.raises(Failed, match="its scheduler chose that"):
+        by_patch(api)

@@ -243,7 +243,7 @@ def inner(*path: str) -> dict[str, Any]:
     ("path", "kind"),
     [
         (("spec",), patchform.PatchSpec),
-        (("spec", "selector"), patchform._Selector),
+        (("spec", "selector"), patchform.LabelsSelector),
         (("spec", "selector", "matchExpressions"), patchform._Expression),
         (("status",), PatchStatus),
         (("status", "slots"), statusform.SlotsObject),

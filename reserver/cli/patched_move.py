@@ -1,0 +1,127 @@
+"""A pod of a scheduler that does not ask Reserver moves: a SchedPatch sends its replacement.
+
+Nothing is held: another scheduler sees no seats. The PodMove is written paused, and goes on once
+the SchedPatch patches pods, so nothing is evicted before; the SchedPatch belongs to the PodMove.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from http import HTTPStatus
+
+from reserver.cli import podmoves
+from reserver.cli.failure import Failed, Status
+from reserver.cli.move_view import Document, told
+from reserver.cli.options import Output
+from reserver.cli.podmoves import Client
+from reserver.cluster.pod import PodName
+from reserver.errors import ApiError
+from reserver.migration.move import DEFAULT_TIMEOUT_S, Mode
+from reserver.patching.patch import PatchName
+from reserver.wire.k8s.objects import decode
+from reserver.wire.migration import podmove
+from reserver.wire.migration.request import Terms, manifest
+from reserver.wire.patching import patchform
+from reserver.wire.patching.replacement import Leaving, patch_of
+
+_LOOK_S = 0.2
+
+
+async def moved(
+    client: Client,
+    pod: PodName,
+    to: str,
+    terms: Terms,
+    form: Output,
+    *,
+    wait: bool,
+    patience_s: float = 15.0,
+) -> None:
+    """Move a pod; its replacement is patched to prefer a node, or any but the one it leaves.
+
+    Args:
+        client: of the API server.
+        pod: that leaves.
+        to: the node to go to; empty for any other.
+        terms: of the PodMove.
+        form: how it is printed.
+        wait: until it has ended.
+        patience_s: how long the SchedPatch may take to become active, in seconds.
+
+    Raises:
+        Failed: there is no such pod, nobody patches pods, or the replacement is elsewhere.
+        ApiError: the API server refuses, or does not answer.
+    """
+    leaving = await _leaving(client, pod)
+    body = manifest(pod, terms, uid=leaving.metadata.uid, to=to, mode=Mode.EVICT_ONLY)
+    body["spec"]["paused"] = True
+    move = await podmoves.create(client, body)
+    name = PatchName(pod.namespace, move["metadata"]["name"])
+    try:
+        ttl = terms.timeout or f"{DEFAULT_TIMEOUT_S:.0f}s"
+        body = patch_of(leaving, name, to=to, ttl=ttl, move_uid=move["metadata"]["uid"])
+        await _patch(client, name, body, patience_s)
+    except BaseException:
+        options = {"preconditions": {"uid": move["metadata"]["uid"]}}
+        await _delete(client, podmove.path(PodName(*name)), options)
+        raise
+    await podmoves.pause(client, *name, paused=False)
+    try:
+        await podmoves.follow(client, [move], form, wait=wait)
+        if wait and to:
+            await _check(client, move, to)
+    finally:
+        if wait:
+            await _delete(client, patchform.object_path(name), {})
+
+
+async def _leaving(client: Client, pod: PodName) -> Leaving:
+    try:
+        raw = await client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
+    except ApiError as exc:
+        if exc.status == HTTPStatus.NOT_FOUND:
+            raise Failed(Status.REFUSED, f"there is no pod {pod}") from exc
+        raise
+    found = decode(Leaving, raw)
+    if not found.metadata.labels:
+        problem = f"{pod} has no labels, by which a SchedPatch could know its replacement"
+        raise Failed(Status.REFUSED, problem)
+    return found
+
+
+async def _patch(client: Client, name: PatchName, body: Document, patience_s: float) -> None:
+    """Write a SchedPatch, and wait until it patches pods."""
+    try:
+        await client.create(patchform.collection(name.namespace), body)
+    except ApiError as exc:
+        if exc.status != HTTPStatus.NOT_FOUND:
+            raise
+        message = "the API server has no SchedPatches: apply scheduler-config/components/webhooks"
+        raise Failed(Status.REFUSED, message) from exc
+    said = ""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience_s):
+            while True:
+                found = json.loads(await client.get(patchform.object_path(name)))
+                for each in found.get("status", {}).get("conditions", ()):
+                    if each["type"] == "Active" and each["status"] == "True":
+                        return
+                    said = f"{each['reason']}: {each['message']}"
+                await asyncio.sleep(_LOOK_S)
+    why = said or "is `reserver serve --webhook-address` there?"
+    raise Failed(Status.REFUSED, f"the SchedPatch {name} patches no pods; {why}")
+
+
+async def _check(client: Client, move: Document, to: str) -> None:
+    """Raise if the replacement is on another node: a preference is all that a patch gives."""
+    name = PodName(move["metadata"]["namespace"], move["metadata"]["name"])
+    ended = json.loads(await client.get(podmove.path(name)))
+    if ended["status"].get("replacement", {}).get("node", to) != to:
+        raise Failed(Status.REFUSED, f"{told(ended)}, and not on {to}: its scheduler chose that")
+
+
+async def _delete(client: Client, path: str, options: object) -> None:
+    with suppress(ApiError):  # What is left expires.
+        await client.delete(path, options)

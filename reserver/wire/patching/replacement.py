@@ -1,0 +1,54 @@
+"""The SchedPatch that sends the replacement of a pod that moves to a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from reserver.patching.merge import NODE_AFFINITY, PREFERRED
+from reserver.patching.patch import PatchName
+from reserver.wire.k8s.objects import LabelledMetadata, WireStruct
+from reserver.wire.migration.podmove import KIND as MOVE
+from reserver.wire.patching.patchform import KIND, MOST_WEIGHT, LabelsSelector, PatchSpec
+from reserver.wire.spec.object import API_VERSION
+
+
+class _Spec(WireStruct, frozen=True):
+    node_name: str = ""
+
+
+class Leaving(WireStruct, frozen=True):
+    """A pod that moves, as the API server has it."""
+
+    metadata: LabelledMetadata = LabelledMetadata()
+    spec: _Spec = _Spec()
+
+
+def patch_of(pod: Leaving, name: PatchName, *, to: str, ttl: str, move_uid: str) -> dict[str, Any]:
+    """Return a SchedPatch for one pod with the labels of another: its replacement has them, too.
+
+    It prefers and demands nothing, or the replacement could find no place at all.
+
+    Args:
+        pod: that leaves.
+        name: of the SchedPatch, and of the PodMove that it goes with.
+        to: the node to go to; empty for any but the one that the pod leaves.
+        ttl: as a duration; it patches none after that.
+        move_uid: of the PodMove.
+    """
+    where = {"operator": "In", "values": [to]}
+    if not to:
+        where = {"operator": "NotIn", "values": [pod.spec.node_name]}
+    term = {"matchFields": [{"key": "metadata.name", **where}]}
+    preferred = [{"weight": MOST_WEIGHT, "preference": term}]
+    spec = PatchSpec(
+        selector=LabelsSelector(match_labels=pod.metadata.labels),
+        max_count=1,
+        affinity={NODE_AFFINITY: {PREFERRED: preferred}},
+        ttl=ttl,
+    )
+    owner = {"apiVersion": API_VERSION, "kind": MOVE, "name": name.name, "uid": move_uid}
+    metadata = {"namespace": name.namespace, "name": name.name, "ownerReferences": [owner]}
+    written = msgspec.to_builtins(spec)
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": written}
