@@ -14,9 +14,13 @@ _CONFIG = Path(__file__).parents[2] / "scheduler-config"
 CORE = _CONFIG / "core/rbac-reserver.yaml"
 MOVES = _CONFIG / "components/moves/rbac.yaml"
 AUTOSCALERS = _CONFIG / "components/autoscalers/rbac.yaml"
+WEBHOOKS = _CONFIG / "components/webhooks/rbac.yaml"
 RESERVER = "system:serviceaccount:reserver-system:reserver"
 MOVER = f"{RESERVER}-mover"
 """Reserver with the rights of both components besides (tests/e2e/apart/conftest.py)."""
+
+HOOKS = f"{RESERVER}-hooks"
+"""Reserver with the rights of components/webhooks besides, likewise."""
 
 _ROLE = re.compile(r' of ((?:Cluster)?Role "[^"]+") to ServiceAccount ')
 """In the reason of a decision (plugin/pkg/auth/authorizer/rbac/rbac.go)."""
@@ -56,7 +60,8 @@ def granted(file: Path = CORE) -> set[Right]:
 
 def asked(audit_log: Path, user: str) -> set[Right]:
     """Return what a service account has asked for; a refusal has no role."""
-    named = {(right.resource, right.name) for right in granted() if right.name}
+    rights = granted() | granted(WEBHOOKS)
+    named = {(right.resource, right.name) for right in rights if right.name}
     with audit_log.open() as lines:
         events = (event for event in map(json.loads, lines) if event["user"]["username"] == user)
         return set(_rights(events, named))

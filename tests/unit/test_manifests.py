@@ -388,7 +388,7 @@ def test_the_webhooks_need_these_rights_and_no_others() -> None:
     }
     kinds = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
     assert granted == {
-        *(("ClusterRole", "schedpatches", "", verb) for verb in READ),
+        *(("ClusterRole", "schedpatches", "", verb) for verb in ("list", "watch", "delete")),
         ("ClusterRole", "schedpatches/status", "", "patch"),
         *(("ClusterRole", kind, "reserver", verb) for kind in kinds for verb in ("get", "patch")),
         ("Role", "secrets", "", "create"),

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
@@ -39,6 +40,9 @@ log = structlog.get_logger(__name__)
 
 SETTLE_S = 0.5
 """How long a change of the count waits at most before it is written, in seconds."""
+
+KEEP_S = 24 * 3600.0
+"""How long a SchedPatch is kept after it has expired, in seconds."""
 
 _UNSURE_S = 1.0
 """How long a write waits for views that may lack changes, in seconds."""
@@ -182,15 +186,18 @@ class SchedPatches:
         if self.obstacles():
             self.queue.add(name, _UNSURE_S)
             return
-        status = self._status(name, known)
-        if status is None or status == known.status:
-            self.queue.succeeded(name)
-            return
         try:
+            if self._is_long_over(name):
+                await self._client.delete(object_path(name), _as_seen(known.metadata))
+                return
+            status = self._status(name, known)
+            if status is None or status == known.status:
+                self.queue.succeeded(name)
+                return
             body = patch_body(status, known.metadata)
             self.put(decode(PatchObject, await self._client.patch(_status(name), body)))
         except ApiError as exc:
-            await self._failed(name, exc)
+            self._failed(name, exc)
         else:
             self.writes += 1
             self.queue.succeeded(name)
@@ -201,7 +208,9 @@ class SchedPatches:
             return show_invalid(known.error, known.status, known.metadata, now)
         if entry is None:
             return None
-        times = [entry.slots.next_at(), entry.patch.expires_at]
+        expires_at = entry.patch.expires_at
+        times = [entry.slots.next_at()]
+        times += [] if expires_at is None else [expires_at, expires_at + KEEP_S]
         for at in times:
             if at is not None and at > now:
                 self.queue.add(name, at - now)
@@ -210,13 +219,19 @@ class SchedPatches:
         record = entry.slots.wanted(now, is_over=is_over)
         return show_status(entry, record, known.status, known.metadata, now)
 
-    async def _failed(self, name: PatchName, error: ApiError) -> None:
+    def _is_long_over(self, name: PatchName) -> bool:
+        """Return whether a patch has expired so long ago that it is deleted."""
+        entry = self.book.get(name)
+        if entry is None or entry.is_suspended or self._is_ending:
+            return False
+        return entry.patch.is_over(self._clock() - KEEP_S)
+
+    def _failed(self, name: PatchName, error: ApiError) -> None:
         if error.is_absent:
             return
-        if error.is_conflict:  # The watch will show it; a pod may be waiting for it.
-            with suppress(ApiError, InvalidInput):
-                self.put(decode(PatchObject, await self._client.get(object_path(name))))
-                return
+        if error.is_conflict:  # The watch will show what somebody else has written.
+            self.queue.add(name, _UNSURE_S)
+            return
         self.queue.failed(name, error)
         fault = advice(error)
         if fault != self._fault:  # One line for one fault, however often it is retried.
@@ -227,6 +242,12 @@ class SchedPatches:
         entry = self.book.get(name)
         is_urgent = entry is not None and not entry.slots.has_left and entry.slots.may_have_more
         self.queue.add(name, 0.0 if is_urgent else SETTLE_S)
+
+
+def _as_seen(metadata: PatchMetadata) -> dict[str, Any]:
+    """Return the options of a deletion that fails if the object is no longer as it was seen."""
+    version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
+    return {"preconditions": version}
 
 
 def _status(name: PatchName) -> str:

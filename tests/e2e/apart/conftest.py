@@ -23,8 +23,25 @@ from tests.e2e.rights import AUTOSCALERS
 
 SCHEDULER = "with-moves"
 ACCOUNT = "mover"
-MOVER = f"reserver-{ACCOUNT}"
-"""Its service account in these tests; the rights that it has without moves are tested elsewhere."""
+"""Ends the name of its service account; what it may without moves is tested elsewhere."""
+
+
+def account(api: Any, kubeconfig: Path, name: str, path: Path, *components: Path) -> Path:
+    """Return the kubeconfig of a service account with Reserver's rights and those of components.
+
+    The roles are named as they are shipped, for tests that judge them; core's are there.
+    """
+    for file in (RBAC, *components):
+        for document in yaml.safe_load_all(file.read_text()):
+            is_role = document["kind"].endswith("Role")
+            if not is_role:
+                document["metadata"]["name"] = f"{document['metadata']['name']}-{name}"
+            for subject in document.get("subjects", ()):
+                subject["name"] = f"{subject['name']}-{name}"
+            if file != RBAC or not is_role:
+                grant(api, document)
+    service_account_kubeconfig(kubeconfig, "reserver-system", f"reserver-{name}", path)
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -36,18 +53,8 @@ def mover_kubeconfig(
 ) -> Path:
     """A service account with Reserver's rights and those of two components, and no others."""
     assert reserver_kubeconfig.exists()  # Its roles are there.
-    for file in (RBAC, MOVES / "rbac.yaml", AUTOSCALERS):
-        for document in yaml.safe_load_all(file.read_text()):
-            is_role = document["kind"].endswith("Role")
-            if not is_role:
-                document["metadata"]["name"] = f"{document['metadata']['name']}-{ACCOUNT}"
-            for subject in document.get("subjects", ()):
-                subject["name"] = f"{subject['name']}-{ACCOUNT}"
-            if file != RBAC or not is_role:
-                grant(api, document)
     path = tmp_path_factory.mktemp("mover") / "kubeconfig"
-    service_account_kubeconfig(kubeconfig, "reserver-system", MOVER, path)
-    return path
+    return account(api, kubeconfig, ACCOUNT, path, MOVES / "rbac.yaml", AUTOSCALERS)
 
 
 @pytest.fixture(scope="session")

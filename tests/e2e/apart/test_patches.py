@@ -19,7 +19,6 @@ import yaml
 from kubernetes.client import AdmissionregistrationV1Api, AppsV1Api, CustomObjectsApi
 from kubernetes.client.exceptions import ApiException
 
-from hack.controlplane.cluster import service_account_kubeconfig
 from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.kube.api import credentials
@@ -27,29 +26,27 @@ from reserver.kube.api.client import ApiClient
 from reserver.patching.slots import RETURN_AFTER_S
 from reserver.wire.patching.review import MARKS_ANNOTATION
 from reserver.wire.patching.secretform import SECRET
+from tests.e2e.apart.conftest import account
 from tests.e2e.cluster import GROUP, OBJECT, OBJECTS, Corner
-from tests.e2e.conftest import RBAC, _install_crd, grant
+from tests.e2e.conftest import _install_crd
+from tests.e2e.rights import WEBHOOKS
 from tests.e2e.test_status import wait_status
 
 pytestmark = pytest.mark.controlplane
 
 COMPONENT = Path(__file__).parents[3] / "scheduler-config/components/webhooks"
 HOME = "reserver-system"
-ACCOUNT = "webhooks-e2e"
 ASKED = "e2e-asks-webhooks"
 
 
-def granted() -> Iterator[dict[str, Any]]:
-    """Yield the rights that we ship, for an account of its own: a test judges Reserver's."""
-    for file in (RBAC, COMPONENT / "rbac.yaml"):
-        for document in yaml.safe_load_all(file.read_text()):
-            document["metadata"]["name"] += f"-{ACCOUNT}"
-            if document["kind"] == "ServiceAccount":
-                document["metadata"]["name"] = ACCOUNT
-            if "roleRef" in document:
-                document["roleRef"]["name"] += f"-{ACCOUNT}"
-                document["subjects"][0]["name"] = ACCOUNT
-            yield document
+UNREADABLE = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "type": "kubernetes.io/tls",
+    "metadata": {"name": SECRET, "namespace": HOME},
+    "data": {"tls.crt": "", "tls.key": ""},
+}
+"""It is replaced at the start; the one that a test deletes is created."""
 
 
 def configurations(port: int) -> Iterator[dict[str, Any]]:
@@ -65,20 +62,20 @@ def configurations(port: int) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def hooks(
-    kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory
+    kubeconfig: Path, api: Any, reserver_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ReserverProcess]:
     """A reserver that serves the webhooks, with the rights that we ship for it."""
+    assert reserver_kubeconfig.exists()  # Its roles are there.
     _install_crd(api.api_client, "schedpatches.reserver.io", COMPONENT / "crd-patch.yaml")
-    grant(api, *granted())
     folder = tmp_path_factory.mktemp("webhooks")
-    account = folder / "kubeconfig"
-    service_account_kubeconfig(kubeconfig, HOME, ACCOUNT, account)
+    hooked = account(api, kubeconfig, "hooks", folder / "kubeconfig", WEBHOOKS)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     for document in configurations(port):
         kubectl(kubeconfig, "apply", "-f", str(dump(folder / "hook.json", document)))
+    kubectl(kubeconfig, "apply", "-f", str(dump(folder / "secret.json", UNREADABLE)))
     flag = f"--webhook-address=127.0.0.1:{port}"
-    with ReserverProcess(account, folder / "log", flag) as process:
+    with ReserverProcess(hooked, folder / "log", flag) as process:
         wait_for(lambda: is_trusted(api, port), "the API server trusts the webhooks")
         yield process
     admission: Any = AdmissionregistrationV1Api(api.api_client)
@@ -123,11 +120,18 @@ class Shop:
 
     def patch(self, name: str, count: int, **spec: Any) -> None:
         """Create a SchedPatch for pods of the service `test`, and return once it is active."""
+        self.write(name, count, **spec)
+        wait_for(lambda: self.reason(name) == "Patching", f"{name} is active")
+
+    def write(self, name: str, count: int, **spec: Any) -> None:
         labels = {"matchLabels": {"service": "test"}}
         spec = {"selector": labels, "maxCount": count, "tolerations": [{"key": name}], **spec}
         body = {"apiVersion": "/".join(OBJECTS), "kind": "SchedPatch", "metadata": {"name": name}}
         self._objects.create_namespaced_custom_object(*self.where, {**body, "spec": spec})
-        wait_for(lambda: self.reason(name) == "Patching", f"{name} is active")
+
+    def names(self) -> list[str]:
+        items = self._objects.list_namespaced_custom_object(*self.where)["items"]
+        return [item["metadata"]["name"] for item in items]
 
     def status(self, name: str) -> dict[str, Any]:
         found = self._objects.get_namespaced_custom_object(*self.where, name)
@@ -283,6 +287,11 @@ def test_a_pod_of_a_deployment_moves_by_a_patch_and_a_deletion(shop: Shop) -> No
     assert nodes()[kept] == here
     shop.wait_patched("to-there", 1)
     apps.delete_namespaced_deployment("web", corner.name)
+
+
+def test_a_patch_that_expired_long_ago_is_deleted(shop: Shop) -> None:
+    shop.write("old", 1, expiresAt="2020-01-31T00:00:00Z")
+    wait_for(lambda: shop.names() == [], "it is gone")
 
 
 def play_kubelet(corner: Corner, name: str, cpu: str) -> None:

@@ -1,7 +1,6 @@
 """SchedPatches as the watch shows them, and their statuses as they are written."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,12 +8,13 @@ import pytest
 
 from reserver.errors import ApiError
 from reserver.kube.api.client import MERGE_PATCH, ApiClient
-from reserver.kube.patching.patches import SchedPatches
+from reserver.kube.patching.patches import KEEP_S, SchedPatches
 from reserver.patching.book import NewPod
 from reserver.patching.patch import PatchName
 from reserver.patching.slots import RETURN_AFTER_S
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.patching.patchform import PatchObject
+from reserver.wire.times import show_moment
 from tests.builders import NOW
 from tests.unit.kube.fakes import refused
 
@@ -25,15 +25,17 @@ WEB = NewPod(namespace="shop", name="web-0", labels={"app": "web"})
 class ApiServer(ApiClient):
     """Keeps one SchedPatch, and refuses writes of an older version."""
 
-    def __init__(self, count: int = 2) -> None:
+    def __init__(self, count: int = 2, ttl: str = "0") -> None:
         self.version = 1
+        self.is_gone = False
         spec = {
             "selector": {"matchLabels": {"app": "web"}},
             "maxCount": count,
             "nodeSelector": {"disk": "ssd"},
-            "ttl": "0",
+            "ttl": ttl,
         }
         metadata = {"namespace": "shop", "name": "fast", "uid": "uid", "generation": 1}
+        metadata["creationTimestamp"] = show_moment(NOW)
         self.object: dict[str, Any] = {"metadata": metadata, "spec": spec}
         self.failure: ApiError | None = None
         self.writes = 0
@@ -42,12 +44,11 @@ class ApiServer(ApiClient):
         metadata = {**self.object["metadata"], "resourceVersion": str(self.version)}
         return decode(PatchObject, encode({**self.object, "metadata": metadata}))
 
-    async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
-        assert (path, params) == (
-            "/apis/reserver.io/v1alpha1/namespaces/shop/schedpatches/fast",
-            None,
-        )
-        return encode(self.shown())
+    async def delete(self, path: str, options: Any) -> bytes:
+        assert path.endswith("/namespaces/shop/schedpatches/fast")
+        assert options == {"preconditions": {"uid": "uid", "resourceVersion": str(self.version)}}
+        self.is_gone = True
+        return b"{}"
 
     async def patch(self, path: str, body: Any, content_type: str = MERGE_PATCH) -> bytes:
         assert (path.endswith("/fast/status"), content_type) == (True, MERGE_PATCH)
@@ -114,7 +115,8 @@ async def test_who_was_slower_takes_what_is_left(world: World) -> None:
     other = World(world.api, "two")
     await other.write()
     other.patched()
-    await world.write()  # In vain: it reads what the other one has written.
+    await world.write()  # In vain.
+    world.patches.put(world.api.shown())
     await world.write()
     assert [stock["by"] for stock in world.api.status["slots"]["stocks"]] == ["two/0"]
     assert world.patched() == ()
@@ -207,3 +209,26 @@ async def test_a_status_that_somebody_has_broken_hands_out_nothing(world: World)
     assert other.patched() == ()
     await other.write()
     assert isinstance(other.api.shown().status, msgspec.Raw)
+
+
+async def test_a_patch_is_deleted_a_day_after_it_has_expired_and_not_before() -> None:
+    world = World(ApiServer(ttl="10m"))
+    world.now += 600
+    await world.write()
+    world.now += KEEP_S - 1
+    await world.write()
+    assert not world.api.is_gone
+    world.now += 1
+    await world.write()
+    assert world.api.is_gone
+
+
+async def test_a_patch_that_says_nothing_readable_or_never_expires_is_not_deleted() -> None:
+    endless, broken = World(ApiServer()), World(ApiServer(ttl="10m"))
+    broken.api.object["spec"]["maxCount"] = 0
+    broken.api.version += 1
+    broken.patches.put(broken.api.shown())
+    for world in (endless, broken):
+        world.now += 1000 * KEEP_S
+        await world.write()
+        assert not world.api.is_gone

@@ -1,0 +1,21 @@
+"""The rights of components/webhooks: those that Reserver needs, and no others.
+
+As tests/e2e/test_rights.py judges those that Reserver always has.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from hack.controlplane.cluster import ControlPlane
+from tests.e2e.rights import CORE, HOOKS, WEBHOOKS, granted, unknown, unused
+
+pytestmark = pytest.mark.controlplane
+
+
+def test_reserver_asks_for_what_the_manifests_grant(control_plane: ControlPlane) -> None:
+    assert unknown(control_plane.audit_log, HOOKS, granted(CORE) | granted(WEBHOOKS)) == set()
+
+
+def test_what_the_manifests_grant_is_used(control_plane: ControlPlane) -> None:
+    assert unused(control_plane.audit_log, HOOKS, granted(WEBHOOKS)) == set()
