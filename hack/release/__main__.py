@@ -18,6 +18,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from hack.controlplane.build import versions
+
 _EVERY_S = 60.0
 """How often a step that goes on says so, in seconds."""
 
@@ -39,6 +41,11 @@ class Step:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+_SCENARIOS = " ".join(
+    f"tests/e2e/test_{name}.py" for name in ("scenario", "holds", "seats", "preemption", "grpc")
+)
+"""What runs on the older versions of Kubernetes (docs/compatibility.md)."""
+
 STEPS = (
     Step("check", "make check", 1),
     Step("test", "make test", 5),
@@ -59,6 +66,14 @@ STEPS = (
     Step("moving-faults", "python -m hack.moving --modes ReserveFirst --faults --timeout 300", 6),
     Step("moving-writes", "python -m hack.moving.writes", 6),
     Step("bench-live", "make bench-live", 15),
+    *(
+        Step(name.format(version), command, minutes, {"KUBERNETES": version})
+        for version in versions()[:-1]
+        for name, command, minutes in (
+            ("build-{}", "python -m hack.controlplane.build", 11),
+            ("kubernetes-{}", f"python -m pytest -q {_SCENARIOS} --controlplane", 3),
+        )
+    ),
     Step("chaos", "make chaos", 30),
     Step("bugs", "python -m hack.chaos --bug all", 45),
     *(Step(f"e2e-{turn}", "make e2e ARGS=--runs=20", 15) for turn in (1, 2, 3)),
