@@ -161,7 +161,7 @@ async def _serve_extender(
     address = (settings.bind_address, settings.http_port)
     hosts = Hosts.of(settings.bind_address, settings.allowed_hosts)
     door = Door(EXTENDER_LIMITS, hosts, metrics.count_refused, tls)
-    site = listening(routes.application(), address, _SHUTDOWN_S, door)
+    site = listening(routes.paths(), address, _SHUTDOWN_S, door)
     return await stack.enter_async_context(site)
 
 
@@ -172,7 +172,7 @@ async def _serve_health(
         return None
     hosts = Hosts.of(settings.health_address[0], settings.allowed_hosts)
     door = Door(HEALTH_LIMITS, hosts, metrics.count_refused)
-    site = listening(routes.health_application(), settings.health_address, _SHUTDOWN_S, door)
+    site = listening(routes.health_paths(), settings.health_address, _SHUTDOWN_S, door)
     return await stack.enter_async_context(site)
 
 

@@ -27,7 +27,7 @@ from reserver.rebalance.deciding import Decision, Look
 from reserver.rebalance.scene import Held
 from reserver.rebalance.ways import Compat, Mode
 from reserver.rebalance_config import RebalanceSettings
-from reserver.server.descheduling import DeschedulingMetrics, health_application
+from reserver.server.descheduling import DeschedulingMetrics, health_paths
 from reserver.server.door import Door
 from reserver.server.exposition import refusals
 from reserver.server.gate import Hosts
@@ -82,8 +82,8 @@ async def rebalance(
         if settings.health_address is not None:
             hosts = Hosts.of(settings.health_address[0], ())
             door = Door(HEALTH_LIMITS, hosts, refusals(metrics.registry))
-            app = health_application(metrics.registry)
-            site = listening(app, settings.health_address, _SHUTDOWN_S, door)
+            paths = health_paths(metrics.registry)
+            site = listening(paths, settings.health_address, _SHUTDOWN_S, door)
             started(f"health      {await stack.enter_async_context(site)}")
         path = settings.policy_config_file
         file = PolicyFile(path) if path is not None else None

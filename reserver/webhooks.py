@@ -61,5 +61,5 @@ def prepare(
     webhooks = Webhooks(patches, resizes.judge, assembly.clock, metrics)
     hosts = Hosts.of(settings.webhook_address[0], (*names, *settings.allowed_hosts))
     door = Door(WEBHOOK_LIMITS, hosts, metrics.count_refused, tls)
-    listener = listening(webhooks.application(), settings.webhook_address, _SHUTDOWN_S, door)
+    listener = listening(webhooks.paths(), settings.webhook_address, _SHUTDOWN_S, door)
     return Prepared(listener, tuple(loops), patches.release)

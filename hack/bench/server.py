@@ -141,7 +141,7 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
     extender = Extender(
         cluster, nothing, nothing, time.time, up_to_date, tasks, told=lambda _: None
     )
-    app = Routes(extender, metrics, up_to_date.obstacles).application()
+    app = Routes(extender, metrics, up_to_date.obstacles).paths()
     door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), metrics.count_refused)
     async with listening(app, ("127.0.0.1", 0), 1.0, door) as url:
         yield urlsplit(url).port

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
-from typing import Any
-
-from aiohttp import web
+from time import time
+from typing import Any, Protocol
 
 from reserver.server.connections import Stage
+from reserver.server.gate import Refusal
+from reserver.server.limits import Limits
+from reserver.server.reader import Malformed, Reader
+from reserver.server.request import Answer, Request, error
 
 _LINGER_S = 1.0
 """How long a refused body is still read, in seconds: the client reads the refusal only then."""
@@ -21,44 +25,30 @@ _LINGER_S = 1.0
 _AHEAD_BYTES = 2**16
 """How much of further requests may come while one is answered; kube-scheduler sends none."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Bounds on what the clients of a listener may use.
-
-    Attributes:
-        connections: in all; beyond it, idle connections give way to new ones.
-        new: connections that have not yet sent a complete request head.
-        new_per_peer: such connections from one IP address.
-        request_s: seconds for a TLS handshake, and for a request from its first byte to its last.
-        unread_s: seconds that a client may leave an answer unread.
-        idle_s: seconds that a connection may wait for its next request.
-        lifetime_s: seconds that it may last, for one request; None for no bound on either.
-        headers: header fields of a request.
-        header_bytes: bytes of one header field, and of the request line.
-        bodies: bytes of a body, by path; other paths accept none.
-        queries: whether a path may be followed by a query there: API servers add their timeout.
-        bodies_bytes: bytes of all bodies that are read and answered at once.
-    """
-
-    connections: int = 2048
-    new: int = 100
-    new_per_peer: int = 50
-    request_s: float = 10.0
-    unread_s: float = 10.0
-    idle_s: float = 120.0  # kube-scheduler closes after 90: if it closes first, no call is lost.
-    lifetime_s: float | None = None
-    headers: int = 32
-    header_bytes: int = 4096
-    bodies: dict[str, int] = field(default_factory=dict)
-    queries: bool = False
-    bodies_bytes: int = 64 * 2**20
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Connection(web.RequestHandler):
-    """An aiohttp connection that is closed when something takes too long.
+class Doorkeeper(Protocol):
+    """Who decides on calls (`door.Door`)."""
 
-    aiohttp itself closes idle ones.
+    def let_in(self, connection: Connection, request: Request, *, is_first: bool) -> Refusal | None:
+        """Return why a request is refused unread; its head has come."""
+
+    def came(self, connection: Connection) -> None:
+        """Note that a body has come."""
+
+    async def answer(self, request: Request) -> Answer:
+        """Return what is answered."""
+
+    def answered(self, connection: Connection) -> bool:
+        """Note that an answer goes out; return whether the connection may be used again."""
+
+    def gone(self, connection: Connection) -> None:
+        """Note that it is closed."""
+
+
+class Connection(asyncio.Protocol):
+    """An HTTP connection that is closed when something takes too long.
 
     Attributes:
         peer: IP address of the client.
@@ -67,65 +57,43 @@ class Connection(web.RequestHandler):
         certificate: of the client, as `ssl.SSLSocket.getpeercert` returns it.
     """
 
-    __slots__ = (
-        "_accepted",
-        "_credit",
-        "_due",
-        "_gone",
-        "_life_timer",
-        "_limits",
-        "_timer",
-        "_unread_timer",
-        "_wire",
-        "certificate",
-        "peer",
-        "stage",
-        "tls",
-    )
-
     def __init__(
         self,
-        server: web.Server,
+        door: Doorkeeper,
         limits: Limits,
         accepted: socket.socket,
         peer: str,
         tls: ssl.SSLContext | None,
-        gone: Callable[[Connection], None],
     ) -> None:
         """Begin a connection.
 
         Args:
-            server: answers its requests.
+            door: decides on its requests.
             limits: of the client.
             accepted: its socket.
             peer: IP address of the client.
             tls: the context for its handshake; None for plain TCP.
-            gone: called once it is closed.
         """
-        super().__init__(
-            server,
-            loop=asyncio.get_running_loop(),
-            access_log=None,  # type: ignore[arg-type]  # as web.AppRunner allows
-            keepalive_timeout=limits.idle_s,
-            lingering_time=_LINGER_S if limits.lifetime_s is None else 0.0,
-            max_line_size=limits.header_bytes,
-            max_field_size=limits.header_bytes,
-            max_headers=limits.headers,
-            auto_decompress=False,
-        )
         self.peer = peer
         self.stage = Stage.NEW
         self.tls = tls
         self.certificate: dict[str, Any] | None = None
-        self._accepted = accepted
-        self._credit = 0
+        self._door = door
         self._limits = limits
-        self._gone = gone
+        self._accepted = accepted
+        self._loop = asyncio.get_running_loop()
+        self._reader = Reader(limits, self._head_came, self._whole_came)
         self._wire: asyncio.Transport | None = None
+        self._current: Request | None = None
+        self._ahead: deque[Request] = deque()
+        self._answering: asyncio.Task[None] | None = None
+        self._credit = 0
         self._due: float | None = None
+        self._idle_since = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
         self._life_timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
+        self._is_ending = False
 
     def abort(self) -> None:
         """Close it at once, whatever its stage."""
@@ -135,13 +103,11 @@ class Connection(web.RequestHandler):
             with suppress(OSError):  # It may be gone already.
                 self._accepted.shutdown(socket.SHUT_RDWR)
 
-    def head_complete(self, body_bytes: int) -> None:
-        """Note that the head of a request has come, and how large its body will be."""
-        self._credit = body_bytes + _AHEAD_BYTES
-
-    def request_complete(self) -> None:
-        """Note that a whole request has come, or that the rest of it is not wanted."""
-        self._due = None
+    def finish(self) -> None:
+        """Close it, once what is being answered is."""
+        self._is_ending = True
+        if self.stage is not Stage.BUSY:
+            self.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start waiting for a request."""
@@ -149,15 +115,19 @@ class Connection(web.RequestHandler):
         self.certificate = transport.get_extra_info("peercert")
         if self._limits.lifetime_s is not None:
             self._life_timer = self._loop.call_later(self._limits.lifetime_s, self.abort)
-        super().connection_made(transport)
+        self._idle_since = self._loop.time()
+        self._look()
 
-    def connection_lost(self, exc: BaseException | None) -> None:
-        """Cancel the timers."""
+    def connection_lost(self, exc: BaseException | None) -> None:  # noqa: ARG002 - the protocol's
+        """Give up what it has asked for."""
         for timer in (self._timer, self._life_timer, self._unread_timer):
             if timer is not None:
                 timer.cancel()
-        self._gone(self)
-        super().connection_lost(exc)
+        if self._answering is not None:
+            self._answering.cancel()
+        self._ahead.clear()
+        self._reader.close()
+        self._door.gone(self)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes: of a request within its time, and little more while one is answered."""
@@ -166,43 +136,138 @@ class Connection(web.RequestHandler):
             if self._credit < 0:
                 self.abort()
                 return
-        elif data and self._due is None:
-            self._due = self._loop.time() + self._limits.request_s
-            if self._timer is None:
-                self._timer = self._loop.call_at(self._due, self._look)
-        super().data_received(data)
+        elif self._is_ending and self._current is None:
+            return
+        elif self._due is None:
+            self._expect()
+        try:
+            self._reader.feed(data)
+        except Malformed as exc:
+            self._is_ending = True
+            if self._current is None:
+                self._write(error(HTTPStatus.BAD_REQUEST, str(exc)), is_last=True)
+                self._linger()
+
+    def _expect(self) -> None:
+        """Expect the rest of a request within its time; a timer for each would cost more."""
+        self._due = self._loop.time() + self._limits.request_s
+        if self._timer is None or self._timer.when() > self._due:
+            self._look()
 
     def _look(self) -> None:
-        """Close it if a request is overdue; a timer for each request would cost more."""
-        self._timer = None
-        if self._due is None:
-            return
-        if self._loop.time() < self._due:
-            self._timer = self._loop.call_at(self._due, self._look)
+        """Close it if a request is overdue, or it has been idle for long."""
+        if self._timer is not None:
+            self._timer.cancel()
+        now = self._loop.time()
+        if self._due is not None:
+            limit = self._due
+        elif self.stage is Stage.BUSY:
+            limit = now + self._limits.request_s
+        else:
+            limit = self._idle_since + self._limits.idle_s
+        if now < limit:
+            self._timer = self._loop.call_at(limit, self._look)
         else:
             self.abort()
 
+    def _head_came(self, request: Request) -> None:
+        if self._is_ending:
+            request.is_wanted = False
+        elif self._current is None:
+            self._take(request)
+        else:
+            self._ahead.append(request)
+
+    def _take(self, request: Request) -> None:
+        """Have a request let in, or refuse it; its body may not have come yet."""
+        is_first = self.stage is Stage.NEW
+        self._current = request
+        self._credit = request.body_bytes + _AHEAD_BYTES
+        refused = self._door.let_in(self, request, is_first=is_first)
+        if refused is not None:
+            request.is_wanted = False
+            self._due = None
+            self._door.answered(self)
+            self._write(error(refused.status, refused.message), is_last=True)
+            self._linger()
+        elif request.is_whole:
+            self._whole_came(request)
+        elif request.headers.get("expect", "").lower() == "100-continue" and self._wire:
+            self._wire.write(_CONTINUE)
+
+    def _whole_came(self, request: Request) -> None:
+        if request is not self._current:
+            return
+        self._due = None
+        if request.is_wanted:
+            self._door.came(self)
+            self._answering = self._loop.create_task(self._answer(request))
+        elif self._wire is not None:
+            self._wire.close()
+
+    async def _answer(self, request: Request) -> None:
+        answer = await self._door.answer(request)
+        self._answering = self._current = None
+        is_reusable = self._door.answered(self) and not self._is_ending
+        is_last = not is_reusable or answer.is_last or request.is_last
+        self._write(answer, is_last=is_last, is_head=request.method == "HEAD")
+        if answer.then is not None:
+            answer.then()
+        self._idle_since = self._loop.time()
+        if is_last:
+            self._end()
+        elif self._unread_timer is None:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Take the next request, if it has come in advance."""
+        if self._ahead:
+            self._take(self._ahead.popleft())
+        if self._reader.is_within and self.stage is not Stage.BUSY:
+            self._expect()
+
+    def _write(self, answer: Answer, *, is_last: bool, is_head: bool = False) -> None:
+        if self._wire is None or self._wire.is_closing():
+            return
+        status = answer.status
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\n"
+            f"Content-Type: {answer.content_type}\r\n"
+            f"Content-Length: {len(answer.body)}\r\n"
+            f"Date: {_date(int(time()))}\r\n"
+        )
+        end = "Connection: close\r\n\r\n" if is_last else "\r\n"
+        self._wire.write((head + end).encode("latin-1") + (b"" if is_head else answer.body))
+
+    def _linger(self) -> None:
+        """Close it once the rest of a request has been read in vain, or after a while."""
+        self._is_ending = True
+        linger_s = _LINGER_S if self._limits.lifetime_s is None else 0.0
+        self._loop.call_later(linger_s, self._end)
+
+    def _end(self) -> None:
+        """Close it once all that was written has been read."""
+        self._is_ending = True
+        if self._wire is not None:
+            self._wire.close()
+
     def pause_writing(self) -> None:
-        """Wait for the client to read, within a time."""
+        """Wait for the client to read, within a time; meanwhile read no other request."""
         self._unread_timer = self._loop.call_later(self._limits.unread_s, self.abort)
-        super().pause_writing()
+        if self._wire is not None:
+            self._wire.pause_reading()
 
     def resume_writing(self) -> None:
-        """Continue to write: the client has read."""
+        """Continue: the client has read."""
         if self._unread_timer is not None:
             self._unread_timer.cancel()
-        super().resume_writing()
+            self._unread_timer = None
+        if self._wire is not None and not self._wire.is_closing():
+            self._wire.resume_reading()
+            if self._current is None and not self._is_ending:
+                self._go_on()
 
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        """Answer a request that cannot be parsed, without logging a traceback."""
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return super().handle_error(request, status, exc, message)
-        response = web.Response(status=status, text=message)
-        response.force_close()
-        return response
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)

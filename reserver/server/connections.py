@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Generic, Protocol, TypeVar
 
@@ -49,6 +50,10 @@ class Connections(Generic[C]):
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self._known)
+
+    def __iter__(self) -> Iterator[C]:
+        """Return them as they are now."""
+        return iter(tuple(self._known))
 
     def __contains__(self, connection: C) -> bool:
         """Whether it is one of these."""

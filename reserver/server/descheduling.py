@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 
-from aiohttp import web
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -24,6 +23,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from reserver.server.exposition import Exposition
+from reserver.server.request import Answer, Paths, Request, text
 
 _STRATEGY_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
 _ROUND_SECONDS = (*_STRATEGY_SECONDS, 250, 500)
@@ -137,16 +137,14 @@ class _Deprecated(Collector):
             yield shown
 
 
-def health_application(registry: CollectorRegistry) -> web.Application:
-    """Return an application that says that the process answers, and its metrics."""
+def health_paths(registry: CollectorRegistry) -> Paths:
+    """Return who says that the process answers, and its metrics."""
     exposition = Exposition(registry)
 
-    async def healthz(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
+    async def healthz(_: Request) -> Answer:
+        return text("ok\n")
 
-    async def metrics(_: web.Request) -> web.Response:
-        return web.Response(body=exposition.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    async def metrics(_: Request) -> Answer:
+        return Answer(exposition.text(), content_type=CONTENT_TYPE_LATEST)
 
-    app = web.Application()
-    app.add_routes([web.get("/healthz", healthz), web.get("/metrics", metrics)])
-    return app
+    return {"/healthz": ("GET", healthz), "/metrics": ("GET", metrics)}

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Protocol
 
 import structlog
-from aiohttp import web
 
-from reserver.server.connection import Connection, Limits
+from reserver.server import request
+from reserver.server.connection import Connection
 from reserver.server.connections import Bodies, Connections, Stage
 from reserver.server.gate import Hosts, Refusal, refusal
-from reserver.wire.k8s.objects import encode
+from reserver.server.limits import Limits
+from reserver.server.request import Answer, Paths, Request
 
 log = structlog.get_logger(__name__)
 
@@ -27,8 +29,6 @@ _REST_S = 0.1
 
 _CLOSING_S = 1.0
 """How long a client may take to close TLS, in seconds."""
-
-_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Tls(Protocol):
@@ -43,11 +43,7 @@ class Tls(Protocol):
 
 
 class Door:
-    """Accepts connections within limits, and passes on calls that may be read.
-
-    It does not use `web.TCPSite`, which has no limits and learns of a connection only after its TLS
-    handshake.
-    """
+    """Accepts connections within limits, and passes on calls that may be read."""
 
     def __init__(
         self,
@@ -74,6 +70,8 @@ class Door:
         )
         self._bodies = Bodies[Connection](limits.bodies_bytes)
         self._told_at: dict[str, float] = {}
+        self._paths: Paths = {}
+        self._left = asyncio.Event()
 
     def __len__(self) -> int:
         """Return how many connections there are."""
@@ -84,8 +82,9 @@ class Door:
         """What URLs begin with."""
         return "https" if self._tls else "http"
 
-    async def accept(self, listener: socket.socket, server: web.Server) -> None:
+    async def accept(self, listener: socket.socket, paths: Paths) -> None:
         """Accept connections until cancelled, and end those that are not connected yet then."""
+        self._paths = paths
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as tasks:
             while True:
@@ -100,14 +99,7 @@ class Door:
                     accepted.close()
                     self._tell("connections", "all connections are being answered", address[0])
                     continue
-                connection = Connection(
-                    server,
-                    self._limits,
-                    accepted,
-                    address[0],
-                    self._current(),
-                    self._connections.remove,
-                )
+                connection = Connection(self, self._limits, accepted, address[0], self._current())
                 self._connections.add(connection)
                 tasks.create_task(self._connect(connection, accepted))
 
@@ -147,42 +139,50 @@ class Door:
                 connection.abort()
         return context
 
-    @web.middleware
-    async def let_in(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Answer a request, or refuse it unread."""
-        connection = request.protocol
-        assert isinstance(connection, Connection)  # noqa: S101 - what `accept` makes
-        is_first = connection.stage is Stage.NEW
-        size = int(request.headers.get("Content-Length", "0"))
-        connection.head_complete(size)
+    async def close(self, patience_s: float) -> None:
+        """End all connections, those that are being answered once they are, or after a time."""
+        for connection in self._connections:
+            connection.finish()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                while any(connection.stage is Stage.BUSY for connection in self._connections):
+                    self._left.clear()
+                    await self._left.wait()
+        for connection in self._connections:
+            connection.abort()
+
+    def let_in(self, connection: Connection, request: Request, *, is_first: bool) -> Refusal | None:
+        """Return why a request is refused unread; its head has come."""
         self._connections.begin(connection)
-        if self._limits.lifetime_s is not None:
-            connection.close()  # Nothing more is read; bodies are not taken there.
-        try:
-            refused = self._refusal(request, connection, is_first=is_first)
-            if refused is None and size:
-                refused = self._take(connection, size)
-            if refused is None:
-                await request.read()  # Handlers find it read.
-                self._bodies.came(connection)
-            connection.request_complete()
-            if refused is not None:
-                self._tell(refused.reason, refused.message, connection.peer)
-                response: web.StreamResponse = _answer(refused)
-            else:
-                response = await handler(request)
-        except web.HTTPException as exc:
-            exc.force_close()
-            raise
-        finally:
-            self._bodies.remove(connection)
-            self._connections.end(connection)
-        if self._limits.lifetime_s is not None or connection.tls is not self._context:
-            response.force_close()
-        return response
+        refused = self._refusal(request, connection, is_first=is_first)
+        if refused is None and request.body_bytes:
+            refused = self._take(connection, request.body_bytes)
+        if refused is not None:
+            self._tell(refused.reason, refused.message, connection.peer)
+        return refused
+
+    def came(self, connection: Connection) -> None:
+        """Note that a body has come."""
+        self._bodies.came(connection)
+
+    async def answer(self, asked: Request) -> Answer:
+        """Return what is answered."""
+        return await request.answer(self._paths, asked)
+
+    def answered(self, connection: Connection) -> bool:
+        """Note that an answer goes out; return whether the connection may be used again."""
+        self._bodies.remove(connection)
+        self._connections.end(connection)
+        return self._limits.lifetime_s is None and connection.tls is self._context
+
+    def gone(self, connection: Connection) -> None:
+        """Note that a connection is closed."""
+        self._bodies.remove(connection)
+        self._connections.remove(connection)
+        self._left.set()
 
     def _refusal(
-        self, request: web.Request, connection: Connection, *, is_first: bool
+        self, request: Request, connection: Connection, *, is_first: bool
     ) -> Refusal | None:
         if connection.tls is not self._current():
             problem = "the server's certificates or CA were replaced; reconnect"
@@ -191,9 +191,7 @@ class Door:
             stranger = self._tls.stranger(connection.certificate)
             if stranger is not None:
                 return Refusal(HTTPStatus.FORBIDDEN, "name", stranger)
-        target = request.raw_path
-        if self._limits.queries:
-            target = target.partition("?")[0]
+        target = request.path if self._limits.queries else request.target
         return refusal(request.method, target, request.headers, self._hosts, self._limits.bodies)
 
     def _take(self, connection: Connection, size: int) -> Refusal | None:
@@ -214,13 +212,3 @@ class Door:
         if now >= self._told_at.get(reason, -_TELL_EVERY_S) + _TELL_EVERY_S:
             self._told_at[reason] = now
             log.warning("call refused", why=message, peer=peer)
-
-
-def _answer(refused: Refusal) -> web.Response:
-    response = web.Response(
-        status=refused.status,
-        body=encode({"error": refused.message}),
-        content_type="application/json",
-    )
-    response.force_close()
-    return response

@@ -72,20 +72,20 @@ def refusal(
     Args:
         method: GET, POST and so on.
         target: what the request line asks for.
-        headers: their names in any case.
+        headers: by name in lower case.
         hosts: for which it may be.
         bodies: the most bytes of a body, by path; other paths take none.
     """
     if not target.startswith("/"):
         return Refusal(HTTPStatus.BAD_REQUEST, "target", "the request line has to name a path")
-    if not hosts.have(host := headers.get("Host", "")):
+    if not hosts.have(host := headers.get("host", "")):
         return Refusal(
             HTTPStatus.MISDIRECTED_REQUEST,
             "host",
             f"Host: {host[:_SHOWN]!r} is not served here; call a loopback address, or start "
             "reserver with --allowed-host",
         )
-    if "Origin" in headers or headers.get("Sec-Fetch-Site", "none") != "none":
+    if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
         return Refusal(HTTPStatus.FORBIDDEN, "origin", "pages in browsers may not call")
     return _of_body(method, target, headers, bodies)
 
@@ -93,17 +93,17 @@ def refusal(
 def _of_body(
     method: str, target: str, headers: Mapping[str, str], bodies: Mapping[str, int]
 ) -> Refusal | None:
-    if "Content-Encoding" in headers:
+    if "content-encoding" in headers:
         problem = "Content-Encoding: compressed bodies are not accepted"
         return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "encoding", problem)
-    if "Transfer-Encoding" in headers:
+    if "transfer-encoding" in headers:
         problem = "Transfer-Encoding: send Content-Length instead"
         return Refusal(HTTPStatus.LENGTH_REQUIRED, "length", problem)
-    length, most = int(headers.get("Content-Length", "0")), bodies.get(target, 0)
+    length, most = int(headers.get("content-length", "0")), bodies.get(target, 0)
     if length > most:
         problem = f"Content-Length: {length} is over {most} bytes"
         return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "length", problem)
-    kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if (method == "POST" or length) and kind != "application/json":
         problem = f"Content-Type: {kind[:_SHOWN]!r} is not application/json"
         return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "type", problem)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from http import HTTPStatus
+from urllib.parse import unquote
 
-from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from reserver.cluster.pod import PodName
-from reserver.errors import InvalidInput, NotReady
-from reserver.printable import printable
-from reserver.quarantine import take_note
-from reserver.server.connection import Limits
+from reserver.errors import NotReady
 from reserver.server.exposition import Exposition
 from reserver.server.extender import Extender
+from reserver.server.limits import Limits
 from reserver.server.metrics import Metrics
+from reserver.server.request import Answer, Paths, Request, error, text
 from reserver.wire.extender import (
     ExtenderBindingResult,
     ExtenderFilterResult,
@@ -44,7 +44,7 @@ HEALTH_LIMITS = Limits(
 )
 """For probes and Prometheus, on a port that is open to anybody: one request per connection."""
 
-_JSON = "application/json"
+_EXPLAIN = "/explain/"
 
 
 class Routes:
@@ -59,38 +59,28 @@ class Routes:
         self._exposition = Exposition(metrics.registry, metrics.others)
         self._obstacles = obstacles
 
-    def application(self) -> web.Application:
-        """Return the application to serve."""
-        app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_explain_bad_input])
-        app.add_routes(
-            [
-                web.post("/filter", self.filter),
-                web.post("/preempt", self.preempt),
-                web.post("/bind", self.bind),
-                web.get("/explain/{namespace}/{pod}", self.explain),
-                *self._health(),
-            ]
-        )
-        return app
+    def paths(self) -> Paths:
+        """Return who answers what."""
+        return {
+            "/filter": ("POST", self.filter),
+            "/preempt": ("POST", self.preempt),
+            "/bind": ("POST", self.bind),
+            _EXPLAIN: ("GET", self.explain),
+            **self.health_paths(),
+        }
 
-    def health_application(self) -> web.Application:
-        """Return an application with only health and metrics."""
-        app = web.Application()
-        app.add_routes(self._health())
-        return app
+    def health_paths(self) -> Paths:
+        """Return who answers for health and metrics."""
+        return {
+            "/healthz": ("GET", self.healthz),
+            "/readyz": ("GET", self.readyz),
+            "/metrics": ("GET", self.metrics),
+        }
 
-    def _health(self) -> list[web.RouteDef]:
-        return [
-            web.get("/healthz", self.healthz),
-            web.get("/readyz", self.readyz),
-            web.get("/metrics", self.metrics),
-        ]
-
-    async def filter(self, request: web.Request) -> web.StreamResponse:
+    async def filter(self, request: Request) -> Answer:
         """Answer kube-scheduler's Filter call."""
-        body = await request.read()
         began = time.perf_counter()
-        pod, names = decode_filter(body)
+        pod, names = decode_filter(request.body)
         await self._extender.advanced()
         try:
             verdict = self._extender.filter(pod.value(), names)
@@ -100,32 +90,29 @@ class Routes:
         result = ExtenderFilterResult(
             node_names=verdict.nodes, failed_and_unresolvable_nodes=verdict.refused
         )
-        response = self._answered("filter", outcome, began, result)
+        answer = self._answered("filter", outcome, began, result)
         if verdict.effects:
             # kube-scheduler must have the answer first, or the retry finds the pod in flight.
-            await response.prepare(request)
-            await response.write_eof()
-            self._extender.carry_out(verdict)
-        return response
+            return answer._replace(then=partial(self._extender.carry_out, verdict))
+        return answer
 
-    async def preempt(self, request: web.Request) -> web.StreamResponse:
+    async def preempt(self, request: Request) -> Answer:
         """Answer kube-scheduler's Preempt call; its protocol has no other error than a status."""
-        body = await request.read()
         began = time.perf_counter()
-        pod, victims = decode_preempt(body)
+        pod, victims = decode_preempt(request.body)
         uids = {node: victims[node].uids() for node in victims}
         try:
             verdict = await self._extender.preempt(pod.value(), uids)
         except NotReady as exc:
-            self._count("preempt", "error", began)
-            return _error(HTTPStatus.SERVICE_UNAVAILABLE, str(exc))
+            self._metrics.count_call("preempt", "error", time.perf_counter() - began)
+            return error(HTTPStatus.SERVICE_UNAVAILABLE, str(exc))
         outcome = "passed" if verdict.nodes else "refused"
         result = ExtenderPreemptionResult({node: victims[node] for node in verdict.nodes})
         return self._answered("preempt", outcome, began, result)
 
-    async def bind(self, request: web.Request) -> web.StreamResponse:
+    async def bind(self, request: Request) -> Answer:
         """Answer kube-scheduler's Bind call."""
-        args = decode_bind(await request.read())
+        args = decode_bind(request.body)
         began = time.perf_counter()
         try:
             verdict = await self._extender.bindings.bind(args)
@@ -135,61 +122,35 @@ class Routes:
         result = ExtenderBindingResult(error=verdict.refusal or "")
         return self._answered("bind", outcome, began, result)
 
-    async def healthz(self, _: web.Request) -> web.Response:
+    async def healthz(self, _: Request) -> Answer:
         """Say that the process answers."""
-        return web.Response(text="ok\n")
+        return text("ok\n")
 
-    async def readyz(self, _: web.Request) -> web.Response:
+    async def readyz(self, _: Request) -> Answer:
         """Say whether calls are decided and, if not, why."""
         if obstacles := self._obstacles():
-            text = "".join(f"{obstacle}\n" for obstacle in obstacles)
-            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)
-        return web.Response(text="ok\n")
+            said = "".join(f"{obstacle}\n" for obstacle in obstacles)
+            return text(said, HTTPStatus.SERVICE_UNAVAILABLE)
+        return text("ok\n")
 
-    async def metrics(self, _: web.Request) -> web.Response:
+    async def metrics(self, _: Request) -> Answer:
         """Expose the metrics to Prometheus."""
-        return web.Response(
-            body=self._exposition.text(), headers={"Content-Type": CONTENT_TYPE_LATEST}
-        )
+        return Answer(self._exposition.text(), content_type=CONTENT_TYPE_LATEST)
 
-    async def explain(self, request: web.Request) -> web.Response:
+    async def explain(self, request: Request) -> Answer:
         """Say in numbers what the holds mean for a pod."""
-        name = PodName(request.match_info["namespace"], request.match_info["pod"])
+        namespace, _, pod = unquote(request.path.removeprefix(_EXPLAIN)).partition("/")
+        name = PodName(namespace, pod)
         await self._extender.advanced()
         try:
             explanation = self._extender.explain(name)
         except NotReady as exc:
-            return _error(HTTPStatus.SERVICE_UNAVAILABLE, str(exc))
+            return error(HTTPStatus.SERVICE_UNAVAILABLE, str(exc))
         if explanation is None:
-            return _error(HTTPStatus.NOT_FOUND, f"there is no pod {name}")
-        return web.Response(body=encode(asdict(explanation)), content_type=_JSON)
+            return error(HTTPStatus.NOT_FOUND, f"there is no pod {name}")
+        return Answer(encode(asdict(explanation)))
 
-    def _answered(self, verb: str, outcome: str, began: float, result: object) -> web.Response:
-        response = web.Response(body=encode(result), content_type=_JSON)
-        self._count(verb, outcome, began)
-        return response
-
-    def _count(self, verb: str, outcome: str, began: float) -> None:
-        self._metrics.calls.labels(verb, outcome).inc()
-        self._metrics.seconds.labels(verb).observe(time.perf_counter() - began)
-
-
-@web.middleware
-async def _explain_bad_input(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except InvalidInput as exc:
-        return _error(HTTPStatus.BAD_REQUEST, str(exc))
-    except (web.HTTPException, MemoryError):
-        raise
-    except Exception as exc:  # noqa: BLE001 - kube-scheduler is told, and tries the pod again
-        fault = take_note("http", request.path, exc)
-        return _error(HTTPStatus.INTERNAL_SERVER_ERROR, str(fault))
-
-
-def _error(status: HTTPStatus, message: str) -> web.Response:
-    return web.Response(
-        status=status, body=encode({"error": printable(message)}), content_type=_JSON
-    )
+    def _answered(self, verb: str, outcome: str, began: float, result: object) -> Answer:
+        answer = Answer(encode(result))
+        self._metrics.count_call(verb, outcome, time.perf_counter() - began)
+        return answer

@@ -12,8 +12,6 @@ from typing import Any, cast, get_args
 import grpc
 import msgspec
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import make_mocked_request
 from structlog.testing import capture_logs
 
 from reserver.cluster.pod import Pod
@@ -44,7 +42,7 @@ from reserver.scheduling.effects import Effect, Steer
 from reserver.scheduling.placement import place
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
-from reserver.server import http as http_module
+from reserver.server.request import Answer, Request, answer, text
 from reserver.server.rpc import calls as calls_module
 from reserver.server.rpc.access import Call
 from reserver.server.rpc.catalogue import Catalogue, ReservationFeed
@@ -496,13 +494,14 @@ async def in_a_move(patch: pytest.MonkeyPatch) -> None:
 
 
 async def in_an_http_call(_: pytest.MonkeyPatch) -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
+    async def handler(request: Request) -> Answer:
         if request.path == f"/{POISON}":
             raise ZeroDivisionError
-        return web.Response(text="ok")
+        return text("ok")
 
-    bad = await http_module._explain_bad_input(make_mocked_request("POST", f"/{POISON}"), handler)
-    good = await http_module._explain_bad_input(make_mocked_request("POST", "/filter"), handler)
+    paths = dict.fromkeys((f"/{POISON}", "/filter"), ("POST", handler))
+    bad = await answer(paths, Request("POST", f"/{POISON}", {}))
+    good = await answer(paths, Request("POST", "/filter", {}))
     assert (bad.status, good.status) == (500, 200)
 
 

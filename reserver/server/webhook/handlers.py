@@ -8,14 +8,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from http import HTTPStatus
 from typing import Protocol
 
-from aiohttp import web
-
 from reserver.errors import InvalidInput, ReserverError
 from reserver.patching.book import Book
 from reserver.patching.patch import PatchName
 from reserver.quarantine import take_note
-from reserver.server.connection import Limits
+from reserver.server.limits import Limits
 from reserver.server.metrics import Metrics
+from reserver.server.request import Answer, Handler, Paths, Request, text
 from reserver.wire.k8s.objects import decode
 from reserver.wire.patching import review
 from reserver.wire.patching.review import CreatedPod, ReviewRequest
@@ -37,8 +36,6 @@ WEBHOOK_LIMITS = Limits(
 
 PATIENCE_S = 1.0
 """How long a pod waits for slots to be recorded, in seconds; half of the webhook's timeout."""
-
-_JSON = "application/json"
 
 
 class Patches(Protocol):
@@ -76,27 +73,22 @@ class Webhooks:
         self._clock = clock
         self._metrics = metrics
 
-    def application(self) -> web.Application:
-        """Return the application to serve."""
-        app = web.Application(client_max_size=MOST_BODY_BYTES)
-        app.add_routes(
-            [
-                web.post(PATCH_PATH, self._answering("patch", self._patch)),
-                web.post(RESIZE_PATH, self._answering("resize", self._resize)),
-            ]
-        )
-        return app
+    def paths(self) -> Paths:
+        """Return who answers what."""
+        return {
+            PATCH_PATH: ("POST", self._answering("patch", self._patch)),
+            RESIZE_PATH: ("POST", self._answering("resize", self._resize)),
+        }
 
     def _answering(
         self, webhook: str, decide: Callable[[ReviewRequest], Awaitable[tuple[str, bytes]]]
-    ) -> Callable[[web.Request], Awaitable[web.Response]]:
-        async def answer(request: web.Request) -> web.Response:
-            body = await request.read()
+    ) -> Handler:
+        async def answer(request: Request) -> Answer:
             began = time.perf_counter()
             try:
-                asked = review.read_request(body)
+                asked = review.read_request(request.body)
             except InvalidInput as exc:
-                return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{exc}\n")
+                return text(f"{exc}\n", HTTPStatus.BAD_REQUEST)
             try:
                 outcome, answered = await decide(asked)
             except (MemoryError, asyncio.CancelledError):
@@ -107,7 +99,7 @@ class Webhooks:
                 )
                 outcome, answered = "error", review.answer(asked.uid, [f"reserver: {why}"])
             self._metrics.count_webhook(webhook, outcome, time.perf_counter() - began)
-            return web.Response(body=answered, content_type=_JSON)
+            return Answer(answered)
 
         return answer
 

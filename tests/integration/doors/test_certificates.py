@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 
 import pytest
 import trustme
-from aiohttp import web
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from reserver.server.connection import Limits
 from reserver.server.door import Door
 from reserver.server.gate import Hosts
 from reserver.server.http import EXTENDER_LIMITS
+from reserver.server.limits import Limits
 from reserver.server.listen import listening
+from reserver.server.request import Answer, Request, text
 from reserver.server.tls import ServerTls
 from reserver.server.tls_files import TlsFiles
 from tests.integration.doors.wire import Wire, call, until
@@ -74,14 +74,12 @@ def pki(tmp_path: Path) -> Pki:
 
 @asynccontextmanager
 async def serving(pki: Pki, *names: str, limits: Limits = EXTENDER_LIMITS) -> AsyncIterator[str]:
-    async def ok(_: web.Request) -> web.Response:
-        return web.Response(text="ok")
+    async def ok(_: Request) -> Answer:
+        return text("ok")
 
-    app = web.Application()
-    app.add_routes([web.get("/healthz", ok)])
     tls = ServerTls(pki.files, names or (SCHEDULER,))
     door = Door(limits, Hosts.of("127.0.0.1", ()), lambda _: None, tls)
-    async with listening(app, ("127.0.0.1", 0), 1.0, door) as url:
+    async with listening({"/healthz": ("GET", ok)}, ("127.0.0.1", 0), 1.0, door) as url:
         yield url
 
 

@@ -2,13 +2,15 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+<<<<<<< HEAD
 from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client.core import CounterMetricFamily
+=======
+>>>>>>> 4b82777 (HTTP calls are read by httptools and answered in one write: doors and answer took two thirds of a hot call, 66 µs, and take 20)
 
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Steer
@@ -21,7 +23,7 @@ from reserver.server.metrics import Metrics
 from tests.builders import pod, requested, reservation
 from tests.unit.server.conftest import Served
 
-Client = TestClient[Any, Any]
+Client = aiohttp.ClientSession
 SEAT = reservation("r", cpu="4")
 NODE = {"Node": "worker-1"}
 
@@ -58,9 +60,12 @@ def metrics(served: Served) -> Metrics:
 @pytest.fixture
 async def client(served: Served) -> AsyncIterator[Client]:
     routes = Routes(served.extender, metrics(served), lambda: served.readiness.said)
-    server = TestServer(routes.application())
-    async with TestClient(server, connector=aiohttp.TCPConnector(limit=1)) as client:
-        yield client
+    door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
+    async with listening(routes.paths(), ("127.0.0.1", 0), 1.0, door) as url:
+        connector = aiohttp.TCPConnector(limit=1)
+        headers = {"Content-Type": "application/json"}
+        async with aiohttp.ClientSession(url, connector=connector, headers=headers) as client:
+            yield client
 
 
 def filter_call(pod_name: str, *names: str, cpu: str = "1") -> bytes:
@@ -146,7 +151,7 @@ async def test_until_the_cluster_is_seen_calls_are_errors(served: Served, client
 
 
 @pytest.mark.parametrize("path", ["/filter", "/bind"])
-@pytest.mark.parametrize("body", [b"", b"{", b"null", b"[]", b"{}", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"", b"{", b"null", b"[]", b"{}", b"\xff", b"[" * 60_000])
 async def test_a_malformed_call_is_told_what_is_wrong_with_it(
     client: Client, path: str, body: bytes
 ) -> None:
@@ -308,7 +313,7 @@ async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(
     routes = Routes(served.extender, metrics(served), lambda: served.readiness.said)
     body = json.dumps({"PodName": "owner", "PodNamespace": "shop", "PodUID": "uid-owner"} | NODE)
     door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
-    async with listening(routes.application(), ("127.0.0.1", 0), 1.0, door) as url:
+    async with listening(routes.paths(), ("127.0.0.1", 0), 1.0, door) as url:
         address = urlsplit(url)
         _, writer = await asyncio.open_connection(address.hostname, address.port)
         head = "POST /bind HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

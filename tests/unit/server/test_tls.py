@@ -8,13 +8,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 import trustme
-from aiohttp import web
 
 from reserver.errors import ConfigurationError
-from reserver.server.connection import Limits
 from reserver.server.door import Door
 from reserver.server.gate import Hosts
+from reserver.server.limits import Limits
 from reserver.server.listen import listening
+from reserver.server.request import Answer, Paths, Request, text
 from reserver.server.tls import ServerTls
 from reserver.server.tls_files import TlsFiles
 
@@ -52,17 +52,15 @@ def pki(tmp_path: Path) -> Pki:
 async def served(pki: Pki, *names: str) -> AsyncIterator[str]:
     tls = ServerTls(pki.files, names or ("kube-scheduler",))
     door = Door(Limits(), Hosts.of("127.0.0.1", ()), lambda _: None, tls)
-    async with listening(_application(), ("127.0.0.1", 0), 1, door) as url:
+    async with listening(_paths(), ("127.0.0.1", 0), 1, door) as url:
         yield url
 
 
-def _application() -> web.Application:
-    async def ok(_: web.Request) -> web.Response:
-        return web.Response(text="ok")
+def _paths() -> Paths:
+    async def ok(_: Request) -> Answer:
+        return text("ok")
 
-    app = web.Application()
-    app.add_routes([web.get("/", ok)])
-    return app
+    return {"/": ("GET", ok)}
 
 
 async def _get(url: str, tls: ssl.SSLContext) -> str:

@@ -4,12 +4,13 @@ import asyncio
 import base64
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import aiohttp
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
 
 from reserver.cluster.labels import equals
 from reserver.errors import NotReady
@@ -17,7 +18,11 @@ from reserver.patching.book import Book
 from reserver.patching.patch import Patch, PatchName, Scheduling
 from reserver.patching.slots import Slots
 from reserver.quarantine import Component
-from reserver.server.webhook.handlers import PATCH_PATH, RESIZE_PATH, Webhooks
+from reserver.server.door import Door
+from reserver.server.gate import Hosts
+from reserver.server.listen import listening
+from reserver.server.request import Paths
+from reserver.server.webhook.handlers import PATCH_PATH, RESIZE_PATH, WEBHOOK_LIMITS, Webhooks
 from reserver.wire.patching.review import MARKS_ANNOTATION, ReviewRequest
 
 FAST = PatchName("shop", "fast")
@@ -62,15 +67,25 @@ class World:
 
     async def ask(self, path: str = PATCH_PATH, **request: Any) -> dict[str, Any]:
         metrics: Any = SimpleNamespace(count_webhook=lambda *a: self.counted.append(a[:2]))
-        app = Webhooks(self, self.judge, lambda: 0.0, metrics).application()
+        paths = Webhooks(self, self.judge, lambda: 0.0, metrics).paths()
         pod = {"metadata": {"name": "web-0", "labels": {"app": "web"}}, "spec": {"containers": []}}
         whole = {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": pod, **request}
-        async with TestClient(TestServer(app)) as client:
+        async with served(paths) as client:
             response = await client.post(path, json={"request": whole})
             assert response.status == 200
             answer: dict[str, Any] = (await response.json())["response"]
         assert answer["uid"] == "u"
         return answer
+
+
+@asynccontextmanager
+async def served(paths: Paths) -> AsyncIterator[aiohttp.ClientSession]:
+    door = Door(WEBHOOK_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
+    async with (
+        listening(paths, ("127.0.0.1", 0), 1.0, door) as url,
+        aiohttp.ClientSession(url) as client,
+    ):
+        yield client
 
 
 def operations(answer: dict[str, Any]) -> dict[str, Any]:
@@ -158,6 +173,6 @@ async def test_a_resize_is_refused_with_its_reason() -> None:
 async def test_what_is_no_review_is_a_bad_request() -> None:
     world = World()
     metrics: Any = SimpleNamespace()
-    app = Webhooks(world, world.judge, lambda: 0.0, metrics).application()
-    async with TestClient(TestServer(app)) as client:
+    paths = Webhooks(world, world.judge, lambda: 0.0, metrics).paths()
+    async with served(paths) as client:
         assert (await client.post(PATCH_PATH, json={})).status == 400
