@@ -67,6 +67,8 @@ class ProcessReadiness:
     async def caught_up(self) -> None:
         """Wait until no watch is known to have missed anything, for as long as that is excused."""
         self._look_after()
+        if all(reflector.current.is_set() for reflector in self.reflectors):
+            return  # As a rule; a timeout costs more than the look.
         with suppress(TimeoutError):
             async with asyncio.timeout(STALE_AFTER_S):
                 while not all(reflector.current.is_set() for reflector in self.reflectors):

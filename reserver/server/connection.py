@@ -13,11 +13,11 @@ from http import HTTPStatus
 from time import time
 from typing import Any, Protocol
 
+from reserver.server.answer import Answer, error
 from reserver.server.connections import Stage
 from reserver.server.gate import Refusal
 from reserver.server.limits import Limits
-from reserver.server.reader import Malformed, Reader
-from reserver.server.request import Answer, Request, error
+from reserver.server.request import Malformed, Reader, Request
 
 _LINGER_S = 1.0
 """How long a refused body is still read, in seconds: the client reads the refusal only then."""

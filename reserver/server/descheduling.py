@@ -22,8 +22,9 @@ from prometheus_client import (
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from reserver.server.answer import Answer, Paths, text
 from reserver.server.exposition import Exposition
-from reserver.server.request import Answer, Paths, Request, text
+from reserver.server.request import Request
 
 _STRATEGY_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
 _ROUND_SECONDS = (*_STRATEGY_SECONDS, 250, 500)

@@ -12,12 +12,14 @@ from typing import Any, Protocol
 
 import structlog
 
-from reserver.server import request
+from reserver.errors import InvalidInput
+from reserver.quarantine import take_note
+from reserver.server.answer import Answer, Paths, error
 from reserver.server.connection import Connection
 from reserver.server.connections import Bodies, Connections, Stage
 from reserver.server.gate import Hosts, Refusal, refusal
 from reserver.server.limits import Limits
-from reserver.server.request import Answer, Paths, Request
+from reserver.server.request import Request
 
 log = structlog.get_logger(__name__)
 
@@ -165,9 +167,9 @@ class Door:
         """Note that a body has come."""
         self._bodies.came(connection)
 
-    async def answer(self, asked: Request) -> Answer:
+    async def answer(self, request: Request) -> Answer:
         """Return what is answered."""
-        return await request.answer(self._paths, asked)
+        return await answer(self._paths, request)
 
     def answered(self, connection: Connection) -> bool:
         """Note that an answer goes out; return whether the connection may be used again."""
@@ -212,3 +214,24 @@ class Door:
         if now >= self._told_at.get(reason, -_TELL_EVERY_S) + _TELL_EVERY_S:
             self._told_at[reason] = now
             log.warning("call refused", why=message, peer=peer)
+
+
+async def answer(paths: Paths, request: Request) -> Answer:
+    """Return what the handler of a path answers, or why there is none."""
+    path = request.path
+    found = paths.get(path) or paths.get(path[: path.find("/", 1) + 1])
+    if found is None:
+        return error(HTTPStatus.NOT_FOUND, f"{path} is not served here", is_last=True)
+    method, handler = found
+    if request.method not in (method, "HEAD" if method == "GET" else method):
+        problem = f"{path} takes {method}, not {request.method}"
+        return error(HTTPStatus.METHOD_NOT_ALLOWED, problem, is_last=True)
+    try:
+        return await handler(request)
+    except InvalidInput as exc:
+        return error(HTTPStatus.BAD_REQUEST, str(exc))
+    except MemoryError:
+        log.exception("no memory for a call", path=path)
+        return error(HTTPStatus.INTERNAL_SERVER_ERROR, "out of memory", is_last=True)
+    except Exception as exc:  # noqa: BLE001 - kube-scheduler is told, and tries the pod again
+        return error(HTTPStatus.INTERNAL_SERVER_ERROR, str(take_note("http", path, exc)))

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from reserver.errors import ConfigurationError
+from reserver.server.answer import Paths
 from reserver.server.door import Door
-from reserver.server.request import Paths
 
 _BACKLOG = 1024
 

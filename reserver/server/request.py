@@ -1,21 +1,12 @@
-"""What an HTTP listener is asked and answers, and who answers which path."""
+"""Requests, as they are read off the bytes of a connection."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from http import HTTPStatus
-from typing import NamedTuple
+from collections.abc import Callable
 
-import structlog
+import httptools
 
-from reserver.errors import InvalidInput
-from reserver.printable import printable
-from reserver.quarantine import take_note
-from reserver.wire.k8s.objects import encode
-
-log = structlog.get_logger(__name__)
-
-JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+from reserver.server.limits import Limits
 
 
 class Request:
@@ -62,56 +53,99 @@ class Request:
         return self.target.partition("?")[0]
 
 
-class Answer(NamedTuple):
-    """What is answered.
-
-    Attributes:
-        body: all of it.
-        status: of HTTP.
-        content_type: of the body.
-        is_last: the connection ends with it.
-        then: is called once it is on its way.
-    """
-
-    body: bytes
-    status: HTTPStatus = HTTPStatus.OK
-    content_type: str = JSON
-    is_last: bool = False
-    then: Callable[[], None] | None = None
+class Malformed(Exception):
+    """What came is no request, or its head is too large."""
 
 
-Handler = Callable[[Request], Awaitable[Answer]]
+class Reader:
+    """The requests of one connection, in their order; httptools (llhttp) calls its methods."""
 
-Paths = Mapping[str, tuple[str, Handler]]
-"""Method and handler by path; a path that ends with a slash stands for what is one below, too."""
+    def __init__(
+        self, limits: Limits, came: Callable[[Request], None], whole: Callable[[Request], None]
+    ) -> None:
+        """Read within limits.
 
+        Args:
+            limits: of heads.
+            came: called when a head has come.
+            whole: called when its body has come as well.
+        """
+        self._limits = limits
+        self._came, self._whole = came, whole
+        self._parser = httptools.HttpRequestParser(self)
+        self._target = b""
+        self._headers: dict[str, str] = {}
+        self._count = 0
+        self._head_bytes = 0
+        self._request: Request | None = None
+        self._parts: list[bytes] = []
+        self.is_within = False
+        """Whether a request has begun to come, and not all of it is there."""
 
-def text(said: str, status: HTTPStatus = HTTPStatus.OK) -> Answer:
-    """Return a text as an answer."""
-    return Answer(said.encode(), status, TEXT)
+    def feed(self, data: bytes) -> None:
+        """Read on.
 
+        Raises:
+            Malformed: it is no request.
+        """
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+            cause = exc.__context__ if isinstance(exc.__context__, Malformed) else exc
+            raise Malformed(str(cause) or "not HTTP") from exc
+        if self._request is None:
+            self._head_bytes += len(data)
+            if self._head_bytes > self._limits.headers * self._limits.header_bytes:
+                raise Malformed("the head of the request is too large")
 
-def error(status: HTTPStatus, message: str, *, is_last: bool = False) -> Answer:
-    """Return an answer that says what is wrong."""
-    return Answer(encode({"error": printable(message)}), status, is_last=is_last)
+    def close(self) -> None:
+        """Read no more; nothing refers to itself any longer."""
+        del self._parser, self._came, self._whole
 
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._target, self._headers, self._count = b"", {}, 0
+        self.is_within = True
 
-async def answer(paths: Paths, request: Request) -> Answer:
-    """Return what the handler of a path answers, or why there is none."""
-    path = request.path
-    found = paths.get(path) or paths.get(path[: path.find("/", 1) + 1])
-    if found is None:
-        return error(HTTPStatus.NOT_FOUND, f"{path} is not served here", is_last=True)
-    method, handler = found
-    if request.method not in (method, "HEAD" if method == "GET" else method):
-        problem = f"{path} takes {method}, not {request.method}"
-        return error(HTTPStatus.METHOD_NOT_ALLOWED, problem, is_last=True)
-    try:
-        return await handler(request)
-    except InvalidInput as exc:
-        return error(HTTPStatus.BAD_REQUEST, str(exc))
-    except MemoryError:
-        log.exception("no memory for a call", path=path)
-        return error(HTTPStatus.INTERNAL_SERVER_ERROR, "out of memory", is_last=True)
-    except Exception as exc:  # noqa: BLE001 - kube-scheduler is told, and tries the pod again
-        return error(HTTPStatus.INTERNAL_SERVER_ERROR, str(take_note("http", path, exc)))
+    def on_url(self, part: bytes) -> None:
+        """Take a part of the request line's target."""
+        self._target += part
+        if len(self._target) > self._limits.header_bytes:
+            raise Malformed("the request line is too long")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header field."""
+        self._count += 1
+        if self._count > self._limits.headers:
+            raise Malformed("there are too many header fields")
+        if max(len(name), len(value)) > self._limits.header_bytes:
+            raise Malformed("a header field is too long")
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        known = self._headers.get(key)
+        self._headers[key] = text if known is None else f"{known}, {text}"
+
+    def on_headers_complete(self) -> None:
+        """Tell that a head has come."""
+        self._head_bytes = 0
+        self._parts = []
+        self._request = Request(
+            self._parser.get_method().decode(),
+            self._target.decode("latin-1"),
+            self._headers,
+            is_last=not self._parser.should_keep_alive(),
+        )
+        self._came(self._request)
+
+    def on_body(self, part: bytes) -> None:
+        """Take a part of the body."""
+        if self._request is not None and self._request.is_wanted:
+            self._parts.append(part)
+
+    def on_message_complete(self) -> None:
+        """Tell that a request has come."""
+        request, self._request = self._request, None
+        self.is_within = False
+        if request is not None:
+            request.body = b"".join(self._parts)
+            request.is_whole = True
+            self._whole(request)

@@ -16,7 +16,7 @@ from reserver.cli.options import Output
 from reserver.errors import ApiError, InvalidInput
 from reserver.printable import is_printable, printable
 from reserver.reservations.status import ShortNodes
-from reserver.server import request
+from reserver.server import answer
 from reserver.server.rpc.refusal import Refusal
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.entries import Problem, read_key
@@ -78,7 +78,7 @@ def _refusal(text: str) -> Iterable[str]:
 
 
 def _body(text: str) -> Iterable[str]:
-    body = request.error(HTTPStatus.BAD_REQUEST, text).body
+    body = answer.error(HTTPStatus.BAD_REQUEST, text).body
     assert isinstance(body, bytes)
     yield json.loads(body)["error"]
 

@@ -42,7 +42,9 @@ from reserver.scheduling.effects import Effect, Steer
 from reserver.scheduling.placement import place
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
-from reserver.server.request import Answer, Request, answer, text
+from reserver.server.answer import Answer, text
+from reserver.server.door import answer
+from reserver.server.request import Request
 from reserver.server.rpc import calls as calls_module
 from reserver.server.rpc.access import Call
 from reserver.server.rpc.catalogue import Catalogue, ReservationFeed

@@ -12,9 +12,10 @@ from reserver.errors import InvalidInput, ReserverError
 from reserver.patching.book import Book
 from reserver.patching.patch import PatchName
 from reserver.quarantine import take_note
+from reserver.server.answer import Answer, Handler, Paths, text
 from reserver.server.limits import Limits
 from reserver.server.metrics import Metrics
-from reserver.server.request import Answer, Handler, Paths, Request, text
+from reserver.server.request import Request
 from reserver.wire.k8s.objects import decode
 from reserver.wire.patching import review
 from reserver.wire.patching.review import CreatedPod, ReviewRequest

@@ -16,12 +16,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from reserver.server.answer import Answer, text
 from reserver.server.door import Door
 from reserver.server.gate import Hosts
 from reserver.server.http import EXTENDER_LIMITS
 from reserver.server.limits import Limits
 from reserver.server.listen import listening
-from reserver.server.request import Answer, Request, text
+from reserver.server.request import Request
 from reserver.server.tls import ServerTls
 from reserver.server.tls_files import TlsFiles
 from tests.integration.doors.wire import Wire, call, until

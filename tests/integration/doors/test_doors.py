@@ -14,12 +14,13 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
+from reserver.server.answer import Answer, Paths
 from reserver.server.door import Door
 from reserver.server.gate import Hosts
 from reserver.server.http import EXTENDER_LIMITS, HEALTH_LIMITS
 from reserver.server.limits import Limits
 from reserver.server.listen import listening
-from reserver.server.request import Answer, Paths, Request
+from reserver.server.request import Request
 from tests.integration.doors.wire import Wire, call, until, wire
 
 SOON_S = 0.05

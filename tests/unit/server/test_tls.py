@@ -10,11 +10,12 @@ import pytest
 import trustme
 
 from reserver.errors import ConfigurationError
+from reserver.server.answer import Answer, Paths, text
 from reserver.server.door import Door
 from reserver.server.gate import Hosts
 from reserver.server.limits import Limits
 from reserver.server.listen import listening
-from reserver.server.request import Answer, Paths, Request, text
+from reserver.server.request import Request
 from reserver.server.tls import ServerTls
 from reserver.server.tls_files import TlsFiles
 

@@ -18,10 +18,10 @@ from reserver.patching.book import Book
 from reserver.patching.patch import Patch, PatchName, Scheduling
 from reserver.patching.slots import Slots
 from reserver.quarantine import Component
+from reserver.server.answer import Paths
 from reserver.server.door import Door
 from reserver.server.gate import Hosts
 from reserver.server.listen import listening
-from reserver.server.request import Paths
 from reserver.server.webhook.handlers import PATCH_PATH, RESIZE_PATH, WEBHOOK_LIMITS, Webhooks
 from reserver.wire.patching.review import MARKS_ANNOTATION, ReviewRequest
 
