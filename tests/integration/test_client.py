@@ -14,13 +14,15 @@ from aiohttp.test_utils import TestServer
 
 from reserver.errors import ApiError
 from reserver.kube.api import credentials
-from reserver.kube.api.client import ApiClient
+from reserver.kube.api.client import CONNECTIONS, ApiClient
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
-async def client_of(handler: Handler, folder: Path) -> AsyncIterator[ApiClient]:
+async def client_of(
+    handler: Handler, folder: Path, connections: int = CONNECTIONS
+) -> AsyncIterator[ApiClient]:
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", handler)
     async with TestServer(application) as server:
@@ -32,7 +34,8 @@ async def client_of(handler: Handler, folder: Path) -> AsyncIterator[ApiClient]:
             "current-context": "x",
         }
         (folder / "kubeconfig").write_text(json.dumps(config))
-        async with ApiClient(await credentials.load(folder / "kubeconfig")) as client:
+        access = await credentials.load(folder / "kubeconfig")
+        async with ApiClient(access, connections) as client:
             yield client
 
 
@@ -120,3 +123,58 @@ async def test_what_the_api_server_says_of_a_failure_is_kept(
     assert (caught.value.status, caught.value.reason) == (409, "Conflict")
     assert caught.value.message == message
     assert caught.value.is_definite
+
+
+async def test_what_is_created_at_once_shares_connections_and_no_answers(tmp_path: Path) -> None:
+    seen: set[object] = set()
+
+    async def echo(request: web.Request) -> web.StreamResponse:
+        seen.add(request.transport)
+        response = web.StreamResponse(status=201)  # Its length is not said: it comes in chunks.
+        await response.prepare(request)
+        for byte in await request.read():
+            await response.write(bytes([byte]))
+        return response
+
+    async with client_of(echo, tmp_path, connections=3) as client:
+        bodies = [{"n": number} for number in range(40)]
+        made = await asyncio.gather(*(client.create("/api/v1/pods", body) for body in bodies))
+    assert [json.loads(each) for each in made] == bodies
+    assert len(seen) == 3
+
+
+async def test_an_answer_that_breaks_off_leaves_open_what_became_of_a_creation(
+    tmp_path: Path,
+) -> None:
+    async def broken(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b"{")
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    async with client_of(broken, tmp_path) as client:
+        with pytest.raises(ApiError, match="broke off") as caught:
+            await client.create("/api/v1/pods", {})
+    assert (caught.value.status, caught.value.is_definite) == (0, False)
+
+
+async def test_the_answer_to_a_creation_that_was_given_up_is_nobodys(tmp_path: Path) -> None:
+    let_go, asked = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        if body == b'"first"':
+            asked.set()
+            await let_go.wait()
+        return web.Response(body=body)
+
+    async with client_of(slow, tmp_path, connections=1) as client:
+        first = asyncio.create_task(client.create("/api/v1/pods", "first"))
+        await asked.wait()
+        first.cancel()
+        assert await client.create("/api/v1/pods", "second") == b'"second"'
+        let_go.set()
+        assert await client.create("/api/v1/pods", "third") == b'"third"'
+        assert first.cancelled()

@@ -6,6 +6,7 @@ fields that decisions need (docs/performance.md), so requests are made here.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -16,6 +17,7 @@ import aiohttp
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.credentials import Credentials
+from reserver.kube.api.exchange import Exchange, notice_loss
 from reserver.wire.k8s.objects import decode, encode
 from reserver.wire.k8s.watch import Status
 
@@ -26,6 +28,13 @@ _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _MAX_EVENT_BYTES = 16 * 2**20
 CONNECTIONS = 64
 """Connections of one client at most; requests wait for one."""
+
+_HEADERS = {
+    "Accept": "application/json",
+    # The API server would spend more on compressing than a cluster's network is worth.
+    "Accept-Encoding": "identity",
+    "User-Agent": "reserver",
+}
 
 _KNOWN = {int(status) for status in HTTPStatus}
 
@@ -38,6 +47,7 @@ class ApiClient:
         self._credentials = credentials
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
+        self._exchange = Exchange(credentials, connections)
 
     @property
     def server(self) -> str:
@@ -49,14 +59,12 @@ class ApiClient:
         connector = aiohttp.TCPConnector(
             ssl=self._credentials.tls or True, limit=self._connections, socket_factory=_keep_alive
         )
-        # The API server would spend more on compressing than a cluster's network is worth.
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        headers["User-Agent"] = "reserver"
-        self._session = aiohttp.ClientSession(connector=connector, headers=headers)
+        self._session = aiohttp.ClientSession(connector=connector, headers=_HEADERS)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Close all connections."""
+        self._exchange.close()
         if self._session is not None:
             await self._session.close()
 
@@ -82,7 +90,18 @@ class ApiClient:
         Raises:
             ApiError: the API server refused, or did not answer.
         """
-        return await self._send("POST", path, body=body)
+        if self._credentials.proxy:
+            return await self._send("POST", path, body=body)
+        _, headers = await self._prepared()
+        headers |= _HEADERS | {"Content-Type": "application/json"}
+        with _as_api_error():
+            async with asyncio.timeout(_TIMEOUT.total):
+                answered = await self._exchange.ask("POST", path, headers, encode(body))
+        if answered.status >= HTTPStatus.BAD_REQUEST:
+            known = answered.status in _KNOWN
+            phrase = HTTPStatus(answered.status).phrase if known else "Unknown"
+            raise _refused(answered.status, phrase, answered.body)
+        return answered.body
 
     async def replace(self, path: str, body: object) -> bytes:
         """Replace an object of the resourceVersion that the body names; return what it is now.
@@ -227,16 +246,8 @@ async def bounded(response: aiohttp.ClientResponse, most_bytes: int) -> bytes | 
 
 
 def _keep_alive(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Return a socket that notices within 11 seconds that its peer's machine is gone.
-
-    With that machine a kube-scheduler may have gone, and the one that takes over 15 seconds later
-    decides on what this process knows by then (docs/adr/0013).
-    """
     made = socket.socket(*address[:3])
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, seconds in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, option):  # Not on every system.
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
+    notice_loss(made)
     return made
 
 
@@ -258,13 +269,14 @@ def _as_api_error() -> Any:  # noqa: ANN401 - a context manager
 async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
     if response.ok:
         return
-    raw = await response.read()
+    raise _refused(response.status, response.reason or "Unknown", await response.read())
+
+
+def _refused(code: int, phrase: str, raw: bytes) -> ApiError:
+    """Return what the API server says of a refusal as an error."""
     try:
         status = decode(Status, raw)
     except InvalidInput:
         status = Status()
-    raise ApiError(
-        response.status,
-        status.reason or (response.reason or "Unknown"),
-        status.message or raw[:200].decode(errors="replace"),
-    )
+    message = status.message or raw[:200].decode(errors="replace")
+    return ApiError(code, status.reason or phrase, message)
