@@ -42,7 +42,7 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     if not seats and (awaited := state.ledger.awaited_by(pod)):
         return BindVerdict(refusal=f"must wait for a place of reservation {awaited.ref}")
     row = state.snapshot.row(node)
-    if row is not None:
+    if row is not None and state.snapshot.has_holds[row]:
         rows = state.snapshot.rows((node,))
         own = seats_by_node(pod, (seat for seat in seats if seat.node == node), state.ledger)
         own = with_yields(own, pod, (node,), state.ledger)

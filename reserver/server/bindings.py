@@ -213,7 +213,9 @@ class Bindings:
                 self._state.undecided.failed(node, self._clock())
                 return BindVerdict(refusal=f"binding failed: {why[0]}")
             self._state.confirm(pod.uid)
-            log.info("bound", pod=str(pod.name), node=node, claims=len(claims))
+            # A line takes as long as judging the pod.
+            tell = log.info if claims else log.debug
+            tell("bound", pod=str(pod.name), node=node, claims=len(claims))
             return taken.verdict
         finally:
             del self._under_way[pod.uid]
