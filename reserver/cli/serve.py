@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -43,8 +44,10 @@ def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
 
 
 async def _serve(settings: Settings) -> None:
+    gc.disable()  # What imports make is no garbage, and looking for some takes an eighth of them.
     from reserver import app
 
+    gc.enable()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

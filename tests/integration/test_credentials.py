@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kubernetes.aio.config import incluster_config as incluster
 
 from reserver.errors import ConfigurationError
 from reserver.kube.api import credentials
@@ -67,8 +66,7 @@ async def test_the_service_account_is_used_inside_a_cluster(
 ) -> None:
     (tmp_path / "token").write_text("of-the-pod\n")
     (tmp_path / "ca.crt").write_text(_CERTIFICATE)
-    monkeypatch.setattr(incluster, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
-    monkeypatch.setattr(incluster, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setattr(credentials, "SERVICE_ACCOUNT", tmp_path)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     monkeypatch.delenv("KUBECONFIG", raising=False)
@@ -76,7 +74,14 @@ async def test_the_service_account_is_used_inside_a_cluster(
     assert access.server == "https://10.0.0.1:443"
     assert access.source == "in-cluster service account"
     assert access.tls is not None
-    assert (await access.authorization() or "").lower() == "bearer of-the-pod"
+    assert await access.authorization() == "Bearer of-the-pod"
+    (tmp_path / "token").write_text("replaced\n")
+    assert await access.authorization() == "Bearer of-the-pod"
+    monkeypatch.setattr(credentials, "_RENEWAL_S", 0)
+    assert await access.authorization() == "Bearer replaced"
+    (tmp_path / "ca.crt").unlink()
+    with pytest.raises(ConfigurationError, match=r"service account cannot be used: .*No such file"):
+        await credentials.load(None)
 
 
 @pytest.mark.parametrize(

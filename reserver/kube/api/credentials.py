@@ -1,24 +1,33 @@
 """Where the API server is and who Reserver is to it: kubeconfig or in-cluster service account.
 
-The kubernetes package reads both, with every kind of user it knows (token, token file, client
-certificate, exec plugin, OIDC), and renews what expires.
+The kubernetes package reads kubeconfigs, with every kind of user it knows (token, token file,
+client certificate, exec plugin, OIDC), and renews what expires. A service account is two files:
+importing the package for them would be a fifth of a start.
 """
 
 from __future__ import annotations
 
 import os
 import ssl
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from kubernetes.aio import config as kubernetes_config
-from kubernetes.aio.client import Configuration
 
 from reserver.errors import ConfigurationError
 
 _RENEWAL_S = 60
+"""How often a credential that expires is looked at, in seconds."""
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where the kubelet keeps the token and the CA of a pod's service account."""
+
+
+async def _nothing() -> None:
+    """Renew nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,7 @@ class Credentials:
         server_name: the name to expect in its certificate, None for that of the URL.
         proxy: URL of a proxy, or None.
         namespace: of the kubeconfig's context; empty where it names none.
+        renew: keeps renewing what an exec plugin gave; returns if there is nothing to renew.
     """
 
     server: str
@@ -40,20 +50,13 @@ class Credentials:
     server_name: str | None
     proxy: str | None
     namespace: str
-    _configuration: Any
-    _loader: Any
+    _token: Callable[[], Awaitable[str | None]]
+    renew: Callable[[], Coroutine[None, None, None]] = _nothing
 
     async def authorization(self) -> str | None:
         """Return the value of the Authorization header, renewed where it expires."""
-        token = await self._configuration.get_api_key_with_prefix("BearerToken")
+        token = await self._token()
         return token.strip() if token else None
-
-    async def renew(self) -> None:
-        """Keep renewing what an exec plugin gave; return if there is nothing to renew."""
-        if self._loader is not None:
-            await kubernetes_config.kube_config.refresh_token(
-                self._loader, self._configuration, _RENEWAL_S
-            )
 
 
 async def load(kubeconfig: Path | None, context: str = "") -> Credentials:
@@ -67,33 +70,79 @@ async def load(kubeconfig: Path | None, context: str = "") -> Credentials:
     Raises:
         ConfigurationError: there are none, or they cannot be read.
     """
-    configuration = Configuration()
     in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ
-    in_cluster = in_cluster and not context
-    source = "in-cluster service account" if kubeconfig is None and in_cluster else "kubeconfig"
-    loader = None
+    if kubeconfig is None and in_cluster and not context:
+        source = "in-cluster service account"
+        try:
+            return _of_service_account(source)
+        except (OSError, ValueError, KeyError) as exc:
+            raise ConfigurationError(f"{source} cannot be used: {exc}") from exc
+    path = str(kubeconfig or os.environ.get("KUBECONFIG") or Path.home() / ".kube/config")
+    return await _of_kubeconfig(path, context)
+
+
+def _of_service_account(source: str) -> Credentials:
+    host, port = (os.environ[f"KUBERNETES_SERVICE_{name}"] for name in ("HOST", "PORT"))
+    return Credentials(
+        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        source=source,
+        tls=_lenient(ssl.create_default_context(cafile=SERVICE_ACCOUNT / "ca.crt")),
+        server_name=None,
+        proxy=None,
+        namespace="",
+        _token=_TokenFile(SERVICE_ACCOUNT / "token"),
+    )
+
+
+class _TokenFile:
+    """A token that the kubelet replaces before it expires."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read()
+
+    def _read(self) -> None:
+        self._token = f"Bearer {self._path.read_text()}"
+        self._read_at = time.monotonic()
+
+    async def __call__(self) -> str:
+        if time.monotonic() > self._read_at + _RENEWAL_S:
+            self._read()
+        return self._token
+
+
+async def _of_kubeconfig(path: str, context: str) -> Credentials:
+    from kubernetes.aio import config as kubernetes_config
+    from kubernetes.aio.client import Configuration
+
+    configuration = Configuration()
+    source = f"kubeconfig {path}"
     try:
-        if kubeconfig is None and in_cluster:
-            kubernetes_config.load_incluster_config(client_configuration=configuration)
-        else:
-            path = str(kubeconfig or os.environ.get("KUBECONFIG") or Path.home() / ".kube/config")
-            source = f"kubeconfig {path}"
-            _check_readable(path)
-            loader = await kubernetes_config.load_kube_config(
-                config_file=path,
-                context=context or None,
-                client_configuration=configuration,
-                persist_config=False,
-            )
+        _check_readable(path)
+        loader = await kubernetes_config.load_kube_config(
+            config_file=path,
+            context=context or None,
+            client_configuration=configuration,
+            persist_config=False,
+        )
+
+        async def token() -> str | None:
+            found: str | None = await configuration.get_api_key_with_prefix("BearerToken")
+            return found
+
+        async def renew() -> None:
+            refresh = kubernetes_config.kube_config.refresh_token
+            await refresh(loader, configuration, _RENEWAL_S)
+
         return Credentials(
             server=configuration.host.rstrip("/"),
             source=source,
             tls=_tls(configuration),
             server_name=configuration.tls_server_name,
             proxy=configuration.proxy,
-            namespace=_namespace(loader),
-            _configuration=configuration,
-            _loader=loader,
+            namespace=str(loader.current_context["context"].get("namespace") or ""),
+            _token=token,
+            renew=renew,
         )
     except (kubernetes_config.ConfigException, yaml.YAMLError, OSError, ValueError) as exc:
         problem = " ".join(str(exc).split()) or type(exc).__name__
@@ -110,23 +159,22 @@ def _check_readable(path: str) -> None:
             Path(part).expanduser().open("rb").close()
 
 
-def _namespace(loader: Any) -> str:  # noqa: ANN401 - the kubernetes package has no types
-    if loader is None:
-        return ""
-    return str(loader.current_context["context"].get("namespace") or "")
-
-
-def _tls(configuration: Configuration) -> ssl.SSLContext | None:
+def _tls(configuration: Any) -> ssl.SSLContext | None:  # noqa: ANN401 - the kubernetes package has no types
     if not configuration.host.startswith("https"):
         return None
     context = ssl.create_default_context(
         cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data
     )
-    # Cluster CAs made before 2025 often lack what strict mode (Python 3.13) wants of them.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    _lenient(context)
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _lenient(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Accept cluster CAs made before 2025: they often lack what Python 3.13 wants of them."""
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context

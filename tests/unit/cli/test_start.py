@@ -1,4 +1,4 @@
-"""What `--help` and completion need not wait for."""
+"""What a start need not wait for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ import subprocess
 import sys
 
 HEAVY = ("aiohttp", "grpc", "kubernetes", "msgspec", "numpy", "rich.console", "structlog", "uvloop")
+ASKED_FOR = ("kubernetes", "aiohttp.web", "highspy")
+"""What kubeconfigs, the demo and solvers need, and nothing else."""
+
+
+def imported(modules: tuple[str, ...], code: str) -> list[str]:
+    """Return which of some modules are imported once some code has run."""
+    code += f"; import sys; print(*[m for m in {modules} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
 
 
 def test_the_commands_are_known_before_anything_heavy_is_imported() -> None:
-    code = f"import reserver.cli.main, sys; print(*[m for m in {HEAVY} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    assert imported(HEAVY, "import reserver.cli.main") == []
+
+
+def test_serve_imports_nothing_for_what_it_is_not_asked_to_serve() -> None:
+    assert imported(ASKED_FOR, "import reserver.cli.serve, reserver.app") == []
