@@ -79,6 +79,7 @@ class Reader:
         self._head_bytes = 0
         self._request: Request | None = None
         self._parts: list[bytes] = []
+        self._has_ended = False
         self.is_within = False
         """Whether a request has begun to come, and not all of it is there."""
 
@@ -88,12 +89,13 @@ class Reader:
         Raises:
             Malformed: it is no request.
         """
+        self._has_ended = False
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
             cause = exc.__context__ if isinstance(exc.__context__, Malformed) else exc
             raise Malformed(str(cause) or "not HTTP") from exc
-        if self._request is None:
+        if self._request is None and not self._has_ended:
             self._head_bytes += len(data)
             if self._head_bytes > self._limits.headers * self._limits.header_bytes:
                 raise Malformed("the head of the request is too large")
@@ -144,7 +146,7 @@ class Reader:
     def on_message_complete(self) -> None:
         """Tell that a request has come."""
         request, self._request = self._request, None
-        self.is_within = False
+        self.is_within, self._has_ended = False, True
         if request is not None:
             request.body = b"".join(self._parts)
             request.is_whole = True
