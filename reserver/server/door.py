@@ -84,9 +84,12 @@ class Door:
         """What URLs begin with."""
         return "https" if self._tls else "http"
 
-    async def accept(self, listener: socket.socket, paths: Paths) -> None:
-        """Accept connections until cancelled, and end those that are not connected yet then."""
+    def serves(self, paths: Paths) -> None:
+        """Pass on calls to these from now on."""
         self._paths = paths
+
+    async def accept(self, listener: socket.socket) -> None:
+        """Accept connections until cancelled, and end those that are not connected yet then."""
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as tasks:
             while True:

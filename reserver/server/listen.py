@@ -31,10 +31,11 @@ async def listening(
     Raises:
         ConfigurationError: the port is taken, or the address is not this machine's.
     """
+    door.serves(paths)
     with _listener(address) as listener:
         host, port = listener.getsockname()[:2]
         async with asyncio.TaskGroup() as tasks:
-            accepting = tasks.create_task(door.accept(listener, paths))
+            accepting = tasks.create_task(door.accept(listener))
             try:
                 where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
                 yield f"{door.scheme}://{where}"
