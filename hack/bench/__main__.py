@@ -22,7 +22,7 @@ from hack.bench.scale import FULL, QUICK
 from reserver.cli import logs
 from reserver.config import LogLevel
 
-_PACKAGES = ("aiohttp", "uvloop", "msgspec", "numpy", "kubernetes")
+_PACKAGES = ("httptools", "aiohttp", "uvloop", "msgspec", "numpy", "kubernetes")
 
 
 def main() -> None:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -12,7 +14,7 @@ from hack.bench.documents import encode, new_pod
 from hack.bench.report import kilobytes, milliseconds, progress, table, times
 from hack.bench.rounds import P99, Timings, side_by_side
 from hack.bench.scale import Scale
-from hack.bench.server import FLOOR, RESERVER, serving
+from hack.bench.server import BARE, BUSY, FLOOR, RESERVER, serving
 from hack.bench.world import (
     REFUSED_REQUESTS,
     SAMPLED,
@@ -21,9 +23,11 @@ from hack.bench.world import (
     owner_name,
     seat_of,
 )
+from hack.controlplane.build import BuildError
+from hack.throughput.variants import GO_EXTENDER, plain_extender
 from reserver.scheduling.filter import ANSWER_LIMIT
 
-_FLOOR = "floor"
+_FLOOR, _BARE, _GO, _BUSY = "floor", "bare", "go", "busy"
 _USUAL_SAMPLE = 500
 """What kube-scheduler sends of 5,000 nodes unless it is told otherwise."""
 
@@ -61,7 +65,13 @@ class _Servers:
         ]
         started = [stack.enter_context(serving(RESERVER, size)) for size in sizes]
         floor = stack.enter_context(serving(FLOOR))
+        bare = stack.enter_context(serving(BARE))
+        size = Size(nodes=scale.nodes, pods=scale.pods, reservations=scale.reservations[2])
+        busy = stack.enter_context(serving(BUSY, size))
         self._floor = stack.enter_context(Client(floor.port()))
+        self._bare = stack.enter_context(Client(bare.port()))
+        self._busy = stack.enter_context(Client(busy.port()))
+        self._go = _go_extender(stack)
         self._clients = {
             size.reservations: stack.enter_context(Client(server.port()))
             for size, server in zip(sizes, started, strict=True)
@@ -80,16 +90,35 @@ class _Servers:
                 raise UnexpectedAnswerError(problem)
             calls[str(count)] = partial(self._clients[count].call, ready)
             size = len(answer)
-        ready = filter_request(f"/floor/{size}", case.pod, case.names)
-        return calls | {_FLOOR: partial(self._floor.call, ready)}
+        empty = filter_request(f"/floor/{size}", case.pod, case.names)
+        calls |= {_FLOOR: partial(self._floor.call, empty), _BARE: partial(self._bare.call, empty)}
+        calls[_BUSY] = partial(self._busy.call, ready)
+        return calls | ({_GO: partial(self._go.call, ready)} if self._go else {})
+
+
+def _go_extender(stack: ExitStack) -> Client | None:
+    """Return a client of an extender as people write it in Go; None where it cannot be built."""
+    try:
+        GO_EXTENDER.build()
+    except BuildError:
+        return None
+    folder = Path(stack.enter_context(TemporaryDirectory()))
+    kubeconfig = folder / "kubeconfig"
+    cluster = {"name": "none", "cluster": {"server": "http://127.0.0.1:1"}}
+    context = {"name": "none", "context": {"cluster": "none", "user": ""}}
+    document = {"clusters": [cluster], "contexts": [context], "current-context": "none"}
+    kubeconfig.write_bytes(encode(document))
+    extender = stack.enter_context(plain_extender(ANSWER_LIMIT)(kubeconfig, folder))
+    return stack.enter_context(Client(extender.port))
 
 
 def measure(scale: Scale) -> Iterator[str]:
-    """Yield the tables of Filter calls: by names, and by reservations."""
+    """Yield the tables of Filter calls: by names, by what is special, and by reservations."""
     progress("building clusters")
     with ExitStack() as stack:
         servers = _Servers(scale, stack)
         yield _by_names(scale, servers)
+        yield _special(scale, servers)
         yield _by_reservations(scale, servers)
 
 
@@ -104,19 +133,46 @@ def _by_names(scale: Scale, servers: _Servers) -> str:
         )
         calls = servers.alternatives(case, (count,))
         taken = side_by_side(calls, rounds=scale.rounds, calls=scale.calls)
-        own, floor = taken[str(count)], taken[_FLOOR]
+        own = taken[str(count)]
         sent = len(encode({"Pod": case.pod, "NodeNames": names}))
-        rows.append((f"{sample:,}", kilobytes(sent), *_compared(own, floor)))
+        rows.append((f"{sample:,}", kilobytes(sent), *_compared(own, taken)))
     title = f"One Filter call: {scale.nodes:,} nodes, {scale.pods:,} pods, {count:,} reservations"
-    header = ("names", "sent", "p50", "floor p50", "ratio", "p99", "floor p99", "ratio")
-    return table(title, header, rows)
+    return table(title, ("names", "sent", *_COMPARED), rows)
 
 
-def _compared(own: Timings, floor: Timings) -> Iterator[str]:
-    yield from (milliseconds(own.seconds()), milliseconds(floor.seconds()))
-    yield times(own.ratio_to(floor))
-    yield from (milliseconds(own.seconds(P99)), milliseconds(floor.seconds(P99)))
-    yield times(own.ratio_to(floor, P99))
+_COMPARED = ("p50", "p99", "floor", "ratio", "bare", "ratio", "Go extender", "ratio")
+
+
+def _compared(own: Timings, taken: Mapping[str, Timings]) -> Iterator[str]:
+    yield from (milliseconds(own.seconds()), milliseconds(own.seconds(P99)))
+    for name in (_FLOOR, _BARE, _GO):
+        other = taken.get(name)
+        yield milliseconds(other.seconds()) if other else "n/a"
+        yield times(own.ratio_to(other)) if other else "n/a"
+
+
+def _special(scale: Scale, servers: _Servers) -> str:
+    """Return what is special about a call or its time, with as many names as usual."""
+    names = node_names(scale.nodes, order=SAMPLED)[:_USUAL_SAMPLE]
+    usual, large = new_pod("web-1"), new_pod("web-1")
+    large["metadata"]["annotations"] = {"example.com/notes": "n" * 60_000}
+    refused = new_pod("large-1", REFUSED_REQUESTS)
+    some, all_held = scale.reservations[2], scale.reservations[-2]
+    cases = (
+        ("usual", usual, ANSWER_LIMIT, some, str(some)),
+        ("a pod of 60 kB", large, ANSWER_LIMIT, some, str(some)),
+        ("while 500 pods a second change", usual, ANSWER_LIMIT, some, _BUSY),
+        ("all nodes have holds", usual, ANSWER_LIMIT, all_held, str(all_held)),
+        ("all are refused", refused, 0, all_held, str(all_held)),
+    )
+    rows = []
+    for title, pod, passed, count, which in cases:
+        progress(f"Filter calls: {title}")
+        case = _Case(title=title, pod=pod, names=names, passed=passed)
+        calls = servers.alternatives(case, (count,))
+        taken = side_by_side(calls, rounds=scale.rounds, calls=scale.calls)
+        rows.append((title, *_compared(taken[which], taken)))
+    return table(f"One Filter call with {_USUAL_SAMPLE} names", ("call", *_COMPARED), rows)
 
 
 def _by_reservations(scale: Scale, servers: _Servers) -> str:

@@ -5,17 +5,21 @@ It prints its port once it listens, and stops when its standard input ends: with
 
 import argparse
 import asyncio
+import itertools
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import urlsplit
 
+import httptools
 import uvloop
 from aiohttp import web
 
+from hack.bench.documents import running_pods
 from hack.bench.world import Size, state
 from reserver.cli import logs
 from reserver.cluster.pod import Pod, PodName
@@ -30,14 +34,22 @@ from reserver.server.gate import Hosts
 from reserver.server.http import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
+from reserver.wire.k8s.objects import decode
+from reserver.wire.k8s.pods import PodObject
 
 FLOOR = "floor"
+BARE = "bare"
 RESERVER = "reserver"
+BUSY = "busy"
+"""Reserver while its watch shows 500 pod events a second."""
+
+_EVENTS, _EVERY_S = 10, 0.02
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
 
 @contextmanager
 def serving(kind: str, size: Size | None = None) -> Iterator["Server"]:
-    """Start a server, RESERVER or FLOOR, and stop it when the block ends."""
+    """Start a server, one of the above, and stop it when the block ends."""
     sizes = (size.nodes, size.pods, size.reservations) if size else (0, 0, 0)
     command = [sys.executable, "-m", "hack.bench.server", kind, *map(str, sizes)]
     with subprocess.Popen(
@@ -117,6 +129,39 @@ def _floor_application() -> web.Application:
     return app
 
 
+class _Bare(asyncio.Protocol):
+    """Answers /floor/N with N bytes, over httptools alone."""
+
+    def __init__(self) -> None:
+        self._target = b""
+        self._parser = httptools.HttpRequestParser(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._wire = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_url(self, target: bytes) -> None:
+        self._target = target
+
+    def on_body(self, part: bytes) -> None:
+        """Take a part of the body."""
+
+    def on_message_complete(self) -> None:
+        size = int(self._target.rpartition(b"/")[2])
+        self._wire.write(_HEAD % size + bytes(size))
+
+
+async def _show_events(shown: State) -> None:
+    """Show pods that change, as a watch does."""
+    pods = list(running_pods(2_000, 100))
+    for number in itertools.count():
+        for raw in (pods[(number * _EVENTS + index) % len(pods)] for index in range(_EVENTS)):
+            shown.pod_seen(decode(PodObject, raw).value())
+        await asyncio.sleep(_EVERY_S)
+
+
 async def _serve(kind: str, size: Size) -> None:
     async with asyncio.TaskGroup() as tasks, _listening(kind, size, tasks) as port:
         sys.stdout.write(f"{port}\n")
@@ -135,21 +180,29 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
         yield site.port
         await runner.cleanup()
         return
+    if kind == BARE:
+        bare = await asyncio.get_running_loop().create_server(_Bare, "127.0.0.1", 0)
+        yield bare.sockets[0].getsockname()[1]
+        bare.close()
+        return
     cluster, nothing = state(size), _NoCluster()
     up_to_date = _UpToDate(cluster)
     metrics = Metrics(up_to_date, tuple, tuple)
     extender = Extender(
         cluster, nothing, nothing, time.time, up_to_date, tasks, told=lambda _: None
     )
-    app = Routes(extender, metrics, up_to_date.obstacles).paths()
+    paths = Routes(extender, metrics, up_to_date.obstacles).paths()
     door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), metrics.count_refused)
-    async with listening(app, ("127.0.0.1", 0), 1.0, door) as url:
+    events = tasks.create_task(_show_events(cluster)) if kind == BUSY else None
+    async with listening(paths, ("127.0.0.1", 0), 1.0, door) as url:
         yield urlsplit(url).port
+    if events is not None:
+        events.cancel()
 
 
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=(RESERVER, FLOOR))
+    parser.add_argument("kind", choices=(RESERVER, BUSY, FLOOR, BARE))
     parser.add_argument("nodes", type=int)
     parser.add_argument("pods", type=int)
     parser.add_argument("reservations", type=int)

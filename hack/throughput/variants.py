@@ -72,7 +72,9 @@ def _reserver(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
         yield Extender(reserver.process.pid, reserver.port)
 
 
-def _plain(most: int) -> Callable[[Path, Path], AbstractContextManager[Extender]]:
+def plain_extender(most: int) -> Callable[[Path, Path], AbstractContextManager[Extender]]:
+    """Return what starts an extender in Go that answers so many names at most; 0: all."""
+
     @contextmanager
     def run(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
         command = [str(GO_EXTENDER.build()), f"-kubeconfig={kubeconfig}", f"-answer={most}"]
@@ -95,6 +97,6 @@ VARIANTS = {
     "stock": Variant("kube-scheduler alone"),
     "reserver": Variant("Reserver", _FILTER_BIND | {"preemptVerb"}, _reserver),
     "filter": Variant("Reserver, Filter only", _FILTER, _reserver),
-    "plain": Variant("plain Go extender, all names", _FILTER_BIND, _plain(0)),
-    "plain-best": Variant(f"plain Go extender, {BEST} names", _FILTER_BIND, _plain(BEST)),
+    "plain": Variant("plain Go extender, all names", _FILTER_BIND, plain_extender(0)),
+    "plain-best": Variant(f"plain Go extender, {BEST} names", _FILTER_BIND, plain_extender(BEST)),
 }

@@ -107,7 +107,7 @@ async def test_a_filter_call_runs_few_functions_however_many_nodes_it_names(
 async def test_a_filter_call_runs_as_many_functions_whatever_is_held(
     served: Served, listener: Listener
 ) -> None:
-    costs = []
+    costs: list[int] = []
     for count in (1, 4_000):
         hold(served, count, first=len(costs))
         costs.append(await listener.hot("/filter", *[filter_call("a", *NAMES)] * 3))
