@@ -157,7 +157,8 @@ def _special(scale: Scale, servers: _Servers) -> str:
     usual, large = new_pod("web-1"), new_pod("web-1")
     large["metadata"]["annotations"] = {"example.com/notes": "n" * 60_000}
     refused = new_pod("large-1", REFUSED_REQUESTS)
-    some, all_held = scale.reservations[2], scale.reservations[-2]
+    some = scale.reservations[2]
+    all_held = next(count for count in scale.reservations if count >= 2 * scale.nodes)
     cases = (
         ("usual", usual, ANSWER_LIMIT, some, str(some)),
         ("a pod of 60 kB", large, ANSWER_LIMIT, some, str(some)),

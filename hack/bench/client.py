@@ -9,6 +9,7 @@ from hack.bench.documents import encode
 
 _LARGEST_ANSWER = 4 * 2**20
 _HEADER_END = b"\r\n\r\n"
+_CHUNKS_END = b"0\r\n\r\n"
 _TIMEOUT_S = 30.0
 
 
@@ -57,31 +58,35 @@ class Client:
         self._socket.close()
 
     def call(self, ready: bytes) -> bytes:
-        """Send a request and return the body of its answer.
+        """Send a request and return the body of its answer, which may be in chunks as they came.
 
         Raises:
             BadAnswerError: the status is not 200.
         """
         self._socket.sendall(ready)
         view = memoryview(self._buffer)
-        received = head = end = 0
-        while not end or received < end:
+        received = head = 0
+        length: int | None = None
+        while True:
             count = self._socket.recv_into(view[received:])
             if not count:
                 raise BadAnswerError("the server closed the connection")
             received += count
-            if not end:
-                head = self._buffer.find(_HEADER_END, 0, received) + len(_HEADER_END)
-                end = head + _body_length(bytes(view[:head])) if head >= len(_HEADER_END) else 0
-        return bytes(view[head:end])
+            if not head and (at := self._buffer.find(_HEADER_END, 0, received)) >= 0:
+                head = at + len(_HEADER_END)
+                length = _body_length(bytes(view[:head]))
+            if head and (
+                self._buffer.endswith(_CHUNKS_END, head, received)
+                if length is None
+                else received >= head + length
+            ):
+                return bytes(view[head:received])
 
 
-def _body_length(header: bytes) -> int:
+def _body_length(header: bytes) -> int | None:
+    """Return how long a body is; None if it comes in chunks."""
     lines = header.decode("latin-1").lower().split("\r\n")
     if " 200 " not in lines[0]:
         raise BadAnswerError(lines[0])
-    return next(
-        int(value)
-        for name, _, value in (line.partition(":") for line in lines)
-        if name == "content-length"
-    )
+    fields = (line.partition(":") for line in lines)
+    return next((int(value) for name, _, value in fields if name == "content-length"), None)
