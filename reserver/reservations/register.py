@@ -136,6 +136,8 @@ class Register:
         """
         keys = owner.keys(pod)
         asked = [each for key in keys for each in self._by_owner.get(key, {}).values()]
+        if not asked:
+            return ()
         found: list[Account] = []
         faults: list[Exception] = []
         with sparing(faults.append):
