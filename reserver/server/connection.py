@@ -223,7 +223,8 @@ class Connection(asyncio.Protocol):
         """Take the next request, if it has come in advance."""
         if self._ahead:
             self._take(self._ahead.popleft())
-        if self._reader.is_within and self.stage is not Stage.BUSY:
+        is_coming = self._current is None or not self._current.is_whole
+        if self._reader.is_within and is_coming:
             self._expect()
 
     def _write(self, answer: Answer, *, is_last: bool, is_head: bool = False) -> None:

@@ -92,9 +92,10 @@ class Reader:
         self._has_ended = False
         try:
             self._parser.feed_data(data)
+        except httptools.HttpParserCallbackError as exc:
+            raise (exc.__context__ or exc) from None  # What a method below has raised.
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
-            cause = exc.__context__ if isinstance(exc.__context__, Malformed) else exc
-            raise Malformed(str(cause) or "not HTTP") from exc
+            raise Malformed(f"not HTTP: {exc}") from exc
         if self._request is None and not self._has_ended:
             self._head_bytes += len(data)
             if self._head_bytes > self._limits.headers * self._limits.header_bytes:

@@ -141,6 +141,15 @@ async def test_a_body_that_does_not_come_ends_the_connection(first: bytes, said:
         assert "POST /filter" not in site.handled
 
 
+async def test_a_body_in_advance_that_does_not_come_ends_the_connection() -> None:
+    async with serving(EXTENDER_LIMITS, request_s=SOON_S) as site, wire(site.url) as client:
+        client.say(BIND + call("POST /filter HTTP/1.1", JSON, "Content-Length: 100000"))
+        assert (await client.answer())[0] == 200
+        await client.all_answers()
+        await until(lambda: not len(site.door))
+        assert site.handled == ["POST /bind"]
+
+
 async def test_a_call_that_is_answered_slowly_is_not_ended() -> None:
     async with serving(EXTENDER_LIMITS, request_s=SOON_S) as site, wire(site.url) as client:
         site.answers.clear()
