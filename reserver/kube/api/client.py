@@ -90,18 +90,7 @@ class ApiClient:
         Raises:
             ApiError: the API server refused, or did not answer.
         """
-        if self._credentials.proxy:
-            return await self._send("POST", path, body=body)
-        _, headers = await self._prepared()
-        headers |= _HEADERS | {"Content-Type": "application/json"}
-        with _as_api_error():
-            async with asyncio.timeout(_TIMEOUT.total):
-                answered = await self._exchange.ask("POST", path, headers, encode(body))
-        if answered.status >= HTTPStatus.BAD_REQUEST:
-            known = answered.status in _KNOWN
-            phrase = HTTPStatus(answered.status).phrase if known else "Unknown"
-            raise _refused(answered.status, phrase, answered.body)
-        return answered.body
+        return await self._send("POST", path, body=body)
 
     async def replace(self, path: str, body: object) -> bytes:
         """Replace an object of the resourceVersion that the body names; return what it is now.
@@ -195,6 +184,8 @@ class ApiClient:
         content_type: str = "application/json",
         most_bytes: int | None = None,
     ) -> bytes:
+        if method == "POST" and not self._credentials.proxy:
+            return await self._exchanged(path, encode(body))
         data = None if body is None else encode(body)
         headers = {} if data is None else {"Content-Type": content_type}
         with _as_api_error():
@@ -209,6 +200,19 @@ class ApiClient:
                     problem = f"the answer to {path} exceeds {most_bytes >> 20} MiB"
                     raise ApiError(0, "TooLarge", problem)
                 return raw
+
+    async def _exchanged(self, path: str, body: bytes) -> bytes:
+        """Return the answer to a POST."""
+        _, headers = await self._prepared()
+        headers |= _HEADERS | {"Content-Type": "application/json"}
+        with _as_api_error():
+            async with asyncio.timeout(_TIMEOUT.total):
+                answered = await self._exchange.ask("POST", path, headers, body)
+        if answered.status >= HTTPStatus.BAD_REQUEST:
+            known = answered.status in _KNOWN
+            phrase = HTTPStatus(answered.status).phrase if known else "Unknown"
+            raise _refused(answered.status, phrase, answered.body)
+        return answered.body
 
     @contextlib.asynccontextmanager
     async def _request(
