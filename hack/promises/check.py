@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hack.promises import claims, holds, moves, store, waiting
 from hack.promises.case import Case
 from hack.promises.history import History, read_history
@@ -25,7 +27,7 @@ def check(history: History, *, schedulers: frozenset[str], grace_s: float = 1.0)
 
 def judge(history: History, rules: Rules) -> Report:
     """Return what a history shows, by rules of one's own."""
-    case = Case(replay(history), rules)
+    case = Case(replace(replay(history), ends=rules.ends), rules)
     seats = tuple(holds.off_seat(case))
     violations = (
         *holds.given_away(case),

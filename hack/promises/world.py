@@ -49,12 +49,14 @@ class World:
         pods: all that ever were.
         nodes: by name; one that is deleted and made again has several.
         lives: of all entries, in the order in which they were written.
+        ends: when a Reserver ended, unix seconds.
     """
 
     history: History
     pods: tuple[Pod, ...]
     nodes: Mapping[str, tuple[Node, ...]]
     lives: tuple[Life, ...]
+    ends: tuple[float, ...] = ()
 
     @cached_property
     def pods_near(self) -> Mapping[str, tuple[Pod, ...]]:
@@ -93,11 +95,23 @@ class World:
         return owners
 
     def _comes_later(self, life: Life, pod: Pod) -> bool:
-        """Return whether a pod came after the one whose replacement a life is for, if it is."""
+        """Return whether a pod came after the one whose replacement a life is for, if it is.
+
+        A list does not tell in which order pods came: after a restart a sibling that still waits
+        may take the seat as well, which is known (docs/adr/0033).
+        """
         replaced = {rule.replaces for rule in life.entry.rules} - {""}
         before = [each for each in self.pods if each.uid in replaced] if replaced else []
         first = pod.states[0].moment.revision
-        return all(each.leaves and each.leaves.revision < first for each in before)
+        bound_at = pod.binding.moment.at if pod.binding and life.name in pod.claims else 0.0
+        return all(
+            each.leaves
+            and (
+                each.leaves.revision < first
+                or any(each.leaves.at <= end <= bound_at for end in self.ends)
+            )
+            for each in before
+        )
 
     @cached_property
     def owned(self) -> Mapping[str, tuple[Life, ...]]:

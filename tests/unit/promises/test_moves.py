@@ -93,6 +93,26 @@ def test_a_pod_that_waited_before_is_no_owner_of_the_seat(tape: Moved) -> None:
     assert tape.kinds() == []
 
 
+@pytest.mark.parametrize(("is_restarted", "found"), [(True, []), (False, ["given away"])])
+def test_a_sibling_that_waits_takes_the_seat_only_after_a_restart(
+    tape: Moved, *, is_restarted: bool, found: list[str]
+) -> None:
+    tape.node("worker-2", cpu="1")
+    tape.move("Reserving")
+    tape.hold(backed="True")
+    tape.wait(5)
+    tape.pod("sibling", maker="web")
+    tape.evict()
+    tape.wait(5)
+    ends = (tape.now,) if is_restarted else ()
+    tape.wait(5)
+    tape.bind("sibling", "worker-2", "shop/seat#uid-seat")
+    tape.move("Succeeded")
+    tape._delete("reservations", "shop/seat")
+    tape.wait(60)
+    assert [kind for kind in tape.kinds(ends=ends) if kind == "given away"] == found
+
+
 @pytest.mark.parametrize(
     "holds",
     [
