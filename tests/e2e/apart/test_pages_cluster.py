@@ -112,7 +112,7 @@ SET_UPS = {
         "kubectl apply -f workloads.yaml",
         "kubectl rollout status -n shop statefulset/web",
         "kubectl rollout status -n kube-system daemonset/agent",
-        "kubectl uncordon worker-2 && kubectl uncordon worker-3",
+        "kubectl uncordon worker-2 && kubectl uncordon worker-3 && kubectl cordon worker-1",
     ),
     "docs/patches.md": (
         "kubectl apply -f patched.yaml",
@@ -126,7 +126,7 @@ CLEAN_UPS = {
     "docs/monitoring.md": ("kubectl delete -f operator.yaml",),
     "docs/moves.md": (
         "kubectl delete -f workloads.yaml --wait=false",
-        "kubectl uncordon worker-3",
+        "kubectl uncordon worker-1 && kubectl uncordon worker-3",
     ),
     "docs/patches.md": ("kubectl delete -f patched.yaml --wait=false",),
     "docs/operations.md": (
