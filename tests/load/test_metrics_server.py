@@ -101,6 +101,7 @@ def metrics_server(plane: ControlPlane, folder: Path, kubelet_port: int) -> Iter
         "--kubelet-preferred-address-types=InternalIP",
         f"--kubelet-port={kubelet_port}",
         "--metric-resolution=10s",
+        "--kubelet-request-timeout=5s",
     ]
     process = Process(command, folder / "metrics-server.log")
     try:
