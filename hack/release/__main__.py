@@ -64,7 +64,7 @@ STEPS = (
     Step("hostile", "make hostile", 5),
     Step("moving", "make moving", 8),
     Step("moving-faults", "python -m hack.moving --modes ReserveFirst --faults --timeout 300", 6),
-    Step("moving-writes", "python -m hack.moving.writes", 6),
+    Step("moving-writes", "python -m hack.moving.writes", 20),
     Step("bench-live", "make bench-live", 15),
     *(
         Step(name.format(version), command, minutes, {"KUBERNETES": version})

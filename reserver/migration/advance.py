@@ -39,11 +39,12 @@ class Step(NamedTuple):
 def advance(move: Move, seen: Seen, now: float) -> Step:
     """Return what becomes of a move now (unix seconds), given what is seen.
 
-    It passes through as many phases as it can; the effects are those of the last one.
+    It passes through as many phases as it can; the effects are those of the last one. In Landing it
+    stops: only then is the replacement looked for, and a seat that went may have been claimed.
     """
     while True:
         after, effects = _ended(move, seen) if move.is_over else _judge(move, seen, now)
-        if after.status.phase is move.status.phase:
+        if after.status.phase in {move.status.phase, Phase.LANDING}:
             return Step(after, effects, _again_at(after, now))
         move, seen = after, replace(seen, answer=None, said="")
 
@@ -84,7 +85,7 @@ def _left(move: Move, seen: Seen, pod: SeenPod | None, now: float) -> _Judged:
     if by_itself and (move.is_entering or not (pod and is_of_use)):
         return _finish(move, now, *_gone(move))
     target = seat.node if seat is not None and is_of_use else move.status.target
-    return _with(move, phase=Phase.LANDING, target=target, evicted_at=now), ()
+    return _awaits(_with(move, phase=Phase.LANDING, target=target, evicted_at=now), seen), ()
 
 
 def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
@@ -171,10 +172,15 @@ def _landing(move: Move, seen: Seen, now: float) -> _Judged:
             return _finish(move, now, Phase.FAILED, Reason.SEAT_IMPOSSIBLE, said)
         if problem := _unusable(move, seen):
             return _finish(move, now, Phase.FAILED, *problem)
+    return _awaits(move, seen), ()
+
+
+def _awaits(move: Move, seen: Seen) -> Move:
+    """Return a move whose replacement is awaited."""
     message = f"the replacement is awaited on {move.status.target or 'any node'}"
     if seen.failure:
         message = f"{message}; {move.status.controller.kind} cannot make it: {seen.failure}"
-    return _with(move, reason=Reason.WAITS_FOR_REPLACEMENT, message=message), ()
+    return _with(move, reason=Reason.WAITS_FOR_REPLACEMENT, message=message)
 
 
 _PHASES: dict[Phase, Callable[[Move, Seen, SeenPod, float], _Judged]] = {

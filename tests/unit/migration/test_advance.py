@@ -266,6 +266,13 @@ def test_no_pod_is_evicted_while_its_move_waits_for(what: str) -> None:
     assert not step.move.is_over
 
 
+def test_a_seat_that_went_before_the_landing_was_written_down_may_have_been_claimed() -> None:
+    """The write of the status came late: the replacement is looked for once it is written."""
+    step = advance(move(Phase.EVICTING), seen(None, None), NOW)
+    assert (step.move.status.phase, step.move.is_over) == (Phase.LANDING, False)
+    assert step.move.status.reason is Reason.WAITS_FOR_REPLACEMENT
+
+
 def test_a_move_says_why_its_replacement_cannot_be_made() -> None:
     step = advance(move(Phase.LANDING), seen(None, BACKED, failure="no more pods here"), NOW)
     said = "the replacement is awaited on worker-2; ReplicaSet cannot make it: no more pods here"
