@@ -186,6 +186,10 @@ def _check_again(before: Move, seen: Seen, step: Step, now: float) -> None:
     """Make the same step again, from what was written before it and from what is written now."""
     assert advance(before, seen, now) == step
     again = advance(step.move, replace(seen, answer=None, said=""), now)
+    if before.status.phase is not Phase.LANDING and step.move.status.phase is Phase.LANDING:
+        # There it stops: the replacement is looked for before anything else is said.
+        assert again.move.status.phase in {Phase.LANDING, *ENDED}
+        return
     assert again.move.status == step.move.status or seen.answer is not None
     assert again.move.status.phase is step.move.status.phase
 
