@@ -102,7 +102,10 @@ _RESIZABLE = json.dumps(
 _ITEM = '[{"pod": "web-0", "namespace": "shop", "cpu": 500, "mem": 0, "expire": 4070908800}]'
 _LISTED = json.dumps({"data": {"worker-3": _ITEM}})
 SET_UPS = {
-    "docs/crd.md": (f"kubectl patch configmap -n unicore reservation -p '{_LISTED}'",),
+    "docs/crd.md": (
+        f"kubectl patch configmap -n unicore reservation -p '{_LISTED}'",
+        "kubectl apply -f scheduler-config/core/store.yaml",
+    ),
     "docs/monitoring.md": (
         "kubectl apply -f operator.yaml",
         "kubectl wait --for=condition=Established -f operator.yaml",
