@@ -10,7 +10,7 @@ from reserver.cli.documents import Document
 from reserver.errors import InvalidInput
 from reserver.wire.spec.object import API_VERSION, KIND
 
-_OUR_FIELDS = {"name", "spec", "id", "etag", "author", "status"}
+_OUR_FIELDS = {"name", "spec", "id", "etag", "author", "labels", "status"}
 _FORMS = "write a Reservation, or name and spec"
 
 

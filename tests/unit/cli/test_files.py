@@ -142,6 +142,7 @@ def test_what_is_printed_is_what_files_hold(tmp_path: Path) -> None:
         message="",
         claims=(Claim("shop/web-0", "u"),),
         author="alice",
+        labels={"team": "shop"},
     )
     (tmp_path / "f.json").write_text(json.dumps({"reservations": [manifest.show(reservation)]}))
     (found,), problems = wanted(documents.read_files([str(tmp_path)]))
