@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-TURN_S = 0.002
+TURN_S = 0.001
 """How long a pass works before other work gets its turn, in seconds.
 
 Its last step may take as long again; together they must end within five milliseconds.

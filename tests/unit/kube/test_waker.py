@@ -70,10 +70,10 @@ async def test_calls_get_their_turn_while_ten_thousand_wait() -> None:
             await asyncio.sleep(0)
 
     calling = asyncio.create_task(call())
-    # A pod takes 0.1 ms to look at: they take a second, in turns of two milliseconds.
+    # A pod takes 0.1 ms to look at: they take a second, in turns of one millisecond.
     await waker.look(state, _pacer(0.0001))
     calling.cancel()
-    assert calls > 10_000 * 0.0001 / 0.002 / 2
+    assert calls > 10_000 * 0.0001 / 0.001 / 2
 
 
 async def test_who_asks_for_what_was_found_not_to_fit_is_not_compared_again(
