@@ -42,6 +42,7 @@ class QuotasAgainstTheRule(RuleBasedStateMachine):
         self.inside: list[Row] = []
         self.second = 0.0
         self.claims = 0
+        self.claimed: set[str] = set()
 
     @staticmethod
     def _empty(*, is_open: bool) -> Ledger:
@@ -60,6 +61,8 @@ class QuotasAgainstTheRule(RuleBasedStateMachine):
         written = replace(made, origin=f"{key}#{created}", created_at=created)
         if before is not None and written.digest == before.written.digest:
             return
+        if written.identity in self.claimed:
+            return  # Written again as it was before, it has the claims of then.
         self.ledger.put(written)
         after = Row(written, slots)
         keeps_turn = before is not None and before.cpu >= after.cpu and before.left >= slots
@@ -89,6 +92,7 @@ class QuotasAgainstTheRule(RuleBasedStateMachine):
         number = taken.written.slots - taken.left
         owner = pod(f"{taken.written.ref.key}-{number}", uid=f"u{self.claims}", node="worker-1")
         self.claims += 1
+        self.claimed.add(taken.written.identity)
         self.ledger.claim(taken.written.identity, owner)
         taken.left -= 1
         if not taken.left:
