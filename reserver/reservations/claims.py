@@ -30,6 +30,7 @@ class Claims:
         self._since: dict[str, int] = {}
         self._unwritten: set[str] = set()
         self._bindings: LRUCache[PodName, tuple[str, int]] = LRUCache(_REMEMBERED)
+        self._gone: LRUCache[str, bool] = LRUCache(_REMEMBERED)
 
     def add(self, identity: str, pod: Pod, *, written: bool) -> None:
         """Record that a pod claimed a slot; until that is written, it may be taken back."""
@@ -115,7 +116,8 @@ class Claims:
                 account.take(pod, pod.revision if written else UNSEEN, written=written)
         for name in account.reservation.owners:
             uid, at = self._bindings.get(name, ("", 0))
-            if at > entry.written.last:
+            is_back = account.reservation.reusable and uid in self._gone  # Its slot came back.
+            if at > entry.written.last and not is_back:
                 account.claimants[uid] = at
                 if uid in pods:
                     account.landed[uid] = pods[uid].node
@@ -164,6 +166,11 @@ class Claims:
         for identity in identities:
             self._drop(pod_uid, identity)
         return frozenset(identities)
+
+    def gone(self, pod_uid: str) -> frozenset[str]:
+        """Note that a pod was deleted, and drop its evidence; return what it claimed."""
+        self._gone[pod_uid] = True
+        return self.forget(pod_uid)
 
     def bound(self, pod: Pod) -> None:
         """Remember at which resourceVersion a pod was bound, also when it is gone."""

@@ -10,7 +10,7 @@ A reservation may be written at two refs for a while, because it is moved from o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -264,7 +264,7 @@ class Ledger(Settling):
 
     def unclaim(self, pod_uid: str) -> None:
         """Take back a pod's claims: its binding failed."""
-        for account in self._forgotten(pod_uid):
+        for account in self._accounts(self._claims.forget(pod_uid)):
             account.release(pod_uid)
             self._settle(account)
 
@@ -273,11 +273,10 @@ class Ledger(Settling):
 
         What it took stays taken as long as the reservation is written, unless it is reusable.
         """
-        for account in self._forgotten(pod_uid):
+        for account in self._accounts(self._claims.gone(pod_uid)):
             if account.reservation.reusable:
                 account.release(pod_uid)
             self._settle(account)
 
-    def _forgotten(self, pod_uid: str) -> list[Account]:
-        """Drop the evidence that a pod gives; return the accounts of what it took."""
-        return list(filter(None, map(self._register.of, self._claims.forget(pod_uid))))
+    def _accounts(self, identities: Iterable[str]) -> list[Account]:
+        return list(filter(None, map(self._register.of, identities)))

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -437,3 +438,13 @@ def test_of_what_starts_at_once_the_oldest_comes_first_after_many_edits(
     ledger.advance(200.0)
     order = sorted("bac", key=lambda key: ledger._register[ref(key)].holds["worker-1"].since)
     assert order == ["b", "a", "c"]
+
+
+def test_a_reusable_slot_comes_back_also_if_it_was_written_before_its_pod_and_shown_after_it(
+    ledger: Ledger,
+) -> None:
+    ledger.bound(replace(pod("owner", uid="uid"), node="worker-1", revision=9), exact=True)
+    ledger.pod_gone("uid")
+    ledger.put(reservation("r", cpu="2", reusable=True), Written(7, 7))
+    ledger.put(reservation("once", cpu="1"), Written(7, 7))
+    assert held(ledger) == 2000
