@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from cachetools import LRUCache
 
@@ -16,6 +17,20 @@ from reserver.reservations.register import Register
 
 _REMEMBERED = 20_000
 """How many bindings are remembered: those of the minutes by which two watches may differ."""
+
+
+class _Binding(NamedTuple):
+    """That a pod was bound.
+
+    Attributes:
+        uid: the pod's.
+        at: the resourceVersion at which it was bound.
+        is_over: it has finished or is gone since, or may be.
+    """
+
+    uid: str
+    at: int
+    is_over: bool
 
 
 class Claims:
@@ -29,8 +44,7 @@ class Claims:
         self._known: dict[str, set[str]] = {}
         self._since: dict[str, int] = {}
         self._unwritten: set[str] = set()
-        self._bindings: LRUCache[PodName, tuple[str, int]] = LRUCache(_REMEMBERED)
-        self._gone: LRUCache[str, bool] = LRUCache(_REMEMBERED)
+        self._bindings: LRUCache[PodName, _Binding] = LRUCache(_REMEMBERED)
 
     def add(self, identity: str, pod: Pod, *, written: bool) -> None:
         """Record that a pod claimed a slot; until that is written, it may be taken back."""
@@ -115,12 +129,14 @@ class Claims:
                 written = self.are_written({uid})
                 account.take(pod, pod.revision if written else UNSEEN, written=written)
         for name in account.reservation.owners:
-            uid, at = self._bindings.get(name, ("", 0))
-            is_back = account.reservation.reusable and uid in self._gone  # Its slot came back.
-            if at > entry.written.last and not is_back:
-                account.claimants[uid] = at
-                if uid in pods:
-                    account.landed[uid] = pods[uid].node
+            binding = self._bindings.get(name)
+            if binding is None or binding.at <= entry.written.last:
+                continue
+            if account.reservation.reusable and binding.is_over:
+                continue  # Its slot has come back.
+            account.claimants[binding.uid] = binding.at
+            if binding.uid in pods:
+                account.landed[binding.uid] = pods[binding.uid].node
 
     def takes_slot(self, pod: Pod, account: Account) -> bool:
         """Return whether a pod that says it claimed a reservation has a slot of it.
@@ -167,12 +183,14 @@ class Claims:
             self._drop(pod_uid, identity)
         return frozenset(identities)
 
-    def gone(self, pod_uid: str) -> frozenset[str]:
-        """Note that a pod was deleted, and drop its evidence; return what it claimed."""
-        self._gone[pod_uid] = True
-        return self.forget(pod_uid)
+    def bound(self, pod: Pod, *, is_over: bool = False) -> None:
+        """Remember at which resourceVersion a pod was bound, also when it is over."""
+        before = self._bindings.get(pod.name)
+        if not pod.is_mirror and (before is None or before.at < pod.revision):
+            self._bindings[pod.name] = _Binding(pod.uid, pod.revision, is_over)
 
-    def bound(self, pod: Pod) -> None:
-        """Remember at which resourceVersion a pod was bound, also when it is gone."""
-        if not pod.is_mirror and self._bindings.get(pod.name, ("", 0))[1] < pod.revision:
-            self._bindings[pod.name] = (pod.uid, pod.revision)
+    def over(self, pod: Pod) -> None:
+        """Note that a pod has finished or is gone."""
+        binding = self._bindings.get(pod.name)
+        if binding is not None and binding.uid == pod.uid:
+            self._bindings[pod.name] = binding._replace(is_over=True)

@@ -268,14 +268,21 @@ class Ledger(Settling):
             account.release(pod_uid)
             self._settle(account)
 
-    def pod_gone(self, pod_uid: str) -> None:
-        """Note that a pod is no longer evidence of its claims.
+    def pod_over(self, pod: Pod) -> None:
+        """Note that a pod has finished or is gone: its slots of what is reusable come back.
 
-        What it took stays taken as long as the reservation is written, unless it is reusable.
+        What it took of others stays taken as long as they are written.
         """
-        for account in self._accounts(self._claims.gone(pod_uid)):
-            if account.reservation.reusable:
-                account.release(pod_uid)
+        self._claims.over(pod)
+        named, claimed = self._register.naming(pod.name), self._accounts(self._claims.by(pod.uid))
+        for account in dict.fromkeys((*named, *claimed)):
+            if account.reservation.reusable and account.release(pod.uid):
+                self._settle(account)
+
+    def pod_gone(self, pod: Pod) -> None:
+        """Note that a pod is gone, and no longer evidence of its claims."""
+        self.pod_over(pod)
+        for account in self._accounts(self._claims.forget(pod.uid)):
             self._settle(account)
 
     def _accounts(self, identities: Iterable[str]) -> list[Account]:

@@ -89,7 +89,7 @@ class Past:
                         self._recall(account, entry)
                     is_sure &= not entry.written.first <= pod.revision < entry.written.last
         if exact:
-            self._claims.bound(pod)
+            self._claims.bound(pod, is_over=True)  # It may be, as this is the past.
         return is_sure
 
     def narrow(self, ref: Ref, identity: str, written: Written) -> None:

@@ -186,6 +186,8 @@ class State:
         was_bound = before.node != "" if before else listed and not self.is_complete
         if not was_bound:
             self.ledger.bound(pod, exact=not listed)
+        if pod.finished:
+            self.ledger.pod_over(pod)
 
     def pod_gone(self, name: PodName) -> None:
         """Note that a pod was deleted; its claims stay."""
@@ -201,7 +203,7 @@ class State:
         self._assumed.pop(pod.uid, None)
         self._grown.pop(pod.uid, None)
         self._uncount(pod.uid)
-        self.ledger.pod_gone(pod.uid)
+        self.ledger.pod_gone(pod)
 
     def judged(self, pod: Pod, names: Sequence[str], *, waits: bool) -> None:
         """Note whether a pod waits because of holds, after a Filter call with `names`.
@@ -260,7 +262,7 @@ class State:
             # Bound and deleted before we heard of either: it takes nothing now.
             del self._assumed[pod_uid]
             self._uncount(pod_uid)
-            self.ledger.pod_gone(pod_uid)
+            self.ledger.pod_gone(assumption.pod)
 
     def forget(self, pod_uid: str) -> None:
         """Take an assumption back: the binding failed."""

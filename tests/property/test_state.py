@@ -68,8 +68,11 @@ class StateBesideApiServer(RuleBasedStateMachine):
         cpu=st.integers(1, 6),
         wait=st.sampled_from([0, 0, 20]),
         ttl=st.integers(1, 60),
+        reusable=st.booleans(),
     )
-    def reserve(self, key: str, worker: str, owner: str, cpu: int, wait: int, ttl: int) -> None:
+    def reserve(  # noqa: PLR0913 - the fields of a reservation
+        self, key: str, worker: str, owner: str, cpu: int, wait: int, ttl: int, *, reusable: bool
+    ) -> None:
         starts = self.now + wait
         self._reserve(
             reservation(
@@ -78,6 +81,7 @@ class StateBesideApiServer(RuleBasedStateMachine):
                 owners=[owner],
                 starts=starts if wait else None,
                 expires=starts + ttl,
+                reusable=reusable,
                 cpu=str(cpu),
             )
         )
@@ -95,6 +99,7 @@ class StateBesideApiServer(RuleBasedStateMachine):
                 resources=before.resources,
                 starts_at=before.starts_at,
                 expires_at=before.expires_at + more,
+                reusable=before.reusable,
             )
         )
 
@@ -127,6 +132,13 @@ class StateBesideApiServer(RuleBasedStateMachine):
             lambda state, at: state.pod_seen(dataclasses.replace(changed, revision=at)),
         )
         self.pods[changed.name] = dataclasses.replace(changed, revision=self.revision)
+
+    @precondition(lambda self: self.pods)
+    @rule(data=st.data())
+    def finish(self, data: st.DataObject) -> None:
+        ends = self.pods[data.draw(st.sampled_from(sorted(self.pods)))]
+        if ends.node and not ends.finished:
+            self._put_pod(dataclasses.replace(ends, finished=True))
 
     @precondition(lambda self: self.pods)
     @rule(data=st.data())
@@ -271,17 +283,31 @@ class StateBesideApiServer(RuleBasedStateMachine):
                     self.what_was_acknowledged_as_backed_stays_so()
             self._tidy()
         fresh = self._listed()
-        for worker in WORKERS:
+        for worker in set(WORKERS) - self._nodes_of_unrecorded_claims():
             assert fresh.ledger.held_on(worker) == self.state.ledger.held_on(worker)
         assert {r.ref for r, _ in self.state.ledger} == self.store.keys()
         assert self._leaks() <= self.excused
+
+    def _nodes_of_unrecorded_claims(self) -> set[str]:
+        """Return where slots that come back are claimed by pods whose claims say nothing of it.
+
+        A status records these, which a new ledger has from there.
+        """
+        return {
+            written.node
+            for written, at in self.store.values()
+            if written.reusable
+            for owner in written.owners & self.pods.keys()
+            if self.bound_at.get(owner, 0) > at and written.identity not in self.pods[owner].claims
+        }
 
     def _leaks(self) -> set[Ref]:
         """Return what still stands though an owner was bound after it was written."""
         return {
             ref
             for ref, (written, at) in self.store.items()
-            if any(self.bound_at.get(owner, 0) > at for owner in written.owners)
+            if not written.reusable
+            and any(self.bound_at.get(owner, 0) > at for owner in written.owners)
         }
 
     @invariant()

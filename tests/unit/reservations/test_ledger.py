@@ -195,7 +195,7 @@ def test_a_slot_stays_claimed_when_its_pod_is_deleted(ledger: Ledger) -> None:
     mine = reservation("r", cpu="2")
     ledger.put(mine)
     ledger.claim(mine.identity, pod("owner", uid="uid"))
-    ledger.pod_gone("uid")
+    ledger.pod_gone(pod("owner", uid="uid"))
     assert held(ledger) == 0
     assert ledger.phase(ref("r")) is Phase.CLAIMED
 
@@ -204,7 +204,7 @@ def test_a_reservation_written_again_after_its_pod_is_gone_holds_again(ledger: L
     mine = reservation("r", cpu="2")
     ledger.put(mine)
     ledger.claim(mine.identity, pod("owner", uid="uid"))
-    ledger.pod_gone("uid")
+    ledger.pod_gone(pod("owner", uid="uid"))
     ledger.drop(mine.ref)
     ledger.put(mine)
     assert held(ledger) == 2000
@@ -444,7 +444,7 @@ def test_a_reusable_slot_comes_back_also_if_it_was_written_before_its_pod_and_sh
     ledger: Ledger,
 ) -> None:
     ledger.bound(replace(pod("owner", uid="uid"), node="worker-1", revision=9), exact=True)
-    ledger.pod_gone("uid")
+    ledger.pod_gone(pod("owner", uid="uid"))
     ledger.put(reservation("r", cpu="2", reusable=True), Written(7, 7))
     ledger.put(reservation("once", cpu="1"), Written(7, 7))
     assert held(ledger) == 2000

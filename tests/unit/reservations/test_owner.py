@@ -163,7 +163,7 @@ def test_a_slot_of_a_reusable_one_comes_back_when_its_pod_goes(ledger: Ledger) -
     ledger.claim(mine.identity, pod("a"))
     assert ledger.phase(ref("r")) is Phase.CLAIMED
     assert not ledger.is_over(ref("r"))
-    ledger.pod_gone("uid-a")
+    ledger.pod_gone(pod("a"))
     assert ledger.held_on("worker-1")["cpu"] == 2000
     assert keys(ledger, pod("b")) == ["r"]
 

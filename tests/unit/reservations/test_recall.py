@@ -69,7 +69,7 @@ def test_what_is_recorded_is_what_is_recalled(ledger: Ledger) -> None:
     ledger.claim(PAIR.identity, bound("a", 7, PAIR))
     ledger.claim(PAIR.identity, bound("a", 9, PAIR))
     assert ledger.recorded(PAIR.ref) == {"uid-a": 7}, "one write for one claim"
-    ledger.pod_gone("uid-a")
+    ledger.pod_gone(bound("a", 9, PAIR))
     assert ledger.recorded(PAIR.ref) == {"uid-a": 7}
     after = Ledger(ledger._snapshot)
     after.put(PAIR, Written(0, 1))
