@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from reserver.cluster.pod import NO_CONTROLLER, PodName
-from reserver.migration.effects import Effect, Evict, Hold, Place, Release
+from reserver.migration.effects import Effect, Evict, Hold, Release
 from reserver.migration.move import Mode, Move, Phase, Reason, Replacement
-from reserver.migration.seen import Answer, Seen, SeenPod, SeenSeat, Turn
+from reserver.migration.seen import Answer, Seen, SeenPod, Turn
 from reserver.reservations.owner import MOST_EXISTING, OwnerRule, Replaced
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 15.0
@@ -116,21 +116,11 @@ def _reserving(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     if not seat.is_backed:
         message = seat.obstacle or "the seat is not backed yet"
         move = _with(move, target=seat.node, reason=Reason.WAITS_FOR_SEAT, message=message)
-        return move, _placing(move, seat)
+        return move, ()
     if move.is_entering:
         message = f"the pod is awaited on {seat.node}, where its room is held"
         return _with(move, target=seat.node, reason=Reason.WAITS_FOR_POD, message=message), ()
     return _ready(move, target=seat.node), ()
-
-
-def _placing(move: Move, seat: SeenSeat) -> tuple[Effect, ...]:
-    """Have a pod's room on the node that its move names before there is any: others leave it.
-
-    The placer does so with the seats of pods that leave a node, which it can tell by their owners.
-    """
-    if seat.node or not (move.is_entering and move.spec.node):
-        return ()
-    return (Place(seat=PodName(move.name.namespace, move.status.seat), node=move.spec.node),)
 
 
 def _entered(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:

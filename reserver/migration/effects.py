@@ -36,17 +36,6 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Have the seat on a node, whether there is room or not, so that nobody else takes what comes.
-
-    If it has a place already, there is nothing to do.
-    """
-
-    seat: PodName
-    node: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Evict:
     """Evict the pod, with its UID as precondition; the answer is the next step's `Seen.answer`."""
 
@@ -62,4 +51,4 @@ class Release:
     seat: PodName
 
 
-Effect = Hold | Place | Evict | Release
+Effect = Hold | Evict | Release

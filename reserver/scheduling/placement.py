@@ -3,7 +3,7 @@
 A slot is judged by the one `fit`, as the pod that is to claim it: what the reservation's placement
 says, with the resources of one slot. Unlike a pod it has to have all that it holds: beside all that
 is held for anybody, being bound, or promised to pods that others were evicted for. Only the seat of
-a move to a named node is there before the room is: it holds what others leave.
+a PodMove to a named node is there before the room is: it holds what others leave.
 """
 
 from __future__ import annotations
@@ -169,10 +169,9 @@ def _ahead(reservation: Reservation, state: State, may_go: Bools) -> Parts:
 
     Else who waits for room would come between, when another move of a chain leaves the node.
     """
-    terms = reservation.placement.constraints.node_terms or ()
-    if not any(rule.replaces.uid for rule in reservation.rules):
+    if not reservation.is_seat:
         return ()
-    named = {_named(term) for term in terms}
+    named = {_named(term) for term in reservation.placement.constraints.node_terms or ()}
     node = named.pop() if len(named) == 1 else ""
     (row,) = state.snapshot.rows([node])
     if row < 0 or not may_go[row]:

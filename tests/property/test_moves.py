@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reserver.cluster.pod import Controller, PodName
 from reserver.migration.advance import Step, advance
-from reserver.migration.effects import Evict, Hold, Place, Release
+from reserver.migration.effects import Evict, Hold, Release
 from reserver.migration.move import ENDED, NOBODY, Mode, Move, Phase, Replacement, Spec, Status
 from reserver.migration.seen import GO, Answer, Seen, SeenPod, SeenSeat, Turn
 
@@ -139,8 +139,6 @@ class World:
                 self.answer = answer
             elif self.seat is None:
                 self.seat = SEATS["unplaced"]
-        elif isinstance(effect, Place):
-            self.seat = replace(SEATS["short"], node=effect.node)
         elif isinstance(effect, Release):
             self.seat = None
         elif isinstance(effect, Evict) and answer is not Answer.SEAT_REFUSED:

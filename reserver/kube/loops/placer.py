@@ -209,6 +209,7 @@ class Placer:
             tuple(sorted(pod.labels.items())),
             tuple(sorted(pod.requests.items())),
             reservation.placement.text,
+            reservation.is_seat,
         )
         digest = reservation.digest
         wish = self._wishes.setdefault(ref, _Wish(pod, shape, digest))

@@ -13,11 +13,9 @@ from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.api.eviction import Reply, evict, eviction
 from reserver.kube.stores.object.cache import ObjectCache
-from reserver.migration.effects import Effect, Evict, Hold, Place, Release
+from reserver.migration.effects import Effect, Evict, Hold, Release
 from reserver.migration.move import Move
 from reserver.migration.seen import Answer
-from reserver.reservations.ledger import Ledger
-from reserver.reservations.placement import Part
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.watch import PartialObject
@@ -55,12 +53,10 @@ class Hands:
     Attributes:
         client: of the API server.
         seats: the Reservation objects.
-        ledger: what is held.
     """
 
     client: ApiClient
     seats: ObjectCache
-    ledger: Ledger
 
     async def carry_out(self, move: Move, effect: Effect) -> Told:
         """Carry out an effect; it does no harm if it was carried out before.
@@ -71,9 +67,6 @@ class Hands:
         match effect:
             case Hold():
                 return await self._hold(move, effect)
-            case Place():
-                self._place(effect)
-                return Told()
             case Evict():
                 return await self._evict(move, effect)
             case Release():
@@ -96,12 +89,6 @@ class Hands:
             return Told(Answer.SEAT_REFUSED, shorten(str(exc), _MOST_SAID))
         log.info("seat written", move=str(move.name), seat=hold.seat.name)
         return Told()
-
-    def _place(self, place: Place) -> None:
-        ref = Ref.of_object(*place.seat)
-        _, slots = self.ledger.wants_place(ref)
-        if slots:
-            self.ledger.place(ref, (Part(place.node, slots),))
 
     async def _evict(self, move: Move, what: Evict) -> Told:
         reason = f"moved by the PodMove {move.name.name}"

@@ -74,7 +74,7 @@ class Mover:
         self.moves = Moves(self._touched)
         self._workloads = Workloads(client, state.pods)
         self._sight = Sight(state, seats, self.moves, self._workloads)
-        self._hands = Hands(client, seats, state.ledger)
+        self._hands = Hands(client, seats)
         self.turns = Turns(self.moves, state, self._workloads, self.queue.add)
         self._told: dict[PodName, Told] = {}
         self.subscribers: list[Callable[[KnownMove], None]] = []

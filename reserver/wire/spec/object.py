@@ -23,6 +23,8 @@ KIND = "Reservation"
 COLLECTION = f"/apis/{API_VERSION}/reservations"
 """The path of all Reservations of a cluster."""
 
+_MOVE = "PodMove"
+
 SET_LABEL = "reserver.io/set"
 """On each member of a set: the id of the set."""
 
@@ -89,6 +91,12 @@ class ObjectMetadata(LabelledMetadata, frozen=True):
         """The UID of the object that it belongs to; empty if it is nobody's."""
         owners = self.owner_references or ()
         return next((owner.uid for owner in owners if owner.controller), "")
+
+    @property
+    def is_seat(self) -> bool:
+        """Whether it belongs to a PodMove."""
+        owners = self.owner_references or ()
+        return any(owner.controller and owner.kind == _MOVE for owner in owners)
 
     @property
     def set_id(self) -> str:
@@ -199,7 +207,8 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         return Entries(problems=(Problem(ref, exc.under("spec")),))
     if not reservation.origin:  # A later object of the same name is another reservation.
         reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
-    reservation = replace(reservation, created_at=_created(item, 0.0))
+    created = _created(item, 0.0)
+    reservation = replace(reservation, created_at=created, is_seat=item.metadata.is_seat)
     return Entries((with_placements(reservation, item.said()),))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.migration.advance import LAST_PAUSE_S, advance
-from reserver.migration.effects import Evict, Hold, Place, Release
+from reserver.migration.effects import Evict, Hold, Release
 from reserver.migration.move import Group, Mode, Move, Phase, Reason, Replacement
 from reserver.migration.seen import Answer, Seen, SeenSeat, Turn
 from reserver.reservations.owner import OwnerRule, Replaced
@@ -346,15 +346,6 @@ def test_a_pod_without_a_node_has_its_room_held_until_it_lands_and_is_never_evic
     step = advance(step.move, landed, NOW + 2)
     assert (step.move.status.phase, step.move.status.reason) == (Phase.SUCCEEDED, Reason.LANDED)
     assert step.move.status.evicted_at is None
-
-
-def test_room_on_a_node_that_is_named_is_held_there_before_there_is_any() -> None:
-    made = advance(move(spec=wanted(node="worker-2")), seen(HOMELESS), NOW).move
-    step = advance(made, seen(HOMELESS, UNPLACED), NOW)
-    assert step.effects == (Place(seat=PodName("shop", made.status.seat), node="worker-2"),)
-    assert advance(made, seen(HOMELESS, SHORT), NOW).effects == ()
-    anywhere = advance(move(), seen(HOMELESS), NOW).move
-    assert advance(anywhere, seen(HOMELESS, UNPLACED), NOW).effects == ()
 
 
 ENTERING_ENDS = {

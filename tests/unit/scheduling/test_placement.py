@@ -9,7 +9,6 @@ from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread,
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.reservations.owner import Replaced
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Strategy
@@ -241,29 +240,35 @@ def on(*names: str) -> NodeTerm:
     return NodeTerm(EVERYTHING, Selector((Requirement("metadata.name", "In", frozenset(names)),)))
 
 
-SEAT = replace(WEB, replaces=Replaced("uid-that-leaves"))
+def seat(*names: str, cpu: str = "2") -> Reservation:
+    """Return the seat of a move to nodes with these names."""
+    terms = (on(*names),) if names else None
+    asked = wanted(rules=[WEB], placement=demanding(node_terms=terms), cpu=cpu)
+    return replace(asked, is_seat=True)
+
+
 FULL = (*THREE, pod("there", node="b", cpu="7"))
 TAINTED = node("b", cpu="8", taints=[Taint("k", "v", "NoSchedule")])
+TWICE = replace(seat("b"), placement=demanding(node_terms=(on("b"), on("b"))))
+NAMED = replace(seat("b"), rules=(), owners=frozenset({pod("big").name}))
 
 
 @pytest.mark.parametrize(
     ("asked", "things", "expected"),
     [
-        (wanted(rules=[SEAT], placement=demanding(node_terms=(on("b"),))), FULL, {"b": 1}),
-        (wanted(rules=[SEAT], placement=demanding(node_terms=(on("b"), on("b")))), FULL, {"b": 1}),
-        (wanted(rules=[SEAT], cpu="6"), [node("b", cpu="8"), FULL[-1]], {}),
-        (
-            wanted(rules=[SEAT], cpu="7", placement=demanding(node_terms=(on("a", "b"),))),
-            [*FULL, pod("too", node="a", cpu="7")],
-            {},
-        ),
-        (wanted(rules=[WEB], placement=demanding(node_terms=(on("b"),))), FULL, {}),
-        (wanted(rules=[SEAT], cpu="9", placement=demanding(node_terms=(on("b"),))), FULL, {}),
-        (wanted(rules=[SEAT], placement=demanding(node_terms=(on("b"),))), [TAINTED], {}),
-        (wanted(rules=[SEAT], placement=demanding(node_terms=(on("gone"),))), FULL, {}),
+        (seat("b"), FULL, {"b": 1}),
+        (NAMED, FULL, {"b": 1}),
+        (TWICE, FULL, {"b": 1}),
+        (seat(cpu="6"), [node("b", cpu="8"), FULL[-1]], {}),
+        (seat("a", "b", cpu="7"), [*FULL, pod("too", node="a", cpu="7")], {}),
+        (replace(seat("b"), is_seat=False), FULL, {}),
+        (seat("b", cpu="9"), FULL, {}),
+        (seat("b"), [TAINTED], {}),
+        (seat("gone"), FULL, {}),
     ],
     ids=[
         "its node is full",
+        "a pod without a node is to have it",
         "all alternatives name it",
         "it names no node",
         "it names two",

@@ -242,6 +242,22 @@ async def test_a_pod_without_a_node_has_room_held_until_it_lands_there(world: Wo
     assert not [write for write in world.api.writes if write.endswith("/eviction")]
 
 
+async def test_room_on_a_node_that_is_named_is_held_there_before_there_is_any(world: World) -> None:
+    world.replicas, world.schedules = 3, False
+    world.make_pod("worker-1")
+    world.make_pod()
+    world.move("web-2", to={"node": "worker-1"})
+    for _ in range(5):
+        await world.round()
+    assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
+    (seat,) = world.api.of(SEATS)
+    assert seat["status"]["placements"] == [{"node": "worker-1", "slots": 1}]
+    world.replicas, world.schedules = 2, True
+    world.api.remove(f"{PODS}/web-1")
+    status = await world.settle()
+    assert (status["reason"], status["to"]) == ("Landed", "worker-1")
+
+
 PLAN: dict[str, Any] = {"group": {"name": "rebalance-1", "size": 1}, "to": {"node": "worker-2"}}
 
 
