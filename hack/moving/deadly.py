@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from threading import Event
 
@@ -17,6 +18,7 @@ class Deadly(Mishaps):
     Attributes:
         at: how the path of that write ends; empty for none, or for any.
         number: at which of the writes that end so, the first is 0.
+        but: the name of a PodMove whose writes count no more: its seat may be deleted again.
         is_done: whether it is carried out before.
         strike: what is done then; in a thread of its own. None for nothing.
         may_evict: evictions wait for it.
@@ -31,19 +33,28 @@ class Deadly(Mishaps):
         self.disarm()
 
     def arm(
-        self, strike: Callable[[], object], *, is_done: bool, at: str = "", number: int = 0
+        self,
+        strike: Callable[[], object],
+        *,
+        is_done: bool,
+        at: str = "",
+        number: int = 0,
+        but: str = "",
     ) -> None:
         """Strike at a write that is to come."""
         self.writes.clear()
-        self.at, self.number, self.is_done = at, number, is_done
+        self.at, self.number, self.but, self.is_done = at, number, but, is_done
         self.strike: Callable[[], object] | None = strike
 
     def disarm(self) -> None:
         """Strike no more."""
         self.strike = None
+        self.but = ""
 
     async def write(self, forward: Forward, request: web.BaseRequest) -> web.Response:
         """Forward a write, and strike if it is its turn."""
+        if self.but and re.search(rf"/{self.but}[-/]", request.path):
+            return await forward()
         self.writes.append(f"{request.method} {request.path}")
         if request.path.endswith("/eviction"):
             await asyncio.to_thread(self.may_evict.wait)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from threading import Event
+from typing import NamedTuple
 
 from hack.moving.deadly import Deadly
 from hack.moving.field import SCHEDULER, Field, opened
@@ -27,6 +28,20 @@ MOST = 30
 
 _LAND_S = 120.0
 
+Act = Callable[[], object]
+
+
+class Strike(NamedTuple):
+    """How something is struck.
+
+    Attributes:
+        carry_out: strikes, and returns once it is back.
+        prepare: is called before each move.
+    """
+
+    carry_out: Act
+    prepare: Act = lambda: None
+
 
 class Striking:
     """Moves one pod to and fro, and strikes once each time."""
@@ -35,9 +50,10 @@ class Striking:
         self._field = field
         self._mishaps = mishaps
         self._people = people
+        self._before = ""
         self._struck, self._over = Event(), Event()
 
-    def at_each_write(self, strike: Callable[[], None], *, is_done: bool) -> Iterator[str]:
+    def at_each_write(self, strike: Strike, *, is_done: bool) -> Iterator[str]:
         """Strike at the first write of a move, the second of the next one; yield each of them."""
         for number in range(MOST):
             write = self._at(number, strike, is_done=is_done)
@@ -46,18 +62,19 @@ class Striking:
             yield write
         raise AssertionError(f"a move has {MOST} writes: {self._mishaps.writes}")
 
-    def _at(self, number: int, strike: Callable[[], None], *, is_done: bool) -> str:
+    def _at(self, number: int, strike: Strike, *, is_done: bool) -> str:
         """Strike at one write of a move; return which, empty if there was no such write."""
+        strike.prepare()
         (pod,) = self._people.pods("web")
         (there,) = set(self._field.nodes) - {pod.spec.node_name}
         self._struck.clear()
         self._over.clear()
-        self._mishaps.arm(self._stand_still, is_done=is_done, number=number)
-        name = self._people.move(pod.metadata.name, to={"node": there}, timeout="5m")
+        self._mishaps.arm(self._stand_still, is_done=is_done, number=number, but=self._before)
+        name = self._before = self._people.move(pod.metadata.name, to={"node": there}, timeout="5m")
         wait_for(lambda: self._struck.is_set() or self._is_over(name), "it strikes", _LAND_S)
         write = self._mishaps.writes[number] if self._struck.is_set() else ""
         if write:  # In this thread: what it starts ends with it.
-            strike()
+            strike.carry_out()
             self._over.set()
         self._mishaps.disarm()
         wait_for(lambda: self._is_over(name), f"{name} ends", _LAND_S)
@@ -75,18 +92,27 @@ class Striking:
         return bool(self._people.status(name).get("phase") in ENDED)
 
 
-def _strikes(field: Field) -> dict[str, Callable[[], None]]:
+def _strikes(field: Field) -> dict[str, Strike]:
     victims, plane = field.victims, field.victims.plane
 
     def restart_scheduler() -> None:
         plane.stop_scheduler(SCHEDULER)
         plane.start_scheduler(victims.scheduler_config, SCHEDULER)
 
+    def begin_anew() -> None:
+        """Have those who watch forget how often the API server has been away.
+
+        Their reflectors wait for up to a minute after the fifth time, and begin with a second again
+        only when it has been there for two minutes (client-go's tools/cache/reflector.go).
+        """
+        restart_scheduler()
+        plane.restart_controllers()
+
     return {
-        "reserver": partial(victims.reserver.kill, 0.0),
-        "kube-apiserver": plane.restart_apiserver,
-        "kube-scheduler": restart_scheduler,
-        "kube-controller-manager": plane.restart_controllers,
+        "reserver": Strike(partial(victims.reserver.kill, 0.0)),
+        "kube-apiserver": Strike(plane.restart_apiserver, begin_anew),
+        "kube-scheduler": Strike(restart_scheduler),
+        "kube-controller-manager": Strike(plane.restart_controllers),
     }
 
 
@@ -111,7 +137,7 @@ def main() -> None:
     sys.exit(bool(report.violations))
 
 
-def _tell(what: str, striking: Striking, strike: Callable[[], None]) -> None:
+def _tell(what: str, striking: Striking, strike: Strike) -> None:
     for is_done in (False, True):
         when = "after" if is_done else "before"
         writes = striking.at_each_write(strike, is_done=is_done)
