@@ -9,7 +9,7 @@ exact totals say (`Snapshot.amounts`, docs/adr/0015).
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -205,9 +205,9 @@ class Snapshot:
 
     def count_all(self, pods: Sequence[Pod]) -> None:
         """Count pods on their nodes at once, each of which is not counted yet."""
-        totals: dict[str, Counter[str]] = {}
+        totals = defaultdict[str, Counter[str]](Counter)
         for pod in pods:
-            found = totals.setdefault(pod.node, Counter())
+            found = totals[pod.node]
             for name, amount in pod.requests.items():
                 found[name] += amount
             self._pods_on[pod.node] = self._pods_on.get(pod.node, 0) + 1

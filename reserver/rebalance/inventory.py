@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
+
 from reserver.cluster.constraints import NodeTerm, Spread, Taint
 from reserver.cluster.labels import Labels, Selector
 from reserver.cluster.node import Node
@@ -56,7 +58,7 @@ class ContainerState(NamedTuple):
     exit_code: int | None = None
 
 
-class Condition(NamedTuple):
+class Condition(msgspec.Struct, frozen=True):
     """A condition of a pod.
 
     Attributes:
@@ -113,8 +115,7 @@ class ListedNode:
         return self.node.allocatable or self.capacity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedPod:
+class ListedPod(msgspec.Struct, frozen=True, kw_only=True):
     """A pod, with what only a descheduler asks of it.
 
     Attributes:
@@ -152,9 +153,9 @@ class ListedPod:
     priority: int | None = None
     qos: str = "BestEffort"
     owners: tuple[Owner, ...] = ()
-    annotations: Labels = field(default_factory=dict)
+    annotations: Labels = {}
     images: tuple[str, ...] = ()
-    requests: Amounts = field(default_factory=dict)
+    requests: Amounts = {}
     named: frozenset[str] = frozenset()
     preferences: tuple[Preference, ...] = ()
     has_preferences: bool = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from reserver.cluster.columns import Bools
@@ -106,7 +107,9 @@ def identified(inventory: Inventory) -> Inventory:
     if all(each.pod.uid for each in inventory.pods):
         return inventory
     pods = (
-        each if each.pod.uid else replace(each, pod=replace(each.pod, uid=str(each.name)))
+        each
+        if each.pod.uid
+        else msgspec.structs.replace(each, pod=replace(each.pod, uid=str(each.name)))
         for each in inventory.pods
     )
     return replace(inventory, pods=tuple(pods))

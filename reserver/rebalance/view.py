@@ -120,7 +120,6 @@ class View:
         ready: bool array, rows: the node is ready.
         shown: bool array, rows: strategies are shown the node: it is ready, and the policy's
             selector matches it.
-        topology: labels, taints and cordons by row.
         pods: all pods, by index; sorted by namespace and name.
         rows: array by pod: the row of its node, or `NO_ROW`.
         is_active: bool array by pod: it has neither succeeded nor failed.
@@ -137,12 +136,10 @@ class View:
         self.nodes: list[ListedNode] = list(inventory.nodes.values())
         self.pods: Sequence[ListedPod] = sorted(inventory.pods, key=lambda pod: pod.name)
         self.row_of = {node.name: row for row, node in enumerate(self.nodes)}
-        self.topology = Topology(len(self.nodes))
-        for row, node in enumerate(self.nodes):
-            self.topology.put(row, node.node)
-        ready = np.array([node.is_ready for node in self.nodes], dtype=np.bool_)
-        self.ready: Bools = ready
-        self.shown: Bools = ready & self.topology.labels.matching(node_selector)
+        ready = [node.is_ready for node in self.nodes]
+        self.ready: Bools = np.array(ready, dtype=np.bool_)
+        meant = [node_selector.matches(node.node.labels) for node in self.nodes]
+        self.shown: Bools = self.ready & np.array(meant, dtype=np.bool_)
         rows = [self.row_of.get(pod.node, NO_ROW) for pod in self.pods]
         self.rows: Indexes = np.array(rows, dtype=np.intp)
         active = [pod.phase not in _ENDED for pod in self.pods]
@@ -163,6 +160,14 @@ class View:
         read = [labels is not UNREAD for labels in self._labels.values]
         self._is_read: Bools = np.array(read, dtype=np.bool_)
         self._by_name: dict[str, list[int]] | None = None
+
+    @cached_property
+    def topology(self) -> Topology:
+        """Labels, taints and cordons by row."""
+        topology = Topology(len(self.nodes))
+        for row, node in enumerate(self.nodes):
+            topology.put(row, node.node)
+        return topology
 
     @cached_property
     def terminating(self) -> Bools:

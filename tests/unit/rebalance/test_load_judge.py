@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import msgspec
+
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.rebalance.arguments import AnomalyCondition, LowNodeLoad, NodePool
@@ -28,7 +30,7 @@ def cluster(*things: Node | Pod, used: dict[str, int]) -> Inventory:
     listed = inventory(*things)
     return replace(
         listed,
-        pods=tuple(replace(each, owners=(OWNER,)) for each in listed.pods),
+        pods=tuple(msgspec.structs.replace(each, owners=(OWNER,)) for each in listed.pods),
         node_usage={name: {"cpu": used[name]} for name in used if not name.startswith("p")},
         pod_usage={
             each.name: ({"cpu": used[each.name.name]},)

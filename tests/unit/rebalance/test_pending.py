@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
+
 from reserver.cluster.pod import PodName
 from reserver.rebalance.deciding import Look
 from reserver.rebalance.inventory import Condition, Inventory, ListedPod
@@ -41,8 +43,12 @@ def test_for_a_pod_that_fits_as_it_is_nothing_is_held() -> None:
 
 
 def test_a_pod_with_scheduling_gates_does_not_wait_for_a_node() -> None:
-    gated = replace(BIG, conditions=(Condition("PodScheduled", "False", "SchedulingGated"),))
-    refused = replace(BIG, conditions=(Condition("PodScheduled", "False", "Unschedulable"),))
+    gated = msgspec.structs.replace(
+        BIG, conditions=(Condition("PodScheduled", "False", "SchedulingGated"),)
+    )
+    refused = msgspec.structs.replace(
+        BIG, conditions=(Condition("PodScheduled", "False", "Unschedulable"),)
+    )
     assert waiting(cluster(A, gated)) == []
     assert waiting(cluster(A, refused)) == [BIG.pod]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from hack.bench.rebalancing import BALANCE, DESCHEDULE, NOW, dump
@@ -53,7 +54,7 @@ def planned(inventory: Inventory, wanted: Policy, now: float) -> Plan:
 def landed(each: ListedPod, move: Move, now: float) -> ListedPod:
     """Return what has taken a pod's place."""
     assert move.target is not None
-    return replace(
+    return msgspec.structs.replace(
         each,
         pod=replace(each.pod, node=move.target),
         created=now,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import msgspec
 import pytest
 
 from reserver.cluster.pod import PodName
@@ -18,7 +17,7 @@ DAEMONS = (Owner("DaemonSet", "agent", "u", is_controller=True),)
 
 def listed(name: str, owners: tuple[Owner, ...] = REPLICAS, phase: str = "Running") -> ListedPod:
     (found,) = inventory(pod(name, "n1")).pods
-    return replace(found, owners=owners, phase=phase)
+    return msgspec.structs.replace(found, owners=owners, phase=phase)
 
 
 def move(name: str, source: str = "n1", target: str | None = "n2") -> Move:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread, Taint
@@ -68,7 +69,9 @@ OWNER = Owner("ReplicaSet", "rs", "rs-uid", is_controller=True)
 
 def listed(each: Pod | ListedPod) -> ListedPod:
     found = each if isinstance(each, ListedPod) else ListedPod(pod=each)
-    return found if found.owners else replace(found, owners=(OWNER,), images=(found.name.name,))
+    if found.owners:
+        return found
+    return msgspec.structs.replace(found, owners=(OWNER,), images=(found.name.name,))
 
 
 def cluster(*things: Node | Pod | ListedPod, budgets: tuple[Budget, ...] = ()) -> Inventory:
@@ -103,7 +106,7 @@ def after(plan: Plan, inventory: Inventory) -> Inventory:
     """Return the cluster once all moves are made."""
     goes = {move.pod: move.target for move in plan.moves}
     pods = (
-        replace(each, pod=replace(each.pod, node=goes.get(each.name) or each.node))
+        msgspec.structs.replace(each, pod=replace(each.pod, node=goes.get(each.name) or each.node))
         for each in inventory.pods
     )
     return replace(inventory, pods=tuple(pods))

@@ -1,10 +1,10 @@
 """A dump of a cluster: which forms are read, what is read from them, what a broken object costs."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reserver.cluster.constraints import NodeTerm, Taint
 from reserver.cluster.labels import Requirement, Selector
