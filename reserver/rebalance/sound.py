@@ -78,10 +78,12 @@ def _planned(policy: Policy, view: View, held: Held, real: RealLoad, timed: Time
     stage = Stage(scene, view, policy.limits)
     turns = [(profile, args) for profile in policy.profiles for args in profile.deschedule]
     turns += [(profile, args) for profile in policy.profiles for args in profile.balance]
+    ready = Once(partial(_ready, stage))
     common = _Common(
         stage=stage,
         real=real,
-        seen=_ready(stage, policy.node_selector),
+        ready=ready,
+        seen=ready(policy.node_selector),
         met=Once(partial(_met, scene.board)),
         prefers=any(_is_about_preferences(args) for _, args in turns),
     )
@@ -116,6 +118,7 @@ class _Common(NamedTuple):
 
     stage: Stage
     real: RealLoad
+    ready: Once[Selector, Bools]
     seen: Bools
     met: Once[tuple[Preference, ...], Floats]
     prefers: bool
@@ -128,7 +131,7 @@ def _cycle(common: _Common, profile: Profile, args: Arguments, protects: Protect
         strategy=args.NAME,
         protects=protects,
         seen=common.seen,
-        offered=_ready(common.stage, profile.evictor.node_selector),
+        offered=common.ready(profile.evictor.node_selector),
         real=common.real,
         met=common.met,
         keeps_preferences=common.prefers and args in profile.balance,

@@ -75,18 +75,14 @@ class Alike(Generic[V]):
         Most values that are equal are the same object, so few keys are asked for.
         """
         numbers: dict[Hashable, int] = {}
-        known: dict[int, int] = {}
-        ids: list[int] = []
+        same = list(map(id, values))
+        number_of: dict[int, int] = {}
         self.values: list[V] = []
-        for value in values:
-            number = known.get(id(value))
-            if number is None:
-                number = numbers.setdefault(key(value), len(numbers))
-                known[id(value)] = number
-                if number == len(self.values):
-                    self.values.append(value)
-            ids.append(number)
-        self.ids: Indexes = np.array(ids, dtype=np.intp)
+        for at, value in dict(zip(same, values, strict=True)).items():
+            number_of[at] = numbers.setdefault(key(value), len(numbers))
+            if number_of[at] == len(self.values):
+                self.values.append(value)
+        self.ids: Indexes = np.fromiter(map(number_of.__getitem__, same), np.intp, len(same))
 
     def of(self, pod: int) -> V:
         """Return the value of a pod."""

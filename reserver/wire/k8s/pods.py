@@ -8,6 +8,7 @@ takes. What few pods have (host ports, volume claims, constraints) stays JSON un
 from __future__ import annotations
 
 from collections.abc import Mapping
+from sys import intern
 from typing import NamedTuple
 
 import msgspec
@@ -157,12 +158,12 @@ class PodObject(WireStruct, frozen=True):
             demanded, claims = BEYOND, ()
         annotations = metadata.annotations or {}
         return Pod(
-            name=PodName(metadata.namespace, metadata.name),
+            name=PodName(intern(metadata.namespace), metadata.name),
             uid=metadata.uid,
             revision=metadata.revision,
             created=metadata.created,
             requests=shared.requests,
-            node=spec.node_name,
+            node=intern(spec.node_name),
             priority=spec.priority or 0,
             finished=status.phase in {"Succeeded", "Failed"},
             nominated_node=status.nominated_node_name,
