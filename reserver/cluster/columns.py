@@ -73,9 +73,9 @@ class Column(Generic[V]):
     def having(self, ids: Iterable[int]) -> Bools:
         """Return, for each row, whether its value has one of these ids."""
         numbers = list(ids)
-        if len(numbers) <= _FEW:  # Comparing is several times as fast as looking up.
-            rows: Bools = np.zeros(len(self.ids), dtype=np.bool_)
-            for number in numbers:
+        if 0 < len(numbers) <= _FEW:  # Comparing is several times as fast as looking up.
+            rows: Bools = self.ids == numbers[0]
+            for number in numbers[1:]:
                 rows |= self.ids == number
             return rows
         wanted = np.zeros(self.width + 1, dtype=np.bool_)  # The last one is that of ABSENT.

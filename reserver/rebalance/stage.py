@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from heapq import nsmallest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,7 +172,7 @@ class Stage:
 
         There may be as many as there are pods.
         """
-        found = sorted(self._kept.values(), key=lambda kept: kept[0].pod.name)
+        found = nsmallest(MOST_KEPT, self._kept.values(), key=lambda kept: kept[0].pod.name)
         named = (
             Kept(
                 pod=each.pod.name,
@@ -180,9 +181,9 @@ class Stage:
                 profile=why.profile,
                 why=reason if isinstance(reason, str) else reason(),
             )
-            for each, why, reason in found[:MOST_KEPT]
+            for each, why, reason in found
         )
-        return tuple(named), max(0, len(found) - MOST_KEPT)
+        return tuple(named), len(self._kept) - len(found)
 
     def swap_what_waits(self) -> None:
         """Let pods change places that wait for each other's, through a free place.

@@ -9,6 +9,7 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments import (
+    Choice,
     HighNodeUtilization,
     LowNodeUtilization,
     Thresholds,
@@ -129,6 +130,7 @@ class _Balance:
         self._cycle, self._args, self._usage = cycle, args, usage
         self._takers, self._high = np.flatnonzero(under), high
         self._on = cycle.stage.scene.board.by_row()
+        self._looked_at = cycle.chosen(Choice(exclude=args.exclude_namespaces))
         # The room of nodes that take pods only shrinks: what finds none will find none later.
         self._hopeless: set[object] = set()
 
@@ -141,9 +143,9 @@ class _Balance:
         if left == 0:
             return
         why = self._why(row)
-        for number in self._cycle.in_order(self._on[row]):
-            namespace = board.pods[number].name.namespace
-            if namespace in args.exclude_namespaces or not self._send(number, why):
+        on = self._on[row]
+        for number in self._cycle.in_order(on[self._looked_at[on]]):
+            if not self._send(number, why):
                 continue
             usage.move(number, row, int(board.rows[number]))
             left = None if left is None else left - 1
@@ -161,7 +163,7 @@ class _Balance:
         each = cycle.stage.pods[number]
         amounts = usage.amounts(number)
         kind = cycle.stage.scene.board.kind(number), amounts
-        if amounts in self._hopeless or kind in self._hopeless:
+        if kind in self._hopeless or amounts in self._hopeless:
             cycle.stage.keep(each, why, lambda: cycle.protection(number) or NO_ROOM)
             return False
         rows = self._takers

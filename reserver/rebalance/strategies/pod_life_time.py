@@ -44,7 +44,7 @@ def _is_in_state(args: PodLifeTime, pod: ListedPod) -> bool:
         told += pod.init_containers
     if args.including_ephemeral_containers:
         told += pod.ephemeral_containers
-    return any([state.waiting in states or state.terminated in states for state in told])
+    return any(state.waiting in states or state.terminated in states for state in told)
 
 
 def _has_owner(args: PodLifeTime, pod: ListedPod) -> bool:

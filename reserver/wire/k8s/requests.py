@@ -175,5 +175,7 @@ def _container(container: ContainerSpec, status: ContainerStatus | None, path: s
 
 def is_resize_infeasible(conditions: Iterable[Condition]) -> bool:
     """Return whether the node has no room for what a pod is to be resized to."""
-    reason = next((c.reason for c in conditions if c.type == "PodResizePending"), "")
-    return reason == "Infeasible"
+    for each in conditions:
+        if each.type == "PodResizePending":
+            return each.reason == "Infeasible"
+    return False
