@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from hack.bench.documents import encode, node_document, node_name, running_pod
-from hack.bench.report import progress, table
+from hack.bench.report import TooSlow, progress, table
 from hack.bench.scale import Scale
 from reserver.rebalance import compat, sound
 from reserver.rebalance.arguments import (
@@ -37,6 +37,9 @@ from reserver.rebalance.policy import Policy, Profile
 from reserver.wire.rebalance.dump import read_lines
 
 NOW = 1.9e9
+MOST_CPU_S = 10.0
+"""Seconds of the processor that reading a dump and deciding on it, by default, may take."""
+
 T = TypeVar("T")
 
 _REPLICAS = 30
@@ -164,7 +167,11 @@ def _pod(index: int, nodes: int, owner: dict[str, Any], chance: random.Random) -
 
 
 def measure(scale: Scale) -> Iterator[str]:
-    """Yield the table of a cycle, judged in either way."""
+    """Yield the table of a cycle, judged in either way.
+
+    Raises:
+        TooSlow: reading and deciding take more than `MOST_CPU_S`.
+    """
     nodes, pods = scale.nodes, scale.started_pods
     progress(f"plans for {nodes:,} nodes and {pods:,} pods")
     rows = []
@@ -174,25 +181,38 @@ def measure(scale: Scale) -> Iterator[str]:
             out.writelines(line + b"\n" for line in dump(nodes, pods))
         gc.disable()
         with file.open("rb", 2**20) as lines:
-            inventory, took = _timed(lambda: read_lines(lines).inventory)
-        rows.append(("reading the dump", took))
+            inventory, reading = _timed(lambda: read_lines(lines).inventory)
+        rows.append(("reading the dump", str(reading)))
     for name, decide in (("--compat upstream", compat.decide), ("sound", sound.decide)):
         look = Look(policy=POLICY, inventory=inventory, loads={}, rounds={}, now=NOW)
         decision, took = _timed(partial(decide, look))
-        rows.append((f"{name}: {len(decision.plan.moves):,} moves", took))
+        rows.append((f"{name}: {len(decision.plan.moves):,} moves", str(took)))
     gc.enable()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     rows.append(("peak memory", f"{peak:,.0f} MiB"))
     title = f"A plan for {nodes:,} nodes and {pods:,} pods, nine strategies, with nodeFit"
     yield table(title, ("what", "took"), rows)
+    spent = reading.cpu_s + took.cpu_s
+    if spent > MOST_CPU_S:
+        problem = f"reading and sound take {spent:.1f} s of CPU, {MOST_CPU_S:.0f} s are promised"
+        raise TooSlow(f"{title}: {problem}")
 
 
-def _timed(do: Callable[[], T]) -> tuple[T, str]:
-    """Return what a function returns, and how long it took: in all, and of the processor."""
+class _Took(NamedTuple):
+    """How long something took: in all, and of the processor; seconds."""
+
+    clock_s: float
+    cpu_s: float
+
+    def __str__(self) -> str:
+        return f"{self.clock_s:.1f} s ({self.cpu_s:.1f} s of CPU)"
+
+
+def _timed(do: Callable[[], T]) -> tuple[T, _Took]:
+    """Return what a function returns, and how long it took."""
     began, used = time.perf_counter(), time.process_time()
     done = do()
-    took, used = time.perf_counter() - began, time.process_time() - used
-    return done, f"{took:.1f} s ({used:.1f} s of CPU)"
+    return done, _Took(time.perf_counter() - began, time.process_time() - used)
 
 
 if __name__ == "__main__":

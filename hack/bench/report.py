@@ -6,6 +6,10 @@ from collections.abc import Sequence
 _LARGE = 10
 
 
+class TooSlow(Exception):
+    """What was measured exceeds what is promised."""
+
+
 def progress(text: str) -> None:
     """Tell whoever waits what is being measured."""
     print(f"… {text}", file=sys.stderr, flush=True)
