@@ -108,9 +108,14 @@ def _strikes(field: Field) -> dict[str, Strike]:
         restart_scheduler()
         plane.restart_controllers()
 
+    def restart_apiserver() -> None:
+        plane.restart_apiserver()
+        if not plane.is_alive("kube-controller-manager"):  # It had begun anew a moment before.
+            plane.restart_controllers()
+
     return {
         "reserver": Strike(partial(victims.reserver.kill, 0.0)),
-        "kube-apiserver": Strike(plane.restart_apiserver, begin_anew),
+        "kube-apiserver": Strike(restart_apiserver, begin_anew),
         "kube-scheduler": Strike(restart_scheduler),
         "kube-controller-manager": Strike(plane.restart_controllers),
     }
