@@ -2,6 +2,7 @@
 
 Nothing is held: another scheduler sees no seats. The PodMove is written paused, and goes on once
 the SchedPatch patches pods, so nothing is evicted before; the SchedPatch belongs to the PodMove.
+Whether it does in this namespace, a pod tells that is created as a dry run.
 """
 
 from __future__ import annotations
@@ -24,9 +25,14 @@ from reserver.wire.k8s.objects import decode
 from reserver.wire.migration import podmove
 from reserver.wire.migration.request import Terms, manifest
 from reserver.wire.patching import patchform
-from reserver.wire.patching.replacement import Leaving, patch_of
+from reserver.wire.patching.replacement import Leaving, is_patched, patch_of, trial_pod
 
 _LOOK_S = 0.2
+_UNPATCHED = (
+    "the API server does not have the pods of namespace {0} patched; nothing was evicted. Is it "
+    "labelled reserver.io/webhooks=false (then: kubectl label namespace {0} reserver.io/webhooks-),"
+    " or left out by the namespaceSelector of the MutatingWebhookConfiguration reserver?"
+)
 
 
 async def moved(
@@ -51,10 +57,10 @@ async def moved(
         patience_s: how long the SchedPatch may take to become active, in seconds.
 
     Raises:
-        Failed: there is no such pod, nobody patches pods, or the replacement is elsewhere.
+        Failed: there is no such pod, nobody patches pods there, or the replacement is elsewhere.
         ApiError: the API server refuses, or does not answer.
     """
-    leaving = await _leaving(client, pod)
+    raw, leaving = await _leaving(client, pod)
     body = manifest(pod, terms, uid=leaving.metadata.uid, to=to, mode=Mode.EVICT_ONLY)
     body["spec"]["paused"] = True
     move = await podmoves.create(client, body)
@@ -63,6 +69,7 @@ async def moved(
         ttl = terms.timeout or f"{DEFAULT_TIMEOUT_S:.0f}s"
         body = patch_of(leaving, name, to=to, ttl=ttl, move_uid=move["metadata"]["uid"])
         await _patch(client, name, body, patience_s)
+        await _try(client, name, body, raw)
     except BaseException:
         options = {"preconditions": {"uid": move["metadata"]["uid"]}}
         await _delete(client, podmove.path(PodName(*name)), options)
@@ -70,14 +77,14 @@ async def moved(
     await podmoves.pause(client, *name, paused=False)
     try:
         await podmoves.follow(client, [move], form, wait=wait)
-        if wait and to:
-            await _check(client, move, to)
+        if wait:
+            await _check(client, move, to, leaving.spec.node_name)
     finally:
         if wait:
             await _delete(client, patchform.object_path(name), {})
 
 
-async def _leaving(client: Client, pod: PodName) -> Leaving:
+async def _leaving(client: Client, pod: PodName) -> tuple[bytes, Leaving]:
     try:
         raw = await client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
     except ApiError as exc:
@@ -88,7 +95,7 @@ async def _leaving(client: Client, pod: PodName) -> Leaving:
     if not found.metadata.labels:
         problem = f"{pod} has no labels, by which a SchedPatch could know its replacement"
         raise Failed(Status.REFUSED, problem)
-    return found
+    return raw, found
 
 
 async def _patch(client: Client, name: PatchName, body: Document, patience_s: float) -> None:
@@ -114,12 +121,26 @@ async def _patch(client: Client, name: PatchName, body: Document, patience_s: fl
     raise Failed(Status.REFUSED, f"the SchedPatch {name} patches no pods; {why}")
 
 
-async def _check(client: Client, move: Document, to: str) -> None:
-    """Raise if the replacement is on another node: a preference is all that a patch gives."""
+async def _try(client: Client, name: PatchName, patch: Document, leaving: bytes) -> None:
+    """Raise if a pod like the one that leaves is not patched when it is created, as a dry run."""
+    path = f"/api/v1/namespaces/{name.namespace}/pods?dryRun=All"
+    try:
+        made = await client.create(path, trial_pod(leaving))
+    except ApiError:
+        return  # No right to create pods, or no quota for one more: the replacement will show it.
+    if not is_patched(made, patch):
+        raise Failed(Status.REFUSED, _UNPATCHED.format(name.namespace))
+
+
+async def _check(client: Client, move: Document, to: str, leaves: str) -> None:
+    """Raise if the replacement is where it was not to be: a patch gives a preference, no more."""
     name = PodName(move["metadata"]["namespace"], move["metadata"]["name"])
     ended = json.loads(await client.get(podmove.path(name)))
-    if ended["status"].get("replacement", {}).get("node", to) != to:
-        raise Failed(Status.REFUSED, f"{told(ended)}, and not on {to}: its scheduler chose that")
+    node = ended["status"].get("replacement", {}).get("node")
+    is_elsewhere = node != to if to else node == leaves
+    if node and is_elsewhere:
+        where = f"not on {to}" if to else "again"
+        raise Failed(Status.REFUSED, f"{told(ended)}, and {where}: its scheduler chose that")
 
 
 async def _delete(client: Client, path: str, options: object) -> None:

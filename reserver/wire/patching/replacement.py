@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -52,3 +54,25 @@ def patch_of(pod: Leaving, name: PatchName, *, to: str, ttl: str, move_uid: str)
     metadata = {"namespace": name.namespace, "name": name.name, "ownerReferences": [owner]}
     written = msgspec.to_builtins(spec)
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": written}
+
+
+def trial_pod(leaving: bytes) -> dict[str, Any]:
+    """Return a pod like the one that leaves, to be created as a dry run.
+
+    Args:
+        leaving: as the API server has it.
+    """
+    pod = json.loads(leaving)
+    kept = ("labels", "annotations", "namespace")
+    metadata = {key: value for key, value in pod["metadata"].items() if key in kept}
+    left_out = ("nodeName", "ephemeralContainers")
+    spec = {key: value for key, value in pod["spec"].items() if key not in left_out}
+    metadata["generateName"] = "reserver-move-"
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def is_patched(pod: bytes, patch: Mapping[str, Any]) -> bool:
+    """Return whether a pod has what a SchedPatch of `patch_of` gives; a dry run leaves no mark."""
+    (wanted,) = patch["spec"]["affinity"][NODE_AFFINITY][PREFERRED]
+    affinity = json.loads(pod)["spec"].get("affinity", {})
+    return wanted in affinity.get(NODE_AFFINITY, {}).get(PREFERRED, ())

@@ -50,6 +50,7 @@ class Api:
         self.moves: dict[str, dict[str, Any]] = {}
         self.others: dict[str, Any] = {}
         self.active = "True"
+        self.patches: bool | ApiError = True
         self.patch_read: Patch
         self.gone: list[str] = []
         self.most, self.phase, self.landed = most, phase, landed
@@ -68,6 +69,8 @@ class Api:
         assert isinstance(body, dict)
         if path == PATCHES:
             return self._patch(json.loads(json.dumps(body)))
+        if path == "/api/v1/namespaces/shop/pods?dryRun=All":
+            return self._try(body)
         assert path == MOVES
         number = len(self.moves)
         if number >= self.most:
@@ -109,6 +112,15 @@ class Api:
         path = f"{PATCHES}/{body['metadata']['name']}"
         self.others[path] = body | {"status": {"conditions": [active]}}
         return b"{}"
+
+    def _try(self, pod: dict[str, Any]) -> bytes:
+        """Return what webhooks make of a pod, or refuse it."""
+        assert set(pod["metadata"]) == {"labels", "generateName"}
+        assert set(pod["spec"]) == {"containers"}
+        if isinstance(self.patches, ApiError):
+            raise self.patches
+        affinity = {"affinity": self.patch_read.injected.affinity} if self.patches else {}
+        return json.dumps(pod | {"spec": pod["spec"] | affinity}).encode()
 
     def _node(self, path: str) -> dict[str, Any]:
         if path not in self.nodes:
@@ -253,7 +265,8 @@ def test_without_the_crd_it_is_told_what_to_apply() -> None:
 
 def by_patch(api: Api, to: str = "worker-2", **how: Any) -> None:
     labels = {"app": "web", "pod-template-hash": "5d8f7c9b9d"}
-    found = {"metadata": {"uid": "u", "labels": labels}, "spec": {"nodeName": "worker-1"}}
+    spec = {"nodeName": "worker-1", "containers": [{"name": "main"}], "ephemeralContainers": []}
+    found = {"metadata": {"uid": "u", "labels": labels}, "spec": spec, "status": {}}
     api.others["/api/v1/namespaces/shop/pods/web-0"] = found
     leaving, terms = PodName("shop", "web-0"), Terms(timeout="5m")
     given = {"wait": True} | how
@@ -296,7 +309,25 @@ def test_nothing_is_evicted_while_nobody_patches_pods() -> None:
     assert specs(api) == []
 
 
-def test_a_replacement_that_its_scheduler_puts_elsewhere_is_told() -> None:
-    api = Api(landed="worker-3")
-    with pytest.raises(Failed, match="its scheduler chose that"):
+def test_nothing_is_evicted_in_a_namespace_whose_pods_are_not_patched() -> None:
+    api = Api()
+    api.patches = False
+    with pytest.raises(
+        Failed, match=r"namespace shop .* nothing was evicted.*reserver.io/webhooks=false"
+    ):
         by_patch(api)
+    assert specs(api) == []
+
+
+def test_where_no_pod_may_be_tried_the_move_goes_on_and_its_end_is_judged() -> None:
+    api = Api()
+    api.patches = ApiError(403, "Forbidden", "exceeded quota")
+    by_patch(api)
+    assert [spec["paused"] for spec in specs(api)] == [False]
+
+
+@pytest.mark.parametrize("to", ["worker-2", ""])
+def test_a_replacement_that_its_scheduler_puts_elsewhere_is_told(to: str) -> None:
+    api = Api(landed="worker-3" if to else "worker-1")
+    with pytest.raises(Failed, match="its scheduler chose that"):
+        by_patch(api, to)
