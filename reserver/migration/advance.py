@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from reserver.cluster.pod import NO_CONTROLLER, PodName
+from reserver.cluster.pod import PodName
+from reserver.migration import ends
 from reserver.migration.effects import Effect, Evict, Hold, Release
-from reserver.migration.move import Mode, Move, Phase, Reason, Replacement
+from reserver.migration.move import Mode, Move, Phase, Reason
 from reserver.migration.seen import Answer, Seen, SeenPod, Turn
-from reserver.reservations.owner import MOST_EXISTING, OwnerRule, Replaced
+from reserver.reservations.owner import OwnerRule, Replaced
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 15.0
 """Between attempts to evict a pod that a budget keeps: twice as long each time, at most."""
@@ -62,7 +63,7 @@ def _judge(move: Move, seen: Seen, now: float) -> _Judged:
         return _left(move, seen, pod, now)
     if move.is_entering and pod.node:
         return _entered(move, seen, pod, now)
-    if withdrawn := _withdrawn(seen, pod):
+    if withdrawn := ends.withdrawn(seen, pod):
         return _finish(move, now, *withdrawn)
     return _PHASES[move.status.phase](move, seen, pod, now)
 
@@ -80,20 +81,20 @@ def _left(move: Move, seen: Seen, pod: SeenPod | None, now: float) -> _Judged:
     If it goes by itself, a seat that is backed is of use to its replacement all the same.
     """
     seat = seen.seat
-    is_of_use = seat is not None and seat.is_backed and _unusable(move, seen) is None
+    is_of_use = seat is not None and seat.is_backed and ends.unusable(move, seen) is None
     by_itself = move.status.phase is not Phase.EVICTING
     if by_itself and (move.is_entering or not (pod and is_of_use)):
-        return _finish(move, now, *_gone(move))
+        return _finish(move, now, *ends.gone(move))
     target = seat.node if seat is not None and is_of_use else move.status.target
     return _awaits(_with(move, phase=Phase.LANDING, target=target, evicted_at=now), seen), ()
 
 
 def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     """Wait for the move's turn."""
-    if problem := _unmovable(move, seen, pod):
+    if problem := ends.unmovable(move, seen, pod):
         return _finish(move, now, Phase.FAILED, *problem)
     move = _with(move, uid=pod.uid, controller=pod.controller, source=pod.node)
-    if move.is_planned and (why := _outdated(seen)):
+    if move.is_planned and (why := ends.outdated(seen)):
         return _finish(move, now, Phase.FAILED, Reason.PLAN_OUTDATED, why)
     if waits := _waits(move, seen.turn, begins=True):
         return waits
@@ -104,7 +105,7 @@ def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
 
 def _reserving(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     """Have the seat written, and wait until it is backed, or until who has no node has landed."""
-    if problem := _refused(seen) or _unusable(move, seen):
+    if problem := ends.refused(seen) or ends.unusable(move, seen):
         return _finish(move, now, Phase.FAILED, *problem)
     seat = seen.seat
     if seat is None and move.spec.paused:
@@ -133,7 +134,7 @@ def _entered(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
 
 def _evicting(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     """Evict the pod, when that is allowed; not without a seat that is held and backed."""
-    if problem := _refused(seen) or _unusable(move, seen):
+    if problem := ends.refused(seen) or ends.unusable(move, seen):
         return _finish(move, now, Phase.FAILED, *problem)
     if move.spec.mode is Mode.RESERVE_FIRST and (seen.seat is None or not seen.seat.is_backed):
         return _with(move, phase=Phase.RESERVING, reason=Reason.WAITS_FOR_SEAT), ()
@@ -152,7 +153,7 @@ def _landing(move: Move, seen: Seen, now: float) -> _Judged:
     came = seen.replacement
     if came.uid:
         move = _with(move, replacement=came, target=came.node)
-        return _finish(move, now, *_arrival(move, came, has_claimed=seen.has_claimed))
+        return _finish(move, now, *ends.arrival(move, came, has_claimed=seen.has_claimed))
     if not seen.is_replaced and _the_pod(move, seen) is None:
         said = "the pod is gone, and its controller wants no other"
         return _finish(move, now, Phase.SUCCEEDED, Reason.NOT_REPLACED, said)
@@ -160,7 +161,7 @@ def _landing(move: Move, seen: Seen, now: float) -> _Judged:
         if seen.seat is None:
             said = f"the reservation {move.status.seat} was removed before the replacement came"
             return _finish(move, now, Phase.FAILED, Reason.SEAT_IMPOSSIBLE, said)
-        if problem := _unusable(move, seen):
+        if problem := ends.unusable(move, seen):
             return _finish(move, now, Phase.FAILED, *problem)
     return _awaits(move, seen), ()
 
@@ -178,105 +179,6 @@ _PHASES: dict[Phase, Callable[[Move, Seen, SeenPod, float], _Judged]] = {
     Phase.RESERVING: _reserving,
     Phase.EVICTING: _evicting,
 }
-
-
-def _arrival(move: Move, came: Replacement, *, has_claimed: bool) -> tuple[Phase, Reason, str]:
-    """Return how a move ends whose replacement has landed somewhere."""
-    if has_claimed:
-        return Phase.SUCCEEDED, Reason.LANDED, f"{came.name} has landed on {came.node}"
-    said = f"{came.name} has landed on {came.node}"
-    if move.spec.mode is Mode.EVICT_ONLY:
-        return Phase.SUCCEEDED, Reason.LANDED, said
-    if came.node == move.status.source:
-        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said} again, and not on its seat"
-    if move.spec.node and came.node != move.spec.node:
-        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said}, and not on {move.spec.node}"
-    return Phase.SUCCEEDED, Reason.LANDED_ELSEWHERE, f"{said}, without its seat"
-
-
-def _withdrawn(seen: Seen, pod: SeenPod) -> tuple[Phase, Reason, str] | None:
-    """Return how a move ends that is no longer to be made; None if it is."""
-    if pod.is_finished:
-        return Phase.ABORTED, Reason.POD_FINISHED, "the pod has finished"
-    if seen.rival:
-        return Phase.ABORTED, Reason.MOVED_ALREADY, f"{seen.rival} moves the pod already"
-    if seen.is_needless:
-        said = "nobody waits any more for the room that its group makes"
-        return Phase.ABORTED, Reason.NOT_NEEDED, said
-    if seen.failed_member:
-        return Phase.FAILED, Reason.GROUP_FAILED, f"{seen.failed_member} of its group has failed"
-    return None
-
-
-def _unmovable(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | None:
-    """Return why a pod cannot be moved at all; None if it can (as `kubectl drain` judges)."""
-    if pod.is_mirror:
-        return Reason.NOT_MOVABLE, "its kubelet runs the pod from a file, and no eviction ends it"
-    if pod.controller.kind == "DaemonSet":
-        return Reason.NOT_MOVABLE, "the pod belongs to its node: its DaemonSet makes it again there"
-    if not pod.node and move.spec.mode is Mode.RESERVE_FIRST:
-        return None
-    if pod.node in {"", move.spec.node}:
-        return Reason.NOT_MOVABLE, f"the pod is on {pod.node or 'no node'} already"
-    return _unreplaced(move, seen, pod)
-
-
-def _unreplaced(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | None:
-    """Return why nobody would take a pod's seat, or too many might; None if its replacement can."""
-    kind, name = pod.controller
-    if pod.controller == NO_CONTROLLER and move.spec.mode is Mode.RESERVE_FIRST:
-        said = "no controller makes the pod again; mode EvictOnly ends it for good"
-        return Reason.NO_CONTROLLER, said
-    if len(seen.waiting) > MOST_EXISTING:
-        said = f"{len(seen.waiting)} pods of {kind} {name} wait for a node; move it when they have"
-        return Reason.TOO_MANY_WAIT, said
-    return None
-
-
-def _outdated(seen: Seen) -> str:
-    """Return why a move is no more as its plan supposed, now that it could begin; empty if it is.
-
-    Before its turn some of the plan may not be written that leaves it the room.
-    """
-    if seen.turn.is_blocked:
-        return seen.turn.why
-    return seen.outdated if seen.turn.may_begin else ""
-
-
-def _gone(move: Move) -> tuple[Phase, Reason, str]:
-    """Return how a move ends whose pod is gone, and was not evicted.
-
-    What a plan still has to begin is not as it supposed: what depends on it is dropped, too.
-    """
-    if move.is_planned and move.status.phase is Phase.PENDING:
-        return Phase.FAILED, Reason.PLAN_OUTDATED, "the pod is gone"
-    return Phase.ABORTED, Reason.POD_GONE, "the pod is gone"
-
-
-def _refused(seen: Seen) -> tuple[Reason, str] | None:
-    """Return why the seat or the eviction will never be allowed; None if it may be."""
-    if seen.answer is Answer.SEAT_REFUSED:
-        return Reason.SEAT_REFUSED, seen.said
-    if seen.answer is Answer.EVICTION_REFUSED:
-        return Reason.EVICTION_REFUSED, seen.said
-    return None
-
-
-def _unusable(move: Move, seen: Seen) -> tuple[Reason, str] | None:
-    """Return why the seat that is there will never be of use; None if it may be."""
-    seat = seen.seat
-    if seat is None:
-        return None
-    if seat.is_foreign:
-        said = f"the reservation {move.status.seat} is not of this move; remove it, or move again"
-        return Reason.SEAT_REFUSED, said
-    if seat.refused:
-        return Reason.SEAT_REFUSED, seat.refused
-    if seat.impossible:
-        return Reason.SEAT_IMPOSSIBLE, seat.impossible
-    if seat.node and seat.node == move.status.source:
-        return Reason.SEAT_IMPOSSIBLE, f"the seat is on {seat.node}, which the pod is to leave"
-    return None
 
 
 def _waits(move: Move, turn: Turn, *, begins: bool) -> _Judged | None:

@@ -1,0 +1,105 @@
+"""Why a move ends, and how: values in; phase, reason and message out, or that it goes on."""
+
+from __future__ import annotations
+
+from reserver.cluster.pod import NO_CONTROLLER
+from reserver.migration.move import Mode, Move, Phase, Reason, Replacement
+from reserver.migration.seen import Answer, Seen, SeenPod
+from reserver.reservations.owner import MOST_EXISTING
+
+
+def arrival(move: Move, came: Replacement, *, has_claimed: bool) -> tuple[Phase, Reason, str]:
+    """Return how a move ends whose replacement has landed somewhere."""
+    said = f"{came.name} has landed on {came.node}"
+    if has_claimed or move.spec.mode is Mode.EVICT_ONLY:
+        return Phase.SUCCEEDED, Reason.LANDED, said
+    if came.node == move.status.source:
+        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said} again, and not on its seat"
+    if move.spec.node and came.node != move.spec.node:
+        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said}, and not on {move.spec.node}"
+    return Phase.SUCCEEDED, Reason.LANDED_ELSEWHERE, f"{said}, without its seat"
+
+
+def withdrawn(seen: Seen, pod: SeenPod) -> tuple[Phase, Reason, str] | None:
+    """Return how a move ends that is no longer to be made; None if it is."""
+    if pod.is_finished:
+        return Phase.ABORTED, Reason.POD_FINISHED, "the pod has finished"
+    if seen.rival:
+        return Phase.ABORTED, Reason.MOVED_ALREADY, f"{seen.rival} moves the pod already"
+    if seen.is_needless:
+        said = "nobody waits any more for the room that its group makes"
+        return Phase.ABORTED, Reason.NOT_NEEDED, said
+    if seen.failed_member:
+        return Phase.FAILED, Reason.GROUP_FAILED, f"{seen.failed_member} of its group has failed"
+    return None
+
+
+def unmovable(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | None:
+    """Return why a pod cannot be moved at all; None if it can (as `kubectl drain` judges)."""
+    if pod.is_mirror:
+        return Reason.NOT_MOVABLE, "its kubelet runs the pod from a file, and no eviction ends it"
+    if pod.controller.kind == "DaemonSet":
+        return Reason.NOT_MOVABLE, "the pod belongs to its node: its DaemonSet makes it again there"
+    if not pod.node and move.spec.mode is Mode.RESERVE_FIRST:
+        return None
+    if pod.node in {"", move.spec.node}:
+        return Reason.NOT_MOVABLE, f"the pod is on {pod.node or 'no node'} already"
+    return _unreplaced(move, seen, pod)
+
+
+def _unreplaced(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | None:
+    """Return why nobody would take a pod's seat, or too many might; None if its replacement can."""
+    kind, name = pod.controller
+    if pod.controller == NO_CONTROLLER and move.spec.mode is Mode.RESERVE_FIRST:
+        said = "no controller makes the pod again; mode EvictOnly ends it for good"
+        return Reason.NO_CONTROLLER, said
+    if len(seen.waiting) > MOST_EXISTING:
+        said = f"{len(seen.waiting)} pods of {kind} {name} wait for a node; move it when they have"
+        return Reason.TOO_MANY_WAIT, said
+    return None
+
+
+def outdated(seen: Seen) -> str:
+    """Return why a move is no more as its plan supposed, now that it could begin; empty if it is.
+
+    Before its turn some of the plan may not be written that leaves it the room.
+    """
+    if seen.turn.is_blocked:
+        return seen.turn.why
+    return seen.outdated if seen.turn.may_begin else ""
+
+
+def gone(move: Move) -> tuple[Phase, Reason, str]:
+    """Return how a move ends whose pod is gone, and was not evicted.
+
+    What a plan still has to begin is not as it supposed: what depends on it is dropped, too.
+    """
+    if move.is_planned and move.status.phase is Phase.PENDING:
+        return Phase.FAILED, Reason.PLAN_OUTDATED, "the pod is gone"
+    return Phase.ABORTED, Reason.POD_GONE, "the pod is gone"
+
+
+def refused(seen: Seen) -> tuple[Reason, str] | None:
+    """Return why the seat or the eviction will never be allowed; None if it may be."""
+    if seen.answer is Answer.SEAT_REFUSED:
+        return Reason.SEAT_REFUSED, seen.said
+    if seen.answer is Answer.EVICTION_REFUSED:
+        return Reason.EVICTION_REFUSED, seen.said
+    return None
+
+
+def unusable(move: Move, seen: Seen) -> tuple[Reason, str] | None:
+    """Return why the seat that is there will never be of use; None if it may be."""
+    seat = seen.seat
+    if seat is None:
+        return None
+    if seat.is_foreign:
+        said = f"the reservation {move.status.seat} is not of this move; remove it, or move again"
+        return Reason.SEAT_REFUSED, said
+    if seat.refused:
+        return Reason.SEAT_REFUSED, seat.refused
+    if seat.impossible:
+        return Reason.SEAT_IMPOSSIBLE, seat.impossible
+    if seat.node and seat.node == move.status.source:
+        return Reason.SEAT_IMPOSSIBLE, f"the seat is on {seat.node}, which the pod is to leave"
+    return None
