@@ -59,13 +59,15 @@ def patch_of(pod: Leaving, name: PatchName, *, to: str, ttl: str, move_uid: str)
 def trial_pod(leaving: bytes) -> dict[str, Any]:
     """Return a pod like the one that leaves, to be created as a dry run.
 
+    It has no affinity: an earlier move may have given it the same.
+
     Args:
         leaving: as the API server has it.
     """
     pod = json.loads(leaving)
     kept = ("labels", "annotations", "namespace")
     metadata = {key: value for key, value in pod["metadata"].items() if key in kept}
-    left_out = ("nodeName", "ephemeralContainers")
+    left_out = ("nodeName", "affinity", "ephemeralContainers")
     spec = {key: value for key, value in pod["spec"].items() if key not in left_out}
     metadata["generateName"] = "reserver-move-"
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

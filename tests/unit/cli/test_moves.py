@@ -265,7 +265,8 @@ def test_without_the_crd_it_is_told_what_to_apply() -> None:
 
 def by_patch(api: Api, to: str = "worker-2", **how: Any) -> None:
     labels = {"app": "web", "pod-template-hash": "5d8f7c9b9d"}
-    spec = {"nodeName": "worker-1", "containers": [{"name": "main"}], "ephemeralContainers": []}
+    spec: dict[str, Any] = {"nodeName": "worker-1", "containers": [{"name": "main"}]}
+    spec |= {"affinity": {"nodeAffinity": {}}, "ephemeralContainers": []}
     found = {"metadata": {"uid": "u", "labels": labels}, "spec": spec, "status": {}}
     api.others["/api/v1/namespaces/shop/pods/web-0"] = found
     leaving, terms = PodName("shop", "web-0"), Terms(timeout="5m")
