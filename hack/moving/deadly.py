@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from threading import Event
 
 from aiohttp import web
 
 from hack.chaos.mishaps import Forward, Mishaps
 
+_NAMED = re.compile(r"/(namespaces|podmoves|reservations|pods)/[^/]+")
+
 
 class Deadly(Mishaps):
     """Strikes at a write of a move, once.
 
     Attributes:
-        at: how the path of that write ends; empty for none, or for any.
-        number: at which of the writes that end so, the first is 0.
-        but: the name of a PodMove whose writes count no more: its seat may be deleted again.
+        at: how the path of that write ends; empty for any.
+        apart: at which kinds of writes it does not strike.
+        but: the name of a PodMove whose writes do not count.
         is_done: whether it is carried out before.
         strike: what is done then; in a thread of its own. None for nothing.
+        struck: the kind of the write at which it has struck; empty if there was none.
         may_evict: evictions wait for it.
-        writes: what was written of moves, in order.
+        writes: the paths of what was written of moves, in order.
     """
 
     def __init__(self) -> None:
@@ -30,6 +34,7 @@ class Deadly(Mishaps):
         self.may_evict = Event()
         self.may_evict.set()
         self.writes: list[str] = []
+        self.struck = ""
         self.disarm()
 
     def arm(
@@ -38,32 +43,41 @@ class Deadly(Mishaps):
         *,
         is_done: bool,
         at: str = "",
-        number: int = 0,
+        apart: Collection[str] = (),
         but: str = "",
     ) -> None:
         """Strike at a write that is to come."""
         self.writes.clear()
-        self.at, self.number, self.but, self.is_done = at, number, but, is_done
+        self.struck = ""
+        self.at, self.apart, self.but, self.is_done = at, apart, but, is_done
         self.strike: Callable[[], object] | None = strike
 
     def disarm(self) -> None:
         """Strike no more."""
         self.strike = None
-        self.but = ""
 
     async def write(self, forward: Forward, request: web.BaseRequest) -> web.Response:
         """Forward a write, and strike if it is its turn."""
-        if self.but and re.search(rf"/{self.but}[-/]", request.path):
-            return await forward()
-        self.writes.append(f"{request.method} {request.path}")
+        self.writes.append(request.path)
         if request.path.endswith("/eviction"):
             await asyncio.to_thread(self.may_evict.wait)
-        if self.strike is None or not request.path.endswith(self.at):
+        kind = _kind(request, await request.read())
+        strike = self.strike
+        if strike is None or not self._counts(request.path) or kind in self.apart:
             return await forward()
-        self.number -= 1
-        if self.number >= 0:
-            return await forward()
-        strike, self.strike = self.strike, None
+        self.strike, self.struck = None, kind
         answer = await forward() if self.is_done else web.Response(status=500)
         await asyncio.to_thread(strike)
         return answer
+
+    def _counts(self, path: str) -> bool:
+        is_of_another = self.but and re.search(rf"/{self.but}[-/]", path)
+        return path.endswith(self.at) and not is_of_another
+
+
+def _kind(request: web.BaseRequest, body: bytes) -> str:
+    """Return what a write is, without names: method, path, and what a status says."""
+    status = json.loads(body or b"{}").get("status", {})
+    said = (status.get("phase"), status.get("reason"))
+    words = (request.method, _NAMED.sub(r"/\1/NAME", request.path), *filter(None, said))
+    return " ".join(words)

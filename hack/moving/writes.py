@@ -1,8 +1,8 @@
 """`python -m hack.moving.writes` strikes at each write of a move in turn.
 
 Reserver is killed before a write is carried out, and after it; kube-apiserver, kube-scheduler and
-kube-controller-manager are restarted at it. Then the next move, and the next write, until a move
-has none left. Each move has to land on its seat, and all that was written is judged
+kube-controller-manager are restarted at it. Then the next move, and another kind of write, until a
+move has none left. Each move has to land on its seat, and all that was written is judged
 (`hack.promises`). The exit status is 1 if one has not, or a promise was broken.
 """
 
@@ -24,7 +24,7 @@ from hack.promises.record import Recorder
 from hack.reserver_process import wait_for
 
 MOST = 30
-"""More writes than a move has."""
+"""More kinds of writes than a move has."""
 
 _LAND_S = 120.0
 
@@ -54,25 +54,25 @@ class Striking:
         self._struck, self._over = Event(), Event()
 
     def at_each_write(self, strike: Strike, *, is_done: bool) -> Iterator[str]:
-        """Strike at the first write of a move, the second of the next one; yield each of them."""
-        for number in range(MOST):
-            write = self._at(number, strike, is_done=is_done)
-            if not write:
-                return
+        """Strike at the first write of a move, another one of the next; yield each of them."""
+        struck: list[str] = []
+        while write := self._once(strike, struck, is_done=is_done):
             yield write
-        raise AssertionError(f"a move has {MOST} writes: {self._mishaps.writes}")
+            struck.append(write)
+            if len(struck) > MOST:
+                raise AssertionError(f"a move has more than {MOST} kinds of writes: {struck}")
 
-    def _at(self, number: int, strike: Strike, *, is_done: bool) -> str:
-        """Strike at one write of a move; return which, empty if there was no such write."""
+    def _once(self, strike: Strike, struck: list[str], *, is_done: bool) -> str:
+        """Strike at one write of a move; return which, empty if it had no others than before."""
         strike.prepare()
         (pod,) = self._people.pods("web")
         (there,) = set(self._field.nodes) - {pod.spec.node_name}
         self._struck.clear()
         self._over.clear()
-        self._mishaps.arm(self._stand_still, is_done=is_done, number=number, but=self._before)
+        self._mishaps.arm(self._stand_still, is_done=is_done, apart=struck, but=self._before)
         name = self._before = self._people.move(pod.metadata.name, to={"node": there}, timeout="5m")
         wait_for(lambda: self._struck.is_set() or self._is_over(name), "it strikes", _LAND_S)
-        write = self._mishaps.writes[number] if self._struck.is_set() else ""
+        write = self._mishaps.struck
         if write:  # In this thread: what it starts ends with it.
             strike.carry_out()
             self._over.set()

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hack.promises.case import Case
+from hack.promises.gaps import gap_over, gaps_of
 from hack.promises.history import Line, Moment
 from hack.promises.report import Kind, Violation
 
@@ -33,7 +34,7 @@ def evicted_without_seat(case: Case) -> Iterator[Violation]:
                 continue
             name = f"{move['metadata']['namespace']}/{move['status'].get('reservation', '')}"
             node = next(each.item["spec"].get("nodeName", "") for each in reversed(lines))
-            if problem := _problem(case, seats.get(name, []), moment, node):
+            if problem := _problem(case, name, seats.get(name, []), moment, node):
                 yield Violation(
                     kind=Kind.EVICTED_WITHOUT_SEAT,
                     revision=moment.revision,
@@ -74,29 +75,37 @@ def seat_outlived(case: Case) -> Iterator[Violation]:
             )
 
 
-def _problem(case: Case, seat: list[Line], moment: Moment, node: str) -> str:
+def _problem(case: Case, name: str, seat: list[Line], moment: Moment, node: str) -> str:
     """Return what a seat lacked at a moment; empty if it was held and backed.
 
-    That it was is written a moment later; what was claimed at once need never have been.
+    That it was is written a moment later; what was claimed at once need never have been. What a gap
+    hides shows at its end: the seat, or who has claimed it.
     """
-    there = _at(seat, moment)
+    gap = gap_over(moment, gaps_of(case.world.history, "reservations"))
+    known = gap.until.revision if gap else moment.revision - 1
+    claimed_on = _claimed_on(case, name)
+    there = _at(seat, moment._replace(revision=known + 1))
     if there is None:
-        return "it was evicted without a seat"
+        return "" if gap and claimed_on - {node} else "it was evicted without a seat"
     until = case.timing.latest(moment.at)
-    nodes = {there["spec"].get("node") or ""}
+    nodes = {there["spec"].get("node") or ""} | (claimed_on if gap else set())
     is_backed = False
     for line in seat:
-        if line.moment.at <= until or line.moment.revision <= moment.revision:
+        if line.moment.at <= until or line.moment.revision <= max(known, moment.revision):
             status = line.item.get("status") or {}
             nodes |= {part["node"] for part in status.get("placements") or ()}
             is_backed = _backed(status) if status.get("conditions") else is_backed
             if line.moment.revision > moment.revision and is_backed:
                 break
-    name = f"{there['metadata']['namespace']}/{there['metadata']['name']}"
-    was_claimed = any(name in pod.claims for pod in case.world.pods)
     if nodes <= {"", node}:
         return "its seat was on no other node"
-    return "" if is_backed or was_claimed else "its seat was not backed"
+    return "" if is_backed or claimed_on else "its seat was not backed"
+
+
+def _claimed_on(case: Case, name: str) -> set[str]:
+    """Return the nodes of the pods that have claimed a seat."""
+    pods = [pod for pod in case.world.pods if name in pod.claims]
+    return {state.node for pod in pods for state in pod.states if state.node}
 
 
 def _backed(status: Mapping[str, Any]) -> bool:
