@@ -18,39 +18,28 @@ from reserver.assembly import Assembly
 from reserver.background import lead
 from reserver.clock import SteadyClock, elapsed
 from reserver.config import Settings
-from reserver.debugging import dump
 from reserver.errors import ConfigurationError
 from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
-from reserver.kube.api.reviewer import Reviewer
 from reserver.kube.loops.lease import Lease
 from reserver.kube.migration.moves import KnownMove
 from reserver.measures import measured
 from reserver.migration.move import Move
-from reserver.rebalance.scene import held_on
-from reserver.rebalance_process import Planner
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.door import Door
-from reserver.server.exposition import Exposition
 from reserver.server.extender import Extender
 from reserver.server.garbage import brief_collections
 from reserver.server.gate import Hosts
 from reserver.server.http import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
-from reserver.server.rpc.access import Access
-from reserver.server.rpc.listen import serving
-from reserver.server.rpc.move_feed import MoveFeed
-from reserver.server.rpc.move_writing import MoveWriting
-from reserver.server.rpc.moves import Moving
-from reserver.server.rpc.service import Service
 from reserver.server.stalls import Stalls
 from reserver.server.tls import ServerTls
-from reserver.webhooks import prepare
-from reserver.wire.migration import podmove
 
 if TYPE_CHECKING:
+    from reserver.server.rpc.service import Service
     from reserver.tracing import Tracing
+    from reserver.webhooks import Prepared
 
 log = structlog.get_logger(__name__)
 
@@ -107,16 +96,12 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                 assembly.mover.subscribers.append(partial(_tell_move, metrics.count_move))
             tracing = _tracing() if settings.tracing else None
             extender = _extender(assembly, writes, tracing)
-            service, follow = None, []
-            if settings.grpc_address is not None:
-                moving = _moving(client, assembly)
-                service = _service(settings, reviews, assembly, extender, metrics, moving)
-                assembly.subscribers.append(service.feed.touched)
-                follow += [feed.run for feed in service.feeds]
+            service = _service(settings, client, reviews, assembly, extender, metrics)
+            follow = [feed.run for feed in service.feeds] if service else []
             if tracing is not None:
                 _trace(tracing, assembly, service)
             routes = Routes(extender, metrics, assembly.readiness.obstacles)
-            webhooks = prepare(settings, assembly, client, metrics)
+            webhooks = _webhooks(settings, assembly, client, metrics)
             follow += webhooks.loops if webhooks else ()
             async with asyncio.TaskGroup() as tasks:
                 background = (
@@ -176,14 +161,41 @@ async def _serve_health(
     return await stack.enter_async_context(site)
 
 
+def _service(
+    settings: Settings,
+    client: ApiClient,
+    reviews: ApiClient,
+    assembly: Assembly,
+    extender: Extender,
+    metrics: Metrics,
+) -> Service | None:
+    if settings.grpc_address is None:
+        return None
+    from reserver import grpc_api  # noqa: PLC0415 - a tenth of a start, if it is asked for
+
+    return grpc_api.prepare(settings, client, reviews, assembly, extender, metrics)
+
+
 async def _serve_grpc(
     settings: Settings, service: Service | None, assembly: Assembly, stack: AsyncExitStack
 ) -> str | None:
     if settings.grpc_address is None or service is None:
         return None
+    from reserver.server.rpc.listen import serving  # noqa: PLC0415 - as in `_service`
+
     tls = settings.grpc_tls
     site = serving(settings.grpc_address, service, assembly.readiness.obstacles, _SHUTDOWN_S, tls)
     return await stack.enter_async_context(site)
+
+
+def _webhooks(
+    settings: Settings, assembly: Assembly, client: ApiClient, metrics: Metrics
+) -> Prepared | None:
+    if settings.webhook_address is None:
+        return None
+    from reserver.webhooks import prepare  # noqa: PLC0415 - with what makes certificates
+
+    return prepare(settings, assembly, client, metrics)
 
 
 def _tracing() -> Tracing:
@@ -214,43 +226,6 @@ def _extender(assembly: Assembly, writes: asyncio.TaskGroup, tracing: Tracing | 
         writes,
         told=assembly.recorder.tell,
     )
-
-
-def _service(
-    settings: Settings,
-    reviews: ApiClient,
-    assembly: Assembly,
-    extender: Extender,
-    metrics: Metrics,
-    moving: Moving | None,
-) -> Service:
-    access = None
-    if settings.wants_grpc_tokens:
-        asked = settings.namespace, time.monotonic, settings.grpc_audiences
-        access = Access(Reviewer(reviews, *asked))
-    return Service(
-        state=assembly.state,
-        stores=assembly.stores,
-        extender=extender,
-        namespace=settings.namespace,
-        clock=assembly.clock,
-        access=access,
-        obstacles=assembly.readiness.obstacles,
-        counted=metrics,
-        past=assembly.archivist,
-        planning=Planner(str(settings.kubeconfig or ""), lambda: held_on(assembly.state.snapshot)),
-        moving=moving,
-        dump=partial(dump, settings, assembly, Exposition(metrics.registry).text),
-    )
-
-
-def _moving(client: ApiClient, assembly: Assembly) -> Moving | None:
-    if assembly.mover is None:
-        return None
-    feed = MoveFeed(assembly.mover.moves)
-    assembly.mover.watchers.append(feed.touched)
-    (watch,) = (each for each in assembly.reflectors if each.path == podmove.COLLECTION)
-    return Moving(feed, MoveWriting(client, feed, assembly.clock), lambda: watch.absent)
 
 
 def _lease(settings: Settings, client: ApiClient) -> Lease:

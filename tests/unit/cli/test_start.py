@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 HEAVY = ("aiohttp", "grpc", "kubernetes", "msgspec", "numpy", "rich.console", "structlog", "uvloop")
-ASKED_FOR = ("kubernetes", "aiohttp.web", "highspy")
-"""What kubeconfigs, the demo and solvers need, and nothing else."""
+ASKED_FOR = ("kubernetes", "aiohttp.web", "highspy", "grpc", "google.protobuf", "cryptography")
+"""What kubeconfigs, the demo, solvers, the gRPC API and webhooks need, and nothing else."""
 
 
 def imported(modules: tuple[str, ...], code: str) -> list[str]:
