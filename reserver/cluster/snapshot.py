@@ -139,6 +139,18 @@ class Snapshot:
         """What active reservations hold."""
         return self._layer(_HELD)
 
+    def cells(self, rows: Rows, columns: Rows) -> Int64s:
+        """Return what is allocatable, requested and held: an array, 3 × columns × rows.
+
+        Args:
+            rows: which nodes; each one known.
+            columns: which resources.
+        """
+        layers, _, width = self._cells.shape
+        at = rows * width + columns[:, np.newaxis]  # Several times as fast as `numpy.ix_`.
+        found: Int64s = self._cells.reshape(layers, -1).take(at, axis=1)
+        return found
+
     def amounts(self, node: str, resource: str) -> Amounts:
         """Return one resource of a node; zeros if nothing is known of it."""
         return Amounts(*(totals.get(node, {}).get(resource, 0) for totals in self._totals))

@@ -12,11 +12,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from itertools import compress
+from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Rows
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Policy
 from reserver.scheduling.effects import Effect, Retry, Steer
@@ -42,6 +44,8 @@ _FIRST_CHUNK = 128
 _MOST_NAMED = 3
 HELD = "capacity held by reservations"
 BOUND = "bound to another node already"
+
+_Several = TypeVar("_Several", Sequence[str], Rows)
 
 
 class WaitsFor(Enum):
@@ -177,11 +181,13 @@ def _open_nodes(
     enough = len(names) if pod.has_preferences else ANSWER_LIMIT
     nodes: list[str] = []
     held: list[str] = []
+    rows_held: list[Rows] = [np.zeros(0, dtype=np.intp)]
     for chunk in _chunks(names):
         rows = state.snapshot.rows(chunk)
         has_holds = (rows >= 0) & state.snapshot.has_holds[rows]
         nodes += compress(chunk, (~has_holds).tolist())
         held += compress(chunk, has_holds.tolist())
+        rows_held.append(rows[has_holds])
         if len(nodes) >= enough:
             return nodes[:enough]
     named = frozenset(held)
@@ -189,8 +195,7 @@ def _open_nodes(
     own = seats_by_node(pod, here, state.ledger)
     promised = state.nominations.promised(pod, held, own, state.ledger)
     own = with_yields(own, pod, held, state.ledger)
-    for chunk in _chunks(held):
-        rows = state.snapshot.rows(chunk)
+    for chunk, rows in zip(_chunks(held), _chunks(np.concatenate(rows_held)), strict=True):
         fits = fits_beside_holds(pod, state.snapshot, rows, own, promised)
         nodes += compress(chunk, fits.tolist())
         if len(nodes) >= enough:
@@ -198,8 +203,8 @@ def _open_nodes(
     return nodes[:enough]
 
 
-def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the names in chunks that double in size: few chunks, and the first is small."""
+def _chunks(names: _Several) -> Iterator[_Several]:
+    """Yield names or rows in chunks that double in size: few chunks, and the first is small."""
     start, size = 0, _FIRST_CHUNK
     while start < len(names):
         yield names[start : start + size]

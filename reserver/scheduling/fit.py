@@ -88,21 +88,25 @@ def fits(pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS) -> Bools:
 
     A row without a known Node object does not fit. The arguments are those of `fit`.
     """
-    return _free_of(refusals(pod, snapshot, own), snapshot)
+    free = snapshot.exists.copy()
+    _refuse(free, chain(node_refusals(pod, snapshot), _lacks(pod, snapshot)))
+    rows = np.flatnonzero(free & snapshot.has_holds)
+    free[rows] = fits_beside_holds(pod, snapshot, rows, own)
+    _refuse(free, _neighbour_refusals(pod, snapshot))  # They take longest.
+    return free
 
 
 def allowed(pod: Pod, snapshot: Snapshot) -> Bools:
     """Return, for each row of the snapshot, whether a pod may go there if there is room."""
-    return _free_of(_constraint_refusals(pod, snapshot), snapshot)
-
-
-def _free_of(refusals: Iterable[Refusal], snapshot: Snapshot) -> Bools:
     free = snapshot.exists.copy()
-    for _, rows in refusals:
-        free &= ~rows
-        if not free.any():
-            break
+    _refuse(free, _constraint_refusals(pod, snapshot))
     return free
+
+
+def _refuse(free: Bools, refusals: Iterator[Refusal]) -> None:
+    """Take what is refused from the free rows; what comes after the last of them is not judged."""
+    while free.any() and (refusal := next(refusals, None)):
+        free &= ~refusal.rows
 
 
 def refusals(pod: Pod, snapshot: Snapshot, own: Seats) -> Iterator[Refusal]:
@@ -225,10 +229,9 @@ def fits_beside_holds(
     if is_exempt(pod, snapshot):
         return np.ones(len(rows), dtype=np.bool_)
     columns, amounts = wanted(pod, snapshot)
-    at = np.ix_(rows, columns)
-    held = snapshot.held[at]
-    free = snapshot.allocatable[at] - snapshot.requested[at] - held
-    judged: Bools = np.all((held <= 0) | (free >= amounts), axis=1)
+    allocatable, requested, held = snapshot.cells(rows, columns)
+    free = allocatable - requested - held
+    judged: Bools = np.all((held <= 0) | (free >= amounts[:, np.newaxis]), axis=0)
     special = {row: n for n in own.keys() | taken.keys() if (row := snapshot.row(n)) is not None}
     if special:
         asked = {name: n for name, n in pod.requests.items() if n and name in snapshot.columns}
@@ -262,9 +265,8 @@ def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:
     columns, amounts = wanted(pod, snapshot)
     if any(amount and name not in snapshot.columns for name, amount in pod.requests.items()):
         return np.zeros(len(rows), dtype=np.bool_)  # No node offers it.
-    at = np.ix_(rows, columns)
-    free = snapshot.allocatable[at] - snapshot.requested[at]
-    room: Bools = np.all(free >= amounts, axis=1)
+    allocatable, requested, _ = snapshot.cells(rows, columns)
+    room: Bools = np.all(allocatable - requested >= amounts[:, np.newaxis], axis=0)
     return room
 
 
