@@ -58,13 +58,16 @@ class Applying:
         if old is None:
             return "created", await self._create(one, namespace)
         document = kept(one.spec, old)
-        if manifest.says_the_same(document, one.name, namespace, old):
+        is_labelled = one.labels.items() <= old.labels.items()
+        if is_labelled and manifest.says_the_same(document, one.name, namespace, old):
             return "unchanged", old
         if self._dry_run:
             return "configured", old
         spec = manifest.read(document, one.name, namespace, time.time())
-        new = await self._client.update(old.id, spec, etag=one.etag or old.etag)
-        return "unchanged" if new.spec == old.spec else "configured", new
+        etag = one.etag or old.etag
+        new = await self._client.update(old.id, spec, etag=etag, labels=one.labels)
+        is_same = (new.spec, new.labels) == (old.spec, old.labels)
+        return "unchanged" if is_same else "configured", new
 
     async def _existing(self, one: Wanted) -> Reservation | None:
         """Return the reservation that a document is about: by its id, else by its name."""
@@ -81,7 +84,9 @@ class Applying:
         spec = manifest.read(one.spec, one.name, namespace, time.time())
         if not self._force:
             await asking.require_possible(self._client, one.name, spec)
-        return None if self._dry_run else await self._client.create(one.name, spec)
+        if self._dry_run:
+            return None
+        return await self._client.create(one.name, spec, labels=one.labels)
 
 
 def kept(document: Any, old: Reservation) -> Any:  # noqa: ANN401 - whatever YAML can hold

@@ -25,6 +25,9 @@ from reserver.errors import InvalidInput
 Specs = Mapping[str, Spec]
 """What to hold, by name."""
 
+Labels = Mapping[str, Mapping[str, str]]
+"""Of objects, by name."""
+
 _MEMBER = re.compile(r"reservations\[(\d{1,4})\]")
 
 
@@ -85,6 +88,11 @@ class Asked:
             raise flag_of(exc) from exc
         return {self.name: spec}
 
+    @property
+    def labels(self) -> Labels:
+        """Those of the objects of files, by name."""
+        return {one.name: one.labels for one in self.wanted}
+
     def manifests(self, default_namespace: str) -> list[dict[str, Any]]:
         """Return what to hold as Reservation objects; arguments and errors are those of `specs`."""
         self.specs(default_namespace)
@@ -92,7 +100,7 @@ class Asked:
         if not self.wanted:
             return [manifest.of_object(self.name, namespace, self.flags.document(namespace))]
         return [
-            manifest.of_object(one.name, one.namespace or namespace, one.spec)
+            manifest.of_object(one.name, one.namespace or namespace, one.spec, one.labels)
             for one in self.wanted
         ]
 
@@ -114,7 +122,14 @@ def _read(each: Sequence[Wanted], namespace: str) -> Specs:
 
 
 async def create_each(
-    client: Client, specs: Specs, form: Output, request_id: str, *, no_wait: bool, force: bool
+    client: Client,
+    specs: Specs,
+    labels: Labels,
+    form: Output,
+    request_id: str,
+    *,
+    no_wait: bool,
+    force: bool,
 ) -> None:
     """Create reservations one after the other; failures are independent.
 
@@ -131,7 +146,14 @@ async def create_each(
             try:
                 if not (force or no_wait):
                     await require_possible(client, name, spec)
-                made.append(await client.create(name, spec, request_id=request_id, no_wait=no_wait))
+                new = await client.create(
+                    name,
+                    spec,
+                    request_id=request_id,
+                    no_wait=no_wait,
+                    labels=labels.get(name),
+                )
+                made.append(new)
             except (CallFailed, Failed) as exc:
                 if failure.is_without_answer(exc):
                     _tell(made, form, alone=False)
@@ -179,7 +201,9 @@ def _named(field: str, names: Sequence[str]) -> str:
     return ": ".join(filter(None, (names[int(found[1])], rest)))
 
 
-async def create_set(client: Client, specs: Specs, form: Output, request_id: str) -> None:
+async def create_set(
+    client: Client, specs: Specs, labels: Labels, form: Output, request_id: str
+) -> None:
     """Create reservations that are all backed, or none.
 
     Raises:
@@ -187,7 +211,7 @@ async def create_set(client: Client, specs: Specs, form: Output, request_id: str
     """
     async with patience(f"Creating {_count(specs)}"):
         with _by_name(specs):
-            made = await client.create_set(specs, request_id=request_id)
+            made = await client.create_set(specs, request_id=request_id, labels=labels)
     _tell(made, form, alone=False)
 
 

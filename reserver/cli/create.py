@@ -116,10 +116,16 @@ async def _create(session: Session, asked: Asked, way: _Way, output: Output) -> 
     if way.dry_run is DryRun.SERVER:
         await asking.weigh(session.client, specs, output)
     elif way.whole_set:
-        await asking.create_set(session.client, specs, output, way.request_id)
+        await asking.create_set(session.client, specs, asked.labels, output, way.request_id)
     else:
         await asking.create_each(
-            session.client, specs, output, way.request_id, no_wait=way.no_wait, force=way.force
+            session.client,
+            specs,
+            asked.labels,
+            output,
+            way.request_id,
+            no_wait=way.no_wait,
+            force=way.force,
         )
 
 

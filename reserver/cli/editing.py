@@ -71,7 +71,7 @@ async def _update(client: Client, old: Reservation, text: str, namespace: str) -
         raise InvalidInput("name", f"was {old.name!r}", "leave it: a name cannot be changed")
     spec = manifest.read(one.spec, one.name, namespace, time.time())
     async with patience(f"Changing {old.name}"):
-        return await client.update(old.id, spec, etag=old.etag)
+        return await client.update(old.id, spec, etag=old.etag, labels=one.labels)
 
 
 def _read(text: str) -> Wanted:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -83,9 +84,16 @@ def show(reservation: Reservation) -> dict[str, Any]:
     }
 
 
-def of_object(name: str, namespace: str, spec: Any) -> dict[str, Any]:  # noqa: ANN401 - YAML
+def of_object(
+    name: str,
+    namespace: str,
+    spec: Any,  # noqa: ANN401 - YAML
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Return a Reservation object, as `kubectl apply` takes it."""
-    metadata = {"name": name, "namespace": namespace}
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+    if labels:
+        metadata["labels"] = dict(labels)
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from reserver.cli.documents import Document
 from reserver.errors import InvalidInput
-from reserver.wire.spec.object import API_VERSION, KIND
+from reserver.wire.spec.object import API_VERSION, KIND, OWN_DOMAIN, check_labels
 
 _OUR_FIELDS = {"name", "spec", "id", "etag", "author", "labels", "status"}
 _FORMS = "write a Reservation, or name and spec"
@@ -26,6 +26,7 @@ class Wanted:
         path: where the spec stands in the document.
         id: of the reservation that the document was printed from; empty if it does not say.
         etag: the same.
+        labels: of its object, without those that Reserver itself writes.
     """
 
     where: str
@@ -35,6 +36,7 @@ class Wanted:
     path: str = ""
     id: str = ""
     etag: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def wanted(
@@ -69,7 +71,8 @@ def _read(document: Document, name: str) -> Wanted:
             raise InvalidInput(str(min(unknown)), "is not a field beside spec", _FORMS)
         own = _text(value.get("name"), "name")
         before = {name: str(value.get(name) or "") for name in ("id", "etag")}
-        return Wanted(document.where, own, "", value["spec"], "spec", **before)
+        labels = _labels(value.get("labels"), "labels")
+        return Wanted(document.where, own, "", value["spec"], "spec", labels=labels, **before)
     if not name:
         problem = "a spec alone has no name"
         raise InvalidInput("", problem, "give NAME on the command line, or write name and spec")
@@ -89,7 +92,21 @@ def _of_object(where: str, value: dict[str, Any]) -> Wanted:
     namespace = _text(namespace, "metadata.namespace") if namespace is not None else ""
     if "spec" not in value:
         raise InvalidInput("spec", "is missing", "say what to hold, for whom")
-    return Wanted(where, own, namespace, value["spec"], "spec")
+    labels = _labels(metadata.get("labels"), "metadata.labels")
+    return Wanted(where, own, namespace, value["spec"], "spec", labels=labels)
+
+
+def _labels(value: Any, path: str) -> dict[str, str]:  # noqa: ANN401 - whatever YAML can hold
+    said = {} if value is None else value
+    if not isinstance(said, dict):
+        raise InvalidInput(path, f"{said!r:.60} is no mapping", "write NAME: VALUE")
+    for key, each in said.items():
+        if not isinstance(key, str) or not isinstance(each, str):
+            problem = f"{key}: {each!r:.60} is no text"
+            raise InvalidInput(path, problem, "write key and value in quotes")
+    labels = {key: each for key, each in said.items() if not key.startswith(OWN_DOMAIN)}
+    check_labels(labels, path)
+    return labels
 
 
 def _text(value: Any, path: str) -> str:  # noqa: ANN401 - whatever YAML can hold

@@ -100,7 +100,13 @@ class Client:
         await self._connection.close()
 
     async def create(
-        self, name: str, spec: Spec, *, request_id: str = "", no_wait: bool = False
+        self,
+        name: str,
+        spec: Spec,
+        *,
+        request_id: str = "",
+        no_wait: bool = False,
+        labels: Mapping[str, str] | None = None,
     ) -> Reservation:
         """Create a reservation and return once its hold is in force.
 
@@ -109,6 +115,7 @@ class Client:
             spec: what it asks for.
             request_id: give one to be able to repeat the call after a restart of this process.
             no_wait: refuse it if it is not backed at once.
+            labels: of its object; a server that writes ConfigMaps refuses them.
 
         Raises:
             CallFailed: it was not created, or that is unknown; it is safe to call again with the
@@ -119,20 +126,32 @@ class Client:
             spec=write_spec(spec),
             request_id=request_id or uuid4().hex,
             no_wait=no_wait,
+            labels=labels,
         )
         return messages.read((await self._call(self._stub.Create, request)).reservation)
 
     async def create_set(
-        self, specs: Mapping[str, Spec], *, request_id: str = ""
+        self,
+        specs: Mapping[str, Spec],
+        *,
+        request_id: str = "",
+        labels: Mapping[str, Mapping[str, str]] | None = None,
     ) -> tuple[Reservation, ...]:
         """Create several reservations, by name: all of them, backed, or none.
+
+        Args:
+            specs: what they ask for.
+            request_id: as of `create`.
+            labels: of those that have some, by name.
 
         Raises:
             CallFailed: as `create`; ``RESOURCE_EXHAUSTED`` if the room is taken at the moment, or
                 a quota does not allow it; ``FAILED_PRECONDITION`` if one can never fit.
         """
         entries = [
-            pb.CreateSetRequest.Entry(name=name, spec=write_spec(spec))
+            pb.CreateSetRequest.Entry(
+                name=name, spec=write_spec(spec), labels=(labels or {}).get(name)
+            )
             for name, spec in specs.items()
         ]
         request = pb.CreateSetRequest(reservations=entries, request_id=request_id or uuid4().hex)
@@ -203,14 +222,22 @@ class Client:
                 return
             request.page_token = answer.next_page_token
 
-    async def update(self, name: str, spec: Spec, *, etag: str = "") -> Reservation:
+    async def update(
+        self, name: str, spec: Spec, *, etag: str = "", labels: Mapping[str, str] | None = None
+    ) -> Reservation:
         """Replace the spec of a reservation.
+
+        Args:
+            name: its name, or its id.
+            spec: the new one.
+            etag: only if this is its etag, if it is not empty.
+            labels: to set on its object; all others stay.
 
         Raises:
             CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag;
                 ``RESOURCE_EXHAUSTED`` if there is no room for more.
         """
-        request = pb.UpdateRequest(name=name, spec=write_spec(spec), etag=etag)
+        request = pb.UpdateRequest(name=name, spec=write_spec(spec), etag=etag, labels=labels)
         return messages.read((await self._call(self._stub.Update, request)).reservation)
 
     async def extend(self, name: str, until: datetime | timedelta) -> Reservation:

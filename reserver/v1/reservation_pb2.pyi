@@ -231,16 +231,25 @@ class Claim(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., uid: _Optional[str] = ...) -> None: ...
 
 class CreateRequest(_message.Message):
-    __slots__ = ("name", "spec", "request_id", "no_wait")
+    __slots__ = ("name", "spec", "request_id", "no_wait", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     NO_WAIT_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
     name: str
     spec: ReservationSpec
     request_id: str
     no_wait: bool
-    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., no_wait: _Optional[bool] = ...) -> None: ...
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., no_wait: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class CreateResponse(_message.Message):
     __slots__ = ("reservation",)
@@ -251,12 +260,21 @@ class CreateResponse(_message.Message):
 class CreateSetRequest(_message.Message):
     __slots__ = ("reservations", "request_id")
     class Entry(_message.Message):
-        __slots__ = ("name", "spec")
+        __slots__ = ("name", "spec", "labels")
+        class LabelsEntry(_message.Message):
+            __slots__ = ("key", "value")
+            KEY_FIELD_NUMBER: _ClassVar[int]
+            VALUE_FIELD_NUMBER: _ClassVar[int]
+            key: str
+            value: str
+            def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
         NAME_FIELD_NUMBER: _ClassVar[int]
         SPEC_FIELD_NUMBER: _ClassVar[int]
+        LABELS_FIELD_NUMBER: _ClassVar[int]
         name: str
         spec: ReservationSpec
-        def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ...) -> None: ...
+        labels: _containers.ScalarMap[str, str]
+        def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
     RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     reservations: _containers.RepeatedCompositeFieldContainer[CreateSetRequest.Entry]
@@ -355,14 +373,23 @@ class WatchResponse(_message.Message):
     def __init__(self, kind: _Optional[_Union[WatchResponse.Kind, str]] = ..., reservation: _Optional[_Union[Reservation, _Mapping]] = ..., resume_token: _Optional[str] = ...) -> None: ...
 
 class UpdateRequest(_message.Message):
-    __slots__ = ("name", "spec", "etag")
+    __slots__ = ("name", "spec", "etag", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
     name: str
     spec: ReservationSpec
     etag: str
-    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., etag: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class UpdateResponse(_message.Message):
     __slots__ = ("reservation",)

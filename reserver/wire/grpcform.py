@@ -23,7 +23,14 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import Status
 from reserver.reservations.terms import StoreKind
 from reserver.v1 import reservation_pb2 as pb
-from reserver.wire.limits import HOME, MOST_AUTHOR, MOST_IN_SET, SET_BYTES, check_bytes
+from reserver.wire.limits import (
+    HOME,
+    MOST_AUTHOR,
+    MOST_IN_SET,
+    MOST_LABELS,
+    SET_BYTES,
+    check_bytes,
+)
 from reserver.wire.spec import document
 from reserver.wire.spec.contract import to_document, to_message
 from reserver.wire.spec.entries import Problem
@@ -32,7 +39,6 @@ from reserver.wire.spec.specform import DEFAULT_TTL_S, MAX_TTL_S
 from reserver.wire.times import show_moment
 
 _UNSHOWN = ("requestId", "origin", "author")
-_MOST_LABELS = 64
 _LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.
 
 
@@ -190,7 +196,7 @@ def show(
 
 def with_labels(shown: pb.Reservation, labels: Mapping[str, str]) -> pb.Reservation:
     """Return a reservation, which is changed, with the first labels of its object."""
-    shown.labels.update(heapq.nsmallest(_MOST_LABELS, labels.items()))
+    shown.labels.update(heapq.nsmallest(MOST_LABELS, labels.items()))
     return shown
 
 

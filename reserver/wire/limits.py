@@ -83,6 +83,9 @@ def limits_at(ref: Ref, home: str) -> Limits:
     return TENANT if ref.kind is StoreKind.OBJECT and ref.namespace != home else HOME
 
 
+MOST_LABELS = 64
+"""Labels that one request gives to a reservation, and that are shown of one."""
+
 MOST_DESCRIPTION = 512
 """Characters of a reservation's description."""
 

@@ -1,11 +1,15 @@
 """Reservations as both servers have them; the rules of the CRD are in tests/e2e/test_crd.py."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
+from reserver.errors import ApiError
+from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.spec.object import ObjectMetadata, replacement
 from tests.contract.api import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH, Answer, Api, Json, Watching
 
 CRD = Path(__file__).parents[2] / "scheduler-config/core/crd.yaml"
@@ -39,6 +43,11 @@ async def create(api: Api, path: str, name: str = "one", **more: object) -> Answ
     return await api.post(path, {**body, "metadata": {"name": name}, "spec": SPEC} | more)
 
 
+def is_overtaken(answer: Answer) -> bool:
+    said = answer.body
+    return ApiError(answer.status, said["reason"], said["message"]).is_overtaken
+
+
 async def test_a_new_one_has_defaults_a_generation_and_no_status(api: Api, path: str) -> None:
     made = await create(api, path, status={"phase": "Active"})
     assert made.status == 201
@@ -55,6 +64,28 @@ async def test_the_generation_counts_changes_of_the_spec(api: Api, path: str) ->
     resized = await api.patch(one, {"spec": {"slots": 2}})
     assert resized.body["metadata"]["generation"] == 2
     assert resized.body["spec"]["slots"] == 2
+
+
+async def test_labels_are_set_beside_the_spec_as_long_as_it_is_the_one_seen(
+    api: Api, path: str
+) -> None:
+    made = await create(api, path)
+    of = decode(ObjectMetadata, json.dumps(made.body["metadata"]).encode())
+    spec = json.dumps(made.body["spec"])
+
+    async def label(**labels: str) -> Answer:
+        patch = replacement(of, spec.encode(), spec, labels)
+        return await api.patch(f"{path}/one", json.loads(encode(patch)), JSON_PATCH)
+
+    first = await label(**{"example.com/team": "shop"})
+    assert first.body["metadata"]["labels"] == {"example.com/team": "shop"}
+    assert first.body["metadata"]["generation"] == 1
+    assert is_overtaken(await label(a="b"))  # It has not seen that there are labels now.
+    of = decode(ObjectMetadata, json.dumps(first.body["metadata"]).encode())
+    more = await label(**{"example.com/team": "bank", "a": ""})
+    assert more.body["metadata"]["labels"] == {"example.com/team": "bank", "a": ""}
+    await api.patch(f"{path}/one", {"metadata": {"labels": None}})
+    assert is_overtaken(await label(c="d"))  # It has not seen that they are gone.
 
 
 async def test_spec_and_status_are_written_apart(api: Api, path: str) -> None:

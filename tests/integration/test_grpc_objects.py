@@ -149,3 +149,89 @@ async def test_labels_of_objects_are_shown_selected_and_followed(world: World) -
     watch.cancel()
     assert told.name == "bare"
     assert len(told.labels) == 64
+
+
+async def metadata_of(world: World, path: str) -> dict[str, Any]:
+    """Return the metadata that the API server has of an object."""
+    found: dict[str, Any] = json.loads(await world.cluster.client.send("GET", path))["metadata"]
+    return found
+
+
+async def labels_of(world: World, name: str, namespace: str = SYSTEM) -> dict[str, str] | None:
+    """Return the labels that the API server has of an object."""
+    path = f"{OBJECTS.replace(SYSTEM, namespace)}/{name}"
+    found: dict[str, str] | None = (await metadata_of(world, path)).get("labels")
+    return found
+
+
+async def test_labels_that_a_request_gives_are_those_of_the_object(tmp_path: Path) -> None:
+    async with serving(tmp_path, store=StoreKind.OBJECT) as world:
+        team = {"team": "shop", "example.com/tier": ""}
+        made = await world.api.Create(pb.CreateRequest(name="a", spec=spec(cpu="1"), labels=team))
+        assert made.reservation.labels == team
+        assert await labels_of(world, "a") == team
+        entries = [
+            pb.CreateSetRequest.Entry(name="b", spec=spec(cpu="1"), labels=team),
+            pb.CreateSetRequest.Entry(name="c", spec=spec(cpu="1")),
+        ]
+        both = (await world.api.CreateSet(pb.CreateSetRequest(reservations=entries))).reservations
+        assert [each.labels.get("team") for each in both] == ["shop", None]
+        meant = pb.ReservationFilter(label_selector="team=shop")
+        listed = await world.api.List(pb.ListRequest(filter=meant))
+        assert [each.name for each in listed.reservations] == ["a", "b"]
+
+
+async def test_an_update_sets_labels_and_leaves_those_of_others(world: World) -> None:
+    await create(world, "bare")
+    await seen(world, "shop/bare")
+
+    async def update(cpu: str, **labels: str) -> pb.Reservation:
+        request = pb.UpdateRequest(name="shop/bare", spec=spec(cpu=cpu), labels=labels)
+        return (await world.api.Update(request)).reservation
+
+    assert (await update("1", team="shop")).labels == {"team": "shop"}
+    path = f"{OBJECTS.replace(SYSTEM, 'shop')}/bare"
+    patch = {"metadata": {"labels": {"by": "kubectl"}}}
+    await world.cluster.client.send("PATCH", path, patch, media="application/merge-patch+json")
+    changed = await update("2", team="bank")
+    assert changed.spec.resources == {"cpu": "2"}
+    assert await labels_of(world, "bare", "shop") == {"team": "bank", "by": "kubectl"}
+    before = (await metadata_of(world, path))["resourceVersion"]
+    assert (await update("2", team="bank")).labels == {"team": "bank", "by": "kubectl"}
+    after = (await metadata_of(world, path))["resourceVersion"]
+    assert after == before  # There was nothing to write.
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        ({"a b": ""}, "is not a label's key"),
+        ({"a": "b c"}, "is not a label's value"),
+        ({"reserver.io/set": "s"}, "is for reserver itself to write"),
+        ({f"l-{number}": "" for number in range(65)}, "65 entries are too many"),
+    ],
+)
+async def test_labels_that_cannot_be_are_refused(
+    tmp_path: Path, labels: dict[str, str], problem: str
+) -> None:
+    async with serving(tmp_path, store=StoreKind.OBJECT) as world:
+        request = pb.CreateRequest(name="a", spec=spec(), labels=labels)
+        code, _, fields = await refused(world.api.Create(request))
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        assert problem in fields["labels"]
+        assert not await world.objects()
+
+
+async def test_a_server_that_writes_config_maps_refuses_labels(world: World) -> None:
+    labels = {"team": "shop"}
+    request = pb.CreateRequest(name="a", spec=spec(), labels=labels)
+    code, _, fields = await refused(world.api.Create(request))
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "a key of a ConfigMap has no labels" in fields["labels"]
+    entry = pb.CreateSetRequest.Entry(name="a", spec=spec(), labels=labels)
+    _, _, fields = await refused(world.api.CreateSet(pb.CreateSetRequest(reservations=[entry])))
+    assert list(fields) == ["reservations[0].labels"]
+    await world.api.Create(pb.CreateRequest(name="a", spec=spec()))
+    update = pb.UpdateRequest(name="a", spec=spec(), labels=labels)
+    _, _, fields = await refused(world.api.Update(update))
+    assert list(fields) == ["labels"]

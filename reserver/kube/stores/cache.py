@@ -44,6 +44,7 @@ class Expected:
     Attributes:
         text: what is being written.
         entries: what that says.
+        labels: of the object.
         set_id: the set that it is a member of; empty if it stands alone.
         revision: the resourceVersion that the write made; None until that is known.
         uid: of the object that the write made; empty until that is known.
@@ -52,6 +53,7 @@ class Expected:
 
     text: str
     entries: Entries
+    labels: Mapping[str, str] = field(default_factory=dict)
     set_id: str = ""
     revision: int | None = None
     uid: str = ""
@@ -172,17 +174,10 @@ class Cache(ABC, Generic[K, E]):
             self.report(metadata, problem)
             self.touched(ref)
 
-    def expect(self, ref: Ref, text: str, entries: Entries, set_id: str = "") -> None:
-        """Let something hold before it is written; `written` or `withdraw` must follow.
-
-        Args:
-            ref: of the reservation.
-            text: what is being written.
-            entries: what that says.
-            set_id: the set that it is a member of; empty if it stands alone.
-        """
+    def expect(self, ref: Ref, expected: Expected) -> None:
+        """Let something hold before it is written; `written` or `withdraw` must follow."""
         self.ledger.advance(self.clock())
-        self._expected[ref] = expected = Expected(text, entries, set_id)
+        self._expected[ref] = expected
         self._promise(expected)
 
     def withdraw(self, ref: Ref) -> None:

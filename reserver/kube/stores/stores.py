@@ -108,10 +108,14 @@ class Stores:
         return self.by_kind[self.default].writer.new_ref(sizes)
 
     def insert(
-        self, ref: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
+        self,
+        ref: Ref,
+        texts: Mapping[str, str],
+        entries: Mapping[str, Entries],
+        labels: Mapping[str, Mapping[str, str]],
     ) -> asyncio.Task[Outcome]:
         """Begin to write reservations, all or none; they hold from now on (`Writer.insert`)."""
-        return self.at(ref).writer.insert(ref, texts, entries)
+        return self.at(ref).writer.insert(ref, texts, entries, labels)
 
     async def edit(self, edit: Edit) -> bool:
         """Change or remove what stands at one ref, if it is as it was seen (`Writer.edit`).

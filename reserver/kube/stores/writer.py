@@ -20,7 +20,7 @@ from reserver.backoff import Backoff
 from reserver.errors import ApiError, ReserverError
 from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import ApiClient
-from reserver.kube.stores.cache import Cache
+from reserver.kube.stores.cache import Cache, Expected
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import decode
 from reserver.wire.spec.edits import Edit
@@ -99,7 +99,11 @@ class Writer(ABC, Generic[C]):
         """
 
     def insert(
-        self, ref: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]
+        self,
+        ref: Ref,
+        texts: Mapping[str, str],
+        entries: Mapping[str, Entries],
+        labels: Mapping[str, Mapping[str, str]],
     ) -> asyncio.Task[Outcome]:
         """Begin to write reservations, all or none; they hold from now on.
 
@@ -110,11 +114,13 @@ class Writer(ABC, Generic[C]):
             texts: what to write by name; of an object its spec as JSON, with an `origin` that no
                 other object has.
             entries: what each text says.
+            labels: of objects, by name.
         """
         specs = {ref._replace(key=key): text for key, text in texts.items()}
         set_id = f"{ref.namespace}/{uuid4().hex}" if len(specs) > 1 else ""
         for each, text in specs.items():
-            self.cache.expect(each, text, entries[each.key], set_id)
+            expected = Expected(text, entries[each.key], labels.get(each.key, {}), set_id)
+            self.cache.expect(each, expected)
         return self.tasks.create_task(self._insert(specs, set_id))
 
     @abstractmethod

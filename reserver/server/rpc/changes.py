@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Protocol
 
 import grpc
@@ -43,6 +44,12 @@ def _stays(new: Reservation, old: Reservation) -> bool:
     return new.placement == old.placement and new.slots <= old.slots and slot_is_less
 
 
+def _says_the_same(new: Reservation, old: Reservation) -> bool:
+    """Return whether there is nothing to write: then claims stay, and no room is asked for."""
+    said = (new.description, new.is_retained) == (old.description, old.is_retained)
+    return said and new.digest == old.digest
+
+
 class Changes:
     """Changes reservations, and ends them."""
 
@@ -56,7 +63,7 @@ class Changes:
         self._editing = editing
 
     async def update(self, request: pb.UpdateRequest) -> pb.Reservation:
-        """Replace a spec; more is held only if it fits.
+        """Replace a spec, and set labels; more is held only if it fits.
 
         Raises:
             InvalidInput: a field is wrong.
@@ -64,6 +71,7 @@ class Changes:
             ApiError: it cannot be written.
         """
         ref = self._catalogue.find(request.name)
+        refusal.require_labels(request.labels, "labels", ref)
         now = self._clock()
 
         def change(text: str, old: Reservation) -> str:
@@ -75,13 +83,15 @@ class Changes:
                 if not new.node:
                     new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
                 refusal.require_future(new, "expiresAt", now)
+            if _says_the_same(new, old):
+                return text
             self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
             if self._state.ledger.claimed(ref) or not _stays(new, old):
                 new = self._require_room(new, old, request.name)
             return grpcform.encode_document(grpcform.with_placements(written, new.placed, ref))
 
-        return await self._edit(ref, request.etag, change)
+        return await self._edit(ref, request.etag, change, request.labels)
 
     async def extend(self, request: pb.ExtendRequest) -> pb.Reservation:
         """Let a reservation expire at another moment.
@@ -179,7 +189,11 @@ class Changes:
         return old, self._catalogue.text(ref)
 
     async def _edit(
-        self, ref: Ref, etag: str, change: Callable[[str, Reservation], str]
+        self,
+        ref: Ref,
+        etag: str,
+        change: Callable[[str, Reservation], str],
+        labels: Mapping[str, str] = MappingProxyType({}),
     ) -> pb.Reservation:
         """Change a ref; if somebody else was faster, on what they have written."""
         if ref.item:
@@ -188,7 +202,10 @@ class Changes:
         for _ in range(_TRIES):
             old, text = self._current(ref, etag)
             new = change(text, old)
-            if new == text or await self._editing.edit(Edit(ref, text, new, "changed")):
+            there = self._catalogue.labels(ref)
+            unset = {key: value for key, value in labels.items() if there.get(key) != value}
+            edit = Edit(ref, text, new, "changed", labels=unset)
+            if (new == text and not unset) or await self._editing.edit(edit):
                 self._settle(ref)
                 return self._catalogue.show_one(ref)
             if self._catalogue.text(ref) == text:

@@ -52,7 +52,13 @@ class Inserting(Protocol):
     def new_ref(self, sizes: Mapping[str, int]) -> Ref:
         """Return a ref, its key empty, with room for so many bytes by name."""
 
-    def insert(self, ref: Ref, texts: Mapping[str, str], entries: Mapping[str, Entries]) -> Outcome:
+    def insert(
+        self,
+        ref: Ref,
+        texts: Mapping[str, str],
+        entries: Mapping[str, Entries],
+        labels: Mapping[str, Mapping[str, str]],
+    ) -> Outcome:
         """Begin to write reservations, all or none; they hold from now on."""
 
 
@@ -64,11 +70,13 @@ class Draft:
         name: what it is to be called.
         path: where it stands in the request, as a prefix: empty, or with a dot at its end.
         document: what is to be written.
+        labels: of its object.
     """
 
     name: str
     path: str
     document: dict[str, Any]
+    labels: Mapping[str, str]
 
     @property
     def size(self) -> int:
@@ -140,7 +148,7 @@ class Creation:
         """
         begun = self._before(request)
         if begun is None:
-            drafts = self._drafts(request, [(request.name, request.spec)], [""])
+            drafts = self._drafts(request, [request], [""])
             begun = self._begin(request, drafts, "spec" if request.no_wait else "")
         (reservation,) = await self._finish(begun)
         return reservation
@@ -158,7 +166,7 @@ class Creation:
             entries = request.reservations
             grpcform.check_set([each.spec for each in entries])
             paths = [f"reservations[{index}]." for index in range(len(entries))]
-            drafts = self._drafts(request, [(each.name, each.spec) for each in entries], paths)
+            drafts = self._drafts(request, entries, paths)
             begun = self._begin(request, drafts, "reservations")
         return await self._finish(begun)
 
@@ -173,19 +181,20 @@ class Creation:
     def _drafts(
         self,
         request: Request,
-        wanted: Iterable[tuple[str, pb.ReservationSpec]],
+        wanted: Iterable[pb.CreateRequest | pb.CreateSetRequest.Entry],
         paths: Iterable[str],
     ) -> list[Draft]:
         now, who = self._clock(), caller.get()
         author = "" if who == LOCAL else who
         drafts: dict[str, Draft] = {}
-        for path, (name, spec) in zip(paths, wanted, strict=True):
+        for path, each in zip(paths, wanted, strict=True):
+            name = each.name
             with refusal.seen_from(f"{path}spec"):
-                document = grpcform.write(spec, now, request.request_id, author)
+                document = grpcform.write(each.spec, now, request.request_id, author)
             names.check_subdomain(name, f"{path}name", "a reservation's name")
             if name in drafts:
                 raise InvalidInput(f"{path}name", f"{name} is given twice", "give each name once")
-            drafts[name] = Draft(name, path, document)
+            drafts[name] = Draft(name, path, document, dict(each.labels))
         return list(drafts.values())
 
     def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> Begun:
@@ -200,6 +209,8 @@ class Creation:
         if existing is not None:
             return self._remember(request, existing, None)
         ref = self._stores.new_ref({each.name: each.size for each in drafts})
+        for draft in drafts:
+            refusal.require_labels(draft.labels, f"{draft.path}labels", ref)
         drafts = [draft.at(ref) for draft in drafts]
         new = self._read(drafts, ref)
         obstacles: dict[Ref, str] = {}
@@ -214,7 +225,8 @@ class Creation:
         texts = {
             draft.name: draft.text(one.placed, ref) for draft, one in zip(drafts, new, strict=True)
         }
-        task = self._stores.insert(ref, texts, entries)
+        labels = {draft.name: draft.labels for draft in drafts}
+        task = self._stores.insert(ref, texts, entries, labels)
         for ref, why in obstacles.items():
             if why:
                 self._state.ledger.cannot_place(ref, why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import grpc
@@ -13,7 +13,9 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, TooMany
 from reserver.printable import printable
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import StoreKind
 from reserver.scheduling.admit import Lack
+from reserver.wire.spec.object import check_labels
 
 DOMAIN = "reserver.io"
 """Of each ErrorInfo."""
@@ -163,6 +165,19 @@ def require_future(new: Reservation, path: str, now: float) -> None:
     """
     if new.expires_at is not None and new.expires_at <= now:
         raise InvalidInput(path, "lies in the past", "let it expire in the future")
+
+
+def require_labels(labels: Mapping[str, str], path: str, ref: Ref) -> None:
+    """Refuse labels that a reservation cannot have at a ref.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    if labels and ref.kind is StoreKind.CONFIGMAP:
+        problem = "a key of a ConfigMap has no labels"
+        remedy = "leave them out, or have the server write objects: --reservation-store object"
+        raise InvalidInput(path, problem, remedy)
+    check_labels(labels, path)
 
 
 @contextmanager

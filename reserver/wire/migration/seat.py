@@ -39,7 +39,7 @@ def seat(move: Move, hold: Hold, pod: bytes) -> dict[str, object]:
         "policy": Policy.REQUIRE,
         "expiresAt": show_moment(hold.expires_at),
     }
-    body: dict[str, Any] = manifest(Ref.of_object(*hold.seat), encode(spec).decode())
+    body: dict[str, Any] = manifest(Ref.of_object(*hold.seat), encode(spec).decode(), {})
     owner = {"apiVersion": API_VERSION, "kind": KIND, "name": move.name.name, "uid": move.uid}
     body["metadata"] = {
         **body["metadata"],

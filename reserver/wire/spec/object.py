@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import msgspec
@@ -9,10 +10,11 @@ import msgspec
 from reserver.errors import InvalidInput
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.wire.k8s import names
 from reserver.wire.k8s.conditions import Condition
 from reserver.wire.k8s.objects import LabelledMetadata, decode
 from reserver.wire.k8s.pods import OwnerReference
-from reserver.wire.limits import Int32, Int64, check_bytes, limits_at
+from reserver.wire.limits import MOST_LABELS, Int32, Int64, check_bytes, check_count, limits_at
 from reserver.wire.spec import document, specform
 from reserver.wire.spec.entries import Entries, Problem
 from reserver.wire.spec.placementform import PartObject, read_parts
@@ -25,7 +27,10 @@ COLLECTION = f"/apis/{API_VERSION}/reservations"
 
 _MOVE = "PodMove"
 
-SET_LABEL = "reserver.io/set"
+OWN_DOMAIN = "reserver.io/"
+"""Before the labels that only Reserver writes."""
+
+SET_LABEL = f"{OWN_DOMAIN}set"
 """On each member of a set: the id of the set."""
 
 UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
@@ -145,34 +150,75 @@ def collection(namespace: str) -> str:
     return f"/apis/{API_VERSION}/namespaces/{namespace}/reservations"
 
 
-def manifest(ref: Ref, text: str, set_id: str = "", size: int = 0) -> dict[str, object]:
+def check_labels(labels: Mapping[str, str], path: str) -> None:
+    """Refuse labels that the API server would refuse, that are too many, or Reserver's own.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    check_count(labels, path, MOST_LABELS)
+    for key, value in labels.items():
+        names.check_label_key(key, path)
+        names.check_label_value(value, path)
+        if key.startswith(OWN_DOMAIN):
+            raise InvalidInput(path, f"{key} is for reserver itself to write", "remove it")
+
+
+def manifest(
+    ref: Ref, text: str, labels: Mapping[str, str], set_id: str = "", size: int = 0
+) -> dict[str, object]:
     """Return a Reservation to be created.
 
     Args:
         ref: of the Reservation.
         text: its spec, as JSON.
+        labels: that somebody asks for; may be empty.
         set_id: the set that it is a member of, ``NAMESPACE/ID``; empty if it stands alone.
         size: of the set, if this one leads it; else 0.
     """
     metadata: dict[str, object] = {"name": ref.key, "namespace": ref.namespace}
-    if set_id:
-        metadata["labels"] = {SET_LABEL: set_id.rpartition("/")[2]}
+    of_set = {SET_LABEL: set_id.rpartition("/")[2]} if set_id else {}
+    if labels or of_set:
+        metadata["labels"] = {**labels, **of_set}
     if size:
         metadata["annotations"] = {UNFINISHED_ANNOTATION: str(size)}
     spec = msgspec.Raw(text.encode())
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
 
 
-def replacement(uid: str, seen: bytes, text: str) -> list[dict[str, object]]:
+def replacement(
+    of: ObjectMetadata, seen: bytes, text: str, labels: Mapping[str, str]
+) -> list[dict[str, object]]:
     """Return the JSON patch that replaces an object's spec, if it is still the one seen.
 
     It is sent back byte by byte, since the API server compares numbers and strings so
-    (evanphx/json-patch v4). A status that was written meanwhile does not matter.
+    (evanphx/json-patch v4). A status that was written meanwhile does not matter, nor do labels that
+    are not set here.
+
+    Args:
+        of: metadata of the object, as it was seen.
+        seen: its spec.
+        text: the new spec, as JSON.
+        labels: to set; all others stay.
     """
     return [
-        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "test", "path": "/metadata/uid", "value": of.uid},
         {"op": "test", "path": "/spec", "value": msgspec.Raw(seen)},
         {"op": "replace", "path": "/spec", "value": msgspec.Raw(text.encode())},
+        *_labelling(labels, of.labels or {}),
+    ]
+
+
+def _labelling(labels: Mapping[str, str], seen: Mapping[str, str]) -> list[dict[str, object]]:
+    path = "/metadata/labels"
+    if labels and not seen:  # To the API server null is what is not there, as in `edits.insertion`.
+        return [
+            {"op": "test", "path": path, "value": None},
+            {"op": "add", "path": path, "value": dict(labels)},
+        ]
+    return [
+        {"op": "add", "path": f"{path}/{key.replace('/', '~1')}", "value": value}
+        for key, value in labels.items()
     ]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from structlog.testing import capture_logs
 
 from reserver.reservations.terms import StoreKind
 from tests.integration.cli.runs import Run, runs_beside, untimed
@@ -286,3 +288,60 @@ async def test_a_dry_run_of_the_server_says_what_would_become_of_it(run: Run) ->
         "--dry-run: 'maybe' is none of its values; write one of none, client, server"
         in wrong.stderr
     )
+
+
+async def test_labels_of_files_are_applied_created_and_edited(tmp_path: Path) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(capture_logs())  # They would stand among what a command prints.
+        world = await stack.enter_async_context(
+            serving(tmp_path, "worker-1", store=StoreKind.OBJECT)
+        )
+        run = runs_beside(world)
+        spec = yaml.safe_load(manifest("a"))["spec"]
+
+        def text(name: str, **labels: str) -> str:
+            kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+            return yaml.safe_dump(
+                kind | {"metadata": {"name": name, "labels": labels}, "spec": spec}
+            )
+
+        async def labels(name: str) -> dict[str, str]:
+            told: dict[str, str] = json.loads((await run("get", name, "-o", "json")).stdout)[
+                "labels"
+            ]
+            return told
+
+        first = await run("apply", "-f", "-", text=text("a", team="shop"))
+        assert first.stdout.startswith("a created: ")
+        assert (
+            await run("apply", "-f", "-", text=text("a", team="shop"))
+        ).stdout == "a unchanged\n"
+        await run("update", "a", "--slots", "2")
+        more = await run("apply", "-f", "-", text=text("a", tier="gold"))
+        assert more.stdout.startswith("a configured: ")
+        assert await labels("a") == {"team": "shop", "tier": "gold"}
+        assert (await run("create", "-f", "-", text=text("b", team="shop"))).exit_code == 0
+        pair = f"{text('c', team='shop')}---\n{text('d', team='bank')}"
+        assert (await run("create", "-f", "-", "--set", text=pair)).exit_code == 0
+        assert (await run("get", "-l", "team=shop", "-o", "name")).stdout.split() == [
+            f"reserver-system/{name}" for name in "abc"
+        ]
+        printed = (await run("get", "d", "-o", "yaml")).stdout
+        assert "reserver.io/set" in printed  # It is the server's own: what is printed can be read.
+        again = printed.replace("name: d", "name: e")
+        assert (await run("create", "-f", "-", text=again)).exit_code == 0
+        assert await labels("e") == {"team": "bank"}
+        shown = await run(
+            "create", "-f", "-", "--dry-run", "-o", "json", text=text("f", team="shop")
+        )
+        assert json.loads(shown.stdout)["metadata"]["labels"] == {"team": "shop"}
+        wrong = await run("apply", "-f", "-", text=text("a", team="a b"))
+        assert wrong.exit_code == 1
+        assert "metadata.labels: 'a b' is not a label's value; use letters" in wrong.stderr
+
+
+async def test_labels_of_what_is_written_into_a_config_map_are_refused(run: Run) -> None:
+    text = yaml.safe_dump(yaml.safe_load(manifest("a")) | {"labels": {"team": "shop"}})
+    refused = await run("apply", "-f", "-", text=text)
+    assert refused.exit_code == 1
+    assert "labels: a key of a ConfigMap has no labels; leave them out" in refused.stderr

@@ -237,9 +237,11 @@ class ObjectCache(Cache[KnownObject, Deletion]):
             self.report(known.metadata, problem)
 
     def labels(self, ref: Ref) -> Mapping[str, str]:
-        """Return the labels of an object."""
-        known = self.known(ref)
-        return (known.metadata.labels if known else None) or {}
+        """Return the labels of an object, or of one that is being written."""
+        known, expected = self.known(ref), self._expected.get(ref)
+        if known is None:
+            return expected.labels if expected else {}
+        return known.metadata.labels or {}
 
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:
         """Return when slots were claimed, by UID, as the status says."""

@@ -63,28 +63,29 @@ class ObjectWriter(Writer[ObjectCache]):
             return False
         if edit.value is None:
             return await self._delete(edit.ref, known)
-        return await self._replace(edit.ref, known, edit.value)
+        return await self._replace(edit.ref, known, edit.value, edit.labels)
 
     async def _insert(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
         if set_id:
             return await self._insert_set(specs, set_id)
         ((ref, text),) = specs.items()
-        outcome = await self._create(ref, manifest(ref, text))
+        outcome = await self._create(ref, manifest(ref, text, self.cache.labels(ref)))
         await self.cache.placed(ref)
         return outcome
 
     async def _insert_set(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
         first, *others = specs
-        outcome = await self._create(first, manifest(first, specs[first], set_id, len(specs)))
+        bodies = {
+            ref: manifest(ref, text, self.cache.labels(ref), set_id, len(specs) * (ref == first))
+            for ref, text in specs.items()
+        }
+        outcome = await self._create(first, bodies[first])
         if outcome is not None:
             for ref in others:
                 self.cache.withdraw(ref)
             return outcome
         async with asyncio.TaskGroup() as tasks:
-            written = [
-                tasks.create_task(self._create(ref, manifest(ref, specs[ref], set_id)))
-                for ref in others
-            ]
+            written = [tasks.create_task(self._create(ref, bodies[ref])) for ref in others]
         outcome = next(filter(None, (task.result() for task in written)), None)
         outcome = outcome or await self._finish(first, set_id)
         if outcome is not None:
@@ -171,11 +172,13 @@ class ObjectWriter(Writer[ObjectCache]):
             version = now.metadata.resource_version  # Only its status was written.
         return False
 
-    async def _replace(self, ref: Ref, known: KnownObject, text: str) -> bool:
+    async def _replace(
+        self, ref: Ref, known: KnownObject, text: str, labels: Mapping[str, str]
+    ) -> bool:
         uid = known.metadata.uid
         self.writes += 1
         try:
-            patch = replacement(uid, known.spec, text)
+            patch = replacement(known.metadata, known.spec, text, labels)
             answer = await self.client.patch(path(ref), patch, JSON_PATCH)
         except ApiError as exc:
             if invalid := _invalid(exc):

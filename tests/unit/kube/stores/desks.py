@@ -95,7 +95,7 @@ class Desk(ABC):
             key: Entries((specform.read(document.parse(each), ref._replace(key=key), NOW),))
             for key, each in texts.items()
         }
-        return self.writer.insert(ref, texts, entries)
+        return self.writer.insert(ref, texts, entries, {})
 
     def edit(self, value: str | None, key: str = "a") -> asyncio.Task[bool]:
         """Begin to change or remove what is written."""

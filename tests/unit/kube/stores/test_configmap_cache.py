@@ -6,6 +6,7 @@ import pytest
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
+from reserver.kube.stores.cache import Expected
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Ref
@@ -240,7 +241,7 @@ async def test_whoever_waits_for_a_configmap_goes_on_once_there_is_nothing_to_wa
     written = Written()
     ref = Ref("shop", "store", "r")
     if becomes == "never written":
-        written.store.expect(ref, "", Entries())
+        written.store.expect(ref, Expected("", Entries()))
     else:
         written.put(revision=5)
     waiting = asyncio.create_task(written.store.shown(("shop", "store"), 7))

@@ -6,6 +6,7 @@ import json
 import msgspec
 import pytest
 
+from reserver.kube.stores.cache import Expected
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import Metadata, decode
@@ -26,12 +27,12 @@ class Writing:
         self.whole, self.kind = whole, kind
         stores = whole.assembly.stores
         if kind == "configmap":
-            stores.at(KEY).cache.expect(KEY, TEXT, read_key(KEY, TEXT, NOW))
+            stores.at(KEY).cache.expect(KEY, Expected(TEXT, read_key(KEY, TEXT, NOW)))
         else:
             metadata = {"name": "r", "namespace": SYSTEM}
             raw = json.dumps({"metadata": metadata, "spec": spec(1, node="worker-1")}).encode()
             entries = read_object(decode(ReservationObject, raw), NOW, SYSTEM)
-            stores.at(OBJECT).cache.expect(OBJECT, TEXT, entries)
+            stores.at(OBJECT).cache.expect(OBJECT, Expected(TEXT, entries))
 
     def listed(self, revision: int, **data: str) -> None:
         """Let a list show what there is: for ConfigMaps one with data, if there is any."""

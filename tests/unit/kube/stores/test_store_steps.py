@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 
+from reserver.kube.stores.cache import Expected
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.pacer import Pacer, Steps, outcome
 from reserver.reservations.reservation import Ref
@@ -119,7 +120,7 @@ def test_what_was_promised_holds_until_it_is_taken_itself(
     outcome(put(other, {"z": text}))
     entries = other.entries(promised)
     assert entries is not None
-    store.expect(promised, text, entries)
+    store.expect(promised, Expected(text, entries))
     steps = put(store, {"a": spec("x"), "b": spec("y"), "z": text}, 5)
     next(steps)
     # The answer comes while the watch's event is being taken.
