@@ -174,8 +174,9 @@ class Assembly:
     def _caches(self, home: str) -> tuple[ConfigMapCache, ObjectCache]:
         ledger, report = self.state.ledger, self.recorder.report
         ended = self.archivist.ended
+        assumed = partial(announce.assumed, self.recorder, home)
         return (
-            ConfigMapCache(ledger, self.clock, report, self._touched, ended),
+            ConfigMapCache(ledger, self.clock, report, self._touched, ended, assumed),
             ObjectCache(
                 ledger, self.clock, partial(report, kind=KIND), self._touched, ended, home=home
             ),

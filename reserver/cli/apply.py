@@ -36,8 +36,8 @@ def apply(
 
     It can be repeated: what says the same stays as it is, with its claims. A `ttl` counts from the
     creation, so applying a file again prolongs nothing, and takes nothing back that `reserver
-    extend` gave; an `expiresAt` is put back. Labels are set; others stay. Files are read as `reserver
-    create -f` reads them.
+    extend` gave; an `expiresAt` is put back. Labels are set, and others stay. Files are read as
+    `reserver create -f` reads them.
 
     Exit status: 0 all are as the files say; 1 some were refused; 2 wrong usage; 3 reserver cannot
     be reached; 4 no room, on nodes or in the quota.

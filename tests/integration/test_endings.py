@@ -18,7 +18,7 @@ from reserver.pacer import Pacer
 from reserver.reservations.terms import Outcome, StoreKind
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.status.archive import SHARDS
-from tests.integration.world import SYSTEM, World, again, serving
+from tests.integration.world import CONFIGMAPS, SYSTEM, World, again, serving
 
 SPEC = Spec(owners=(PodOwner("shop", "web-0"),), node="worker-1", resources={"cpu": "2"})
 _EVENTS = f"/api/v1/namespaces/{SYSTEM}/events"
@@ -169,3 +169,23 @@ async def test_an_event_warns_of_a_hold_that_nobody_claims_before_it_expires(
     assert "and nobody has claimed it; let it live longer (reserver extend)" in message
     assert message.startswith("expires in" if world.writes_objects else "move: expires in")
     assert assembly.expiring == 1
+
+
+@pytest.mark.parametrize("namespace", ["", "shop"])
+async def test_an_owner_of_our_own_namespace_that_names_none_is_told(
+    tmp_path: Path, namespace: str
+) -> None:
+    async with serving(tmp_path, "worker-1") as world:
+        owner = {"name": "web-0"} | ({"namespace": namespace} if namespace else {})
+        spec = {"owners": [{"pod": owner}], "node": "worker-1", "resources": {"cpu": "1"}}
+        data = {"mine": json.dumps(spec), "next": "{}"}
+        metadata = {"name": "store", "labels": {"reserver.io/store": "true"}}
+        body = {"metadata": metadata, "data": data}
+        await world.cluster.client.send("POST", CONFIGMAPS, body)
+        assert await told(world, "InvalidReservation")  # Of what is read after it.
+        said = "mine: an owner names no namespace, so only pods of reserver-system may claim it; "
+        remedy = "write the namespace of its pods"
+        if namespace:
+            assert not await messages(world, "NoNamespace")
+        else:
+            assert await told(world, "NoNamespace") == said + remedy

@@ -187,7 +187,8 @@ async def test_an_update_sets_labels_and_leaves_those_of_others(world: World) ->
 
     async def update(cpu: str, **labels: str) -> pb.Reservation:
         request = pb.UpdateRequest(name="shop/bare", spec=spec(cpu=cpu), labels=labels)
-        return (await world.api.Update(request)).reservation
+        answer: pb.UpdateResponse = await world.api.Update(request)
+        return answer.reservation
 
     assert (await update("1", team="shop")).labels == {"team": "shop"}
     path = f"{OBJECTS.replace(SYSTEM, 'shop')}/bare"

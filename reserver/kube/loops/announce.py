@@ -35,6 +35,14 @@ def unwritten(recorder: Recorder, stores: Stores, ref: Ref, why: str) -> None:
     _announce(stores, ref, "NotWritten", message, recorder.warn_once)
 
 
+def assumed(recorder: Recorder, home: str, metadata: Metadata, ref: Ref) -> None:
+    """Warn of owners that are Reserver's own pods only because nobody has said whose they are."""
+    if ref.namespace == home:
+        whose = f"an owner names no namespace, so only pods of {home} may claim it"
+        message = f"{ref.key}: {whose}; write the namespace of its pods"
+        recorder.warn_once_ever(f"{ref}#{metadata.uid}", metadata, "NoNamespace", message)
+
+
 def expiring(recorder: Recorder, stores: Stores, reservation: Reservation, message: str) -> None:
     """Warn of a reservation that expires soon; of each once, even if Reserver is restarted."""
     write = partial(recorder.warn_once_ever, reservation.identity)

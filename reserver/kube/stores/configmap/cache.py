@@ -14,7 +14,7 @@ from reserver.kube.stores.cache import Cache, Expected, Name, when_written
 from reserver.kube.stores.configmap.document import Document, Key, size_of, within_bounds
 from reserver.pacer import Steps
 from reserver.quarantine import quarantined, take_note
-from reserver.reservations.reservation import ANY_TIME, Ref, Written
+from reserver.reservations.reservation import ANY_TIME, Ref, Reservation, Written
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec import edits
 from reserver.wire.spec.edits import Edit
@@ -32,10 +32,16 @@ LABEL = f"{LABEL_KEY}={LABEL_VALUE},{NO_COMPANION}"
 
 @dataclass(eq=False, repr=False)
 class ConfigMapCache(Cache[Key, Edit]):
-    """What all store ConfigMaps say; a ref is a data key."""
+    """What all store ConfigMaps say; a ref is a data key.
+
+    Attributes:
+        assumed: called with each new reservation that has an owner of its ConfigMap's namespace
+            because the owner names none, and with the metadata of the ConfigMap.
+    """
 
     event_kind = "ConfigMap"
 
+    assumed: Callable[[Metadata, Ref], None] = lambda *_: None
     _documents: dict[Name, Document] = field(default_factory=dict, init=False)
     _taking: set[Name] = field(default_factory=set, init=False)
 
@@ -145,6 +151,8 @@ class ConfigMapCache(Cache[Key, Edit]):
                     if stale.get(ref, reservation) != reservation:
                         self.ledger.drop(ref)
                 self._enforce(document.metadata, reservation, when)
+                if key is not None and _assumes_namespace(reservation, key.text):
+                    self.assumed(document.metadata, ref)
                 yield
         for ref in (old.keys() | stale.keys()) - new.keys():
             if ref in old:
@@ -241,6 +249,13 @@ def _finished(steps: Steps) -> Steps:
         except GeneratorExit:
             deque(steps, maxlen=0)
             raise
+
+
+def _assumes_namespace(reservation: Reservation, text: str) -> bool:
+    """Return whether an owner is of a namespace that nobody has written."""
+    here = reservation.ref.namespace
+    whose = {owner.namespace for owner in reservation.owners}
+    return here not in text and here in whose | {rule.namespace for rule in reservation.rules}
 
 
 def _is_past(expected: Expected, metadata: Metadata) -> bool:

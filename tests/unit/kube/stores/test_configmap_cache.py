@@ -226,6 +226,26 @@ def test_an_absurd_ttl_does_not_keep_the_store_from_being_tidied(
     assert ("over", "r", None) in written.edits(later=10)
 
 
+@pytest.mark.parametrize(
+    ("owner", "times"),
+    [
+        ({"pod": {"name": "web-0"}}, 1),
+        ({"selector": {"matchLabels": {"app": "web"}}}, 1),
+        ({"controller": {"kind": "Job", "name": "j", "namespace": "blog"}}, 0),
+        ({"pod": {"name": "web-0", "namespace": "shop"}}, 0),
+    ],
+)
+def test_an_owner_without_a_namespace_is_told_once_for_each_time_it_is_written(
+    written: Written, owner: dict[str, object], times: int
+) -> None:
+    told: list[tuple[str, Ref]] = []
+    written.store.assumed = lambda metadata, ref: told.append((metadata.name, ref))
+    text = json.dumps({"owners": [owner], "node": "worker-1", "resources": {"cpu": "1"}})
+    written.put(r=text)
+    written.put(r=text)
+    assert told == [("store", Ref("shop", "store", "r"))] * times
+
+
 def _refs(written: Written) -> list[Ref]:
     return [reservation.ref for reservation, _ in written.state.ledger]
 

@@ -114,6 +114,8 @@ async def test_a_status_that_cannot_be_written_is_told() -> None:
     async with asyncio.TaskGroup() as tasks:
         whole = Whole(tasks)
         await shown(whole, **spec(1, node="worker-1"))
+        (event,) = whole.assembly.recorder.queue.take_all()
+        assert event.reason == "NoNamespace"  # As the owners of that spec name none.
         whole.client.failure = IMMUTABLE
         await whole.assembly.stores.at(ENTRY).statuses.write(whole.state)
         (event,) = whole.assembly.recorder.queue.take_all()
