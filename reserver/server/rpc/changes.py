@@ -45,7 +45,7 @@ def _stays(new: Reservation, old: Reservation) -> bool:
 
 
 def _says_the_same(new: Reservation, old: Reservation) -> bool:
-    """Return whether there is nothing to write: then claims stay, and no room is asked for."""
+    """Return whether only labels are to be written: claims stay, and no room is asked for."""
     said = (new.description, new.is_retained) == (old.description, old.is_retained)
     return said and new.digest == old.digest
 
@@ -83,7 +83,7 @@ class Changes:
                 if not new.node:
                     new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
                 refusal.require_future(new, "expiresAt", now)
-            if _says_the_same(new, old):
+            if request.labels and _says_the_same(new, old):
                 return text
             self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
