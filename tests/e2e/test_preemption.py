@@ -53,7 +53,7 @@ def test_without_the_preempt_verb_the_same_storm_evicts_pods_for_nothing(
     try:
         with Storm(control_plane.kubeconfig, BLIND, FEW, blind=True) as storm:
             storm.rage()
-            assert len(storm.outcome().useless) == FEW / 2
+            assert len(storm.outcome().useless) >= FEW / 2
     finally:
         control_plane.stop_scheduler(BLIND)
 
