@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
@@ -15,6 +16,11 @@ from reserver.reservations.register import Register, raising
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.succession import Standing, Succession
 from reserver.reservations.terms import Phase, Policy
+
+Slot = tuple[str, str]
+"""A slot, by the identity of its reservation and its node."""
+
+NONE_SPENT: Mapping[Slot, int] = MappingProxyType({})
 
 OVER = (Phase.CLAIMED, Phase.EXPIRED)
 
@@ -119,7 +125,12 @@ class LedgerView:
         accounts = self._register.naming(pod)
         return tuple(each.reservation for each in accounts if self._phase(each) not in OVER)
 
-    def seats(self, pod: Pod, among: Collection[str] | None = None) -> tuple[Reservation, ...]:
+    def seats(
+        self,
+        pod: Pod,
+        among: Collection[str] | None = None,
+        spent: Mapping[Slot, int] = NONE_SPENT,
+    ) -> tuple[Reservation, ...]:
         """Return the reservations that hold capacity for a pod now, oldest first.
 
         One that is placed on several nodes comes once for each of them, as what it is there. Those
@@ -129,12 +140,13 @@ class LedgerView:
         Args:
             pod: the pod.
             among: the nodes that matter; None for all.
+            spent: how many slots are as good as claimed.
         """
         naming = [each for each in self._register.naming(pod.name) if each.is_holding]
         if naming:
-            return tuple(_seats(naming, among))
+            return tuple(_seats(naming, among, spent))
         on_node: dict[str, Reservation] = {}
-        for reservation in _seats(self._register.matching(pod), among):
+        for reservation in _seats(self._register.matching(pod), among, spent):
             known = on_node.setdefault(reservation.node, reservation)
             if not known.covers(pod.requests) and reservation.covers(pod.requests):
                 on_node[reservation.node] = reservation
@@ -281,10 +293,14 @@ class LedgerView:
         return phase is Phase.ACTIVE and self.quotas.admits(account.identity)
 
 
-def _seats(accounts: Iterable[Account], among: Collection[str] | None) -> Iterator[Reservation]:
+def _seats(
+    accounts: Iterable[Account], among: Collection[str] | None, spent: Mapping[Slot, int]
+) -> Iterator[Reservation]:
     for account in accounts:
         nodes = account.holds if among is None or len(among) > len(account.holds) else among
         for node in nodes:
             hold = account.holds.get(node)
-            if hold is not None and hold.amounts and (among is None or node in among):
+            if hold is None or not hold.amounts or (among is not None and node not in among):
+                continue
+            if not spent or spent.get((account.identity, node), 0) < hold.slots:
                 yield hold.reservation

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from reserver.cluster.pod import Pod
 from reserver.reservations.terms import Policy
 from reserver.scheduling.fit import fits_beside_holds, in_the_way, seats_by_node, with_yields
+from reserver.scheduling.gangs import NOBODY
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
 
@@ -32,10 +33,12 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     """Return whether the pod may be bound to the node now (unix seconds), and what it claims.
 
     A pod that reservations name claims every one of them, wherever it lands; one that others only
-    match claims one slot of one of these, where it lands.
+    match claims one slot of one of these, where it lands. The others of its PodGroup count as in
+    Filter until they are bound, so the order of their Bind calls does not matter.
     """
     state.ledger.advance(now, most=None)
-    seats = state.ledger.seats(pod)
+    gang = state.gangs.attempt(pod, now) if pod.group else NOBODY
+    seats = state.ledger.seats(pod, spent=gang.spent)
     required = [seat for seat in seats if seat.policy is Policy.REQUIRE]
     if required and node not in {seat.node for seat in seats}:
         return BindVerdict(refusal=f"must land on its seat in reservation {required[0].ref}")
@@ -46,7 +49,7 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
         rows = state.snapshot.rows((node,))
         own = seats_by_node(pod, (seat for seat in seats if seat.node == node), state.ledger)
         own = with_yields(own, pod, (node,), state.ledger)
-        if not fits_beside_holds(pod, state.snapshot, rows, own).all():
+        if not fits_beside_holds(pod, state.snapshot, rows, own, gang.taken).all():
             (other,) = in_the_way(pod, (node,), state.ledger)
             refusal = (
                 f"held by {words_for(other.ref, pod, state)}" if other else "node not known yet"

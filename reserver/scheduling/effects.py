@@ -9,10 +9,19 @@ from reserver.cluster.pod import Pod
 
 @dataclass(frozen=True, slots=True)
 class Steer:
-    """Nominate a node for a pod, so that kube-scheduler at once asks about that node alone."""
+    """Nominate a node for a pod, so that kube-scheduler at once asks about that node alone.
+
+    Attributes:
+        pod: the pod.
+        node: the node.
+        first: other pods of its PodGroup, and their nodes: nominated before the pod.
+        last: others that are nominated after it, in this order.
+    """
 
     pod: Pod
     node: str
+    first: tuple[tuple[Pod, str], ...] = ()
+    last: tuple[tuple[Pod, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

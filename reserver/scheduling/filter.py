@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from itertools import compress
+from itertools import chain, compress
 from typing import TypeVar
 from zlib import crc32
 
@@ -27,10 +27,13 @@ from reserver.scheduling.fit import (
     fits_beside_holds,
     in_the_way,
     seats_by_node,
+    total,
     with_yields,
 )
+from reserver.scheduling.gangs import NOBODY, Attempt
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
+from reserver.scheduling.steering import steered
 from reserver.scheduling.undecided import FORGETTING_S
 from reserver.scheduling.waiting import LEAST_SAMPLE
 
@@ -91,7 +94,8 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
     state.ledger.advance(now, most=None)
     if pod.node:
         return _for_bound(pod, names)
-    seats = state.ledger.seats(pod)
+    gang = state.gangs.attempt(pod, now) if pod.group else NOBODY
+    seats = state.ledger.seats(pod, spent=gang.spent)
     if not seats:
         awaited = state.ledger.awaited_by(pod)
         if awaited is not None:
@@ -99,9 +103,9 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
             is_shown = state.ledger.succession.knows(pod)
             effects = () if is_shown else (Retry(pod, attempts=1, after_s=SHOWN_S),)
             return FilterVerdict(refused=refused, effects=effects, waits_for=WaitsFor.SEAT)
-        return _for_anybody(pod, names, state, seats)
-    verdict, lost = _for_owner(pod, names, state, seats, now)
-    return replace(verdict or _for_anybody(pod, names, state, seats), lost_seat=lost)
+        return _for_anybody(pod, names, state, seats, gang)
+    verdict, lost = _for_owner(pod, names, state, seats, gang, now)
+    return replace(verdict or _for_anybody(pod, names, state, seats, gang), lost_seat=lost)
 
 
 def _for_bound(pod: Pod, names: Sequence[str]) -> FilterVerdict:
@@ -116,19 +120,24 @@ def _for_bound(pod: Pod, names: Sequence[str]) -> FilterVerdict:
 
 
 def _for_anybody(
-    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
+    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], gang: Attempt
 ) -> FilterVerdict:
-    nodes = _open_nodes(pod, names, state, seats)
+    nodes = _open_nodes(pod, names, state, seats, gang)
     if nodes:
         return FilterVerdict(nodes=nodes)
     refused, refs = _name_holds(pod, names, state)
-    effects = _retry(pod, names, state)
+    effects = _retry(pod, names, state, gang)
     waits_for = WaitsFor.ROOM if names else None
     return FilterVerdict(refused=refused, effects=effects, waits_for=waits_for, in_the_way=refs)
 
 
 def _for_owner(
-    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], now: float
+    pod: Pod,
+    names: Sequence[str],
+    state: State,
+    seats: Sequence[Reservation],
+    gang: Attempt,
+    now: float,
 ) -> tuple[FilterVerdict | None, Reservation | None]:
     """Return the seats among the names, or how to reach one; None if it may land elsewhere.
 
@@ -138,12 +147,12 @@ def _for_owner(
     for seat in seats:
         on_node.setdefault(seat.node, []).append(seat)
     named = frozenset(names)
-    if here := _usable(pod, [node for node in on_node if node in named], on_node, state):
-        return FilterVerdict(nodes=here), None
+    if here := _usable(pod, [node for node in on_node if node in named], on_node, state, gang):
+        return FilterVerdict(nodes=here[:1] if pod.group else here), None
     # A seat that kube-scheduler was steered to and that is not among the names now was refused by
     # its own filters, and so were those before it: it tries the nominated node first.
     nodes = list(on_node)
-    was_tried = bool(_usable(pod, on_node.keys() & {pod.nominated_node}, on_node, state))
+    was_tried = bool(_usable(pod, on_node.keys() & {pod.nominated_node}, on_node, state, gang))
     tried = nodes.index(pod.nominated_node) + 1 if was_tried else 0
     lost = on_node[pod.nominated_node][0] if was_tried else None
     refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
@@ -152,17 +161,20 @@ def _for_owner(
         # (handleBindingCycleError in pkg/scheduler/schedule_one.go).
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)
         return FilterVerdict(refused=refused, effects=(later,), waits_for=WaitsFor.SEAT), None
-    chunks = (_usable(pod, chunk, on_node, state) for chunk in _chunks(nodes[tried:]))
-    untried = next(filter(None, chunks), ())
-    if not untried and all(seat.policy is not Policy.REQUIRE for seat in seats):
+    chunks = (_usable(pod, chunk, on_node, state, gang) for chunk in _chunks(nodes[tried:]))
+    steer = steered(pod, chain.from_iterable(chunks), gang, state)
+    if not steer and all(seat.policy is not Policy.REQUIRE for seat in seats):
         return None, lost
-    steer = (Steer(pod, untried[0]),) if untried else ()
     waits_for = None if steer else WaitsFor.SEAT
     return FilterVerdict(refused=refused, effects=steer, waits_for=waits_for), lost
 
 
 def _usable(
-    pod: Pod, nodes: Collection[str], on_node: Mapping[str, Sequence[Reservation]], state: State
+    pod: Pod,
+    nodes: Collection[str],
+    on_node: Mapping[str, Sequence[Reservation]],
+    state: State,
+    gang: Attempt,
 ) -> list[str]:
     """Return the nodes among some where a pod can have its seat."""
     if not nodes:
@@ -170,13 +182,17 @@ def _usable(
     seats = (seat for node in nodes for seat in on_node[node])
     own = with_yields(seats_by_node(pod, seats, state.ledger), pod, nodes, state.ledger)
     rows = state.snapshot.rows(list(nodes))
-    return list(compress(nodes, fits_beside_holds(pod, state.snapshot, rows, own)))
+    return list(compress(nodes, fits_beside_holds(pod, state.snapshot, rows, own, gang.taken)))
 
 
 def _open_nodes(
-    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation]
+    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], gang: Attempt
 ) -> list[str]:
-    """Return nodes where the pod takes nothing held for others, first those without holds."""
+    """Return nodes where the pod takes nothing held for others, first those without holds.
+
+    A pod of a group gets only these, if there are any: there kube-scheduler counts the others of
+    the group. Else it gets one, where we do.
+    """
     # Soft constraints are scored over the whole sample.
     enough = len(names) if pod.has_preferences else ANSWER_LIMIT
     nodes: list[str] = []
@@ -190,10 +206,15 @@ def _open_nodes(
         rows_held.append(rows[has_holds])
         if len(nodes) >= enough:
             return nodes[:enough]
+    if pod.group and nodes:
+        return nodes
+    enough = 1 if pod.group else enough
     named = frozenset(held)
     here = (seat for seat in seats if seat.node in named)
     own = seats_by_node(pod, here, state.ledger)
-    promised = state.nominations.promised(pod, held, own, state.ledger)
+    promised = state.nominations.promised(pod, held, own, state.ledger, gang.has)
+    for node, amounts in gang.taken.items():
+        promised[node] = total((promised.get(node, {}), amounts))
     own = with_yields(own, pod, held, state.ledger)
     for chunk, rows in zip(_chunks(held), _chunks(np.concatenate(rows_held)), strict=True):
         fits = fits_beside_holds(pod, state.snapshot, rows, own, promised)
@@ -230,7 +251,7 @@ def _name_holds(
     return words, tuple(sorted(refs))
 
 
-def _retry(pod: Pod, names: Sequence[str], state: State) -> tuple[Effect, ...]:
+def _retry(pod: Pod, names: Sequence[str], state: State, gang: Attempt) -> tuple[Effect, ...]:
     """Return what sends a pod to a node that fits and that kube-scheduler's sample left out.
 
     Fewer names than the least sample are no sample: kube-scheduler has refused all other nodes.
@@ -240,7 +261,7 @@ def _retry(pod: Pod, names: Sequence[str], state: State) -> tuple[Effect, ...]:
         return ()
     snapshot = state.snapshot
     elsewhere = fits(pod, snapshot)
-    offered = snapshot.rows(names)
+    offered = snapshot.rows([*names, *gang.taken])
     elsewhere[offered[offered >= 0]] = False
     rows = np.flatnonzero(elsewhere)
     if not len(rows):

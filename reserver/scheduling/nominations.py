@@ -8,7 +8,7 @@ only we can tell that there is not.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.view import LedgerView
@@ -51,7 +51,12 @@ class Nominations:
                 del self._pods_on[node]
 
     def promised(
-        self, pod: Pod, nodes: Iterable[str], own: Container[str], ledger: LedgerView
+        self,
+        pod: Pod,
+        nodes: Iterable[str],
+        own: Container[str],
+        ledger: LedgerView,
+        is_counted: Callable[[str], bool] = lambda _: False,
     ) -> dict[str, dict[str, int]]:
         """Return what is promised on some nodes to pods that come before this one.
 
@@ -63,6 +68,7 @@ class Nominations:
             nodes: where to look.
             own: the nodes where the pod has a seat: nobody comes before it there.
             ledger: knows the others' seats.
+            is_counted: whether a pod, by its UID, is counted otherwise.
         """
         if not self._pods_on:
             return {}
@@ -72,7 +78,7 @@ class Nominations:
                 continue
             totals: dict[str, int] = {}
             for other in self._ahead(pod, node):
-                if not ledger.seats(other, (node,)):
+                if not (is_counted(other.uid) or ledger.seats(other, (node,))):
                     for resource, amount in other.requests.items():
                         totals[resource] = totals.get(resource, 0) + amount
             if totals:

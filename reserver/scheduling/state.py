@@ -21,6 +21,7 @@ from reserver.reservations.quotas import Quotas
 from reserver.reservations.register import raising
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.doubts import Doubts
+from reserver.scheduling.gangs import Gangs
 from reserver.scheduling.nominations import Nominations
 from reserver.scheduling.undecided import Undecided
 from reserver.scheduling.waiting import Waiting, offered, remembered
@@ -84,6 +85,7 @@ class State:
         self.is_complete = False
         self.waiting: dict[str, Waiting] = {}
         self.nominations = Nominations()
+        self.gangs = Gangs()
         self.undecided = Undecided()
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, Assumption] = {}
@@ -167,11 +169,14 @@ class State:
         if before is not None and before.nominated_node != pod.nominated_node:
             self._node_changed(before.nominated_node)
         if not pod.node:
+            if pod.group and pod.uid not in self._assumed:
+                self.gangs.seen(pod)
             waiting = self.waiting.get(pod.uid)
             if waiting is not None and waiting.pod.revision < pod.revision:
                 self.waiting[pod.uid] = replace(waiting, pod=pod)  # Perhaps nominated since.
             return  # An event from before a binding under way; the assumption knows better.
         assumption = self._assumed.pop(pod.uid, None)
+        self.gangs.drop(pod)
         self.waiting.pop(pod.uid, None)
         if assumption is None or assumption.is_written or assumption.node == pod.node:
             self.ledger.written(pod.uid)
@@ -196,6 +201,7 @@ class State:
             return
         self.waiting.pop(pod.uid, None)
         self.nominations.drop(pod.uid)
+        self.gangs.drop(pod)
         self.ledger.succession.gone(pod)
         assumption = self._assumed.get(pod.uid)
         if assumption is not None and not assumption.is_written:
@@ -218,6 +224,14 @@ class State:
         known = self._pods.get(pod.name)
         if known is None or not known.nominated_node:
             self.nominations.drop(pod.uid)  # Nothing came of the preemption that was expected.
+
+    def answered(self, pod: Pod, nodes: Sequence[str], now: float) -> None:
+        """Count a pod of a PodGroup where it was answered at `now`, until it is bound."""
+        (node, *_), spent = nodes, self.gangs.attempt(pod, now).spent
+        row = self.snapshot.row(node)
+        is_held = row is not None and bool(self.snapshot.has_holds[row])
+        seats = self.ledger.seats(pod, (node,), spent) if is_held else ()
+        self.gangs.answered(pod, node if is_held else "", seats, now)
 
     def judged_preemption(
         self, pod: Pod, nodes: Sequence[str], spared: Mapping[str, tuple[str, ...]]
@@ -243,6 +257,7 @@ class State:
         """
         self._assumed[pod.uid] = Assumption(pod, node)
         self.nominations.drop(pod.uid)
+        self.gangs.drop(pod)
         slots = self._slots(pod, node, claims)
         self.snapshot.count(pod, node)
         for identity in claims:

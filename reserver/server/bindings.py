@@ -188,6 +188,7 @@ class Bindings:
                 return BindVerdict(refusal=f"being bound to {assumption.node}")
             # Else it is written, and the watch has not shown it yet.
             return self._under_way.get(pod.uid, BindVerdict())
+        self._state.gangs.drop(pod)
         verdict = judge_bind(pod, args.node, self._state, self._clock())
         if verdict.refusal is not None:
             log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)

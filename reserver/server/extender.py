@@ -94,6 +94,8 @@ class Extender:
         # A steered pod waits as well: a seat that is freed meanwhile may serve it sooner.
         waits = verdict.waits_for is not None or bool(verdict.effects)
         self._state.judged(pod, names, waits=waits)
+        if pod.group and verdict.nodes:
+            self._state.answered(pod, verdict.nodes, now)
         self._requeue.judged(pod.uid)
         if telling := tell(pod, len(names), verdict, self._state):
             self._told(telling)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
@@ -18,6 +19,9 @@ from reserver.wire.k8s.watch import PartialObject
 from reserver.wire.spec.edits import Deletion, Edit
 
 log = structlog.get_logger(__name__)
+
+_AT_ONCE = 4
+"""How many pods of a PodGroup are nominated at a time."""
 
 _MOST_FAILURES = 4
 """How often a binding may fail with a server error before Reserver looks at the pod."""
@@ -101,7 +105,11 @@ class Apply:
             ApiError: the API server refused (409: another pod has its name), or did not answer.
         """
         if isinstance(effect, Steer):
-            await self._nominate(effect.pod, effect.node)
+            for start in range(0, len(effect.first), _AT_ONCE):
+                some = effect.first[start : start + _AT_ONCE]
+                await asyncio.gather(*(self._nominate(pod, node) for pod, node in some))
+            for pod, node in ((effect.pod, effect.node), *effect.last):
+                await self._nominate(pod, node)
         elif isinstance(effect, Rouse):
             await self._nominate(effect.pod, effect.node)
             await self._nominate(effect.pod, None)

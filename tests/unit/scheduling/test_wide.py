@@ -142,9 +142,9 @@ def test_whoever_is_nominated_is_asked_for_its_seat_there_and_for_no_other(
     found: list[Reservation] = []
     seats = LedgerView.seats
 
-    def noting(self: LedgerView, one: Pod, among: Any = None) -> tuple[Reservation, ...]:
-        found.extend(seats(self, one, among))
-        return seats(self, one, among)
+    def noting(self: LedgerView, *args: Any, **kwargs: Any) -> tuple[Reservation, ...]:
+        found.extend(seats(self, *args, **kwargs))
+        return seats(self, *args, **kwargs)
 
     monkeypatch.setattr(LedgerView, "seats", noting)
     assert not filter_nodes(pod("stranger", cpu="2"), NODES, state, NOW).nodes
