@@ -1,4 +1,4 @@
-"""A program written in Go, built once from the module that a folder's go.mod and go.sum pin."""
+"""A program written in Go, built once from a folder: what its go.mod and go.sum pin, its source."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ class GoTool:
 
     @property
     def binary(self) -> Path:
-        """Where the binary is, or would be: another pin has another place."""
-        pins = b"".join((self.folder / name).read_bytes() for name in ("go.mod", "go.sum"))
-        return HOME / f"{self.name}-{hashlib.sha256(pins).hexdigest()[:12]}"
+        """Where the binary is, or would be: other pins, or another source, have another place."""
+        sources = [self.folder / "go.mod", self.folder / "go.sum"]
+        sources += sorted(self.folder.glob("*.go"))
+        digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+        return HOME / f"{self.name}-{digest[:12]}"
 
     def build(self) -> Path:
         """Build what is missing, and return the binary.
