@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -37,40 +37,83 @@ def create_member(corner: Corner, name: str) -> None:
     corner.create_pod(name, {"cpu": "2"}, schedulingGroup={"podGroupName": GANG})
 
 
-def reserve(corner: Corner, node: str) -> None:
-    """Hold two slots of two cores each for the gang."""
+def reserve(corner: Corner, nodes: list[str], slots: int = 2) -> None:
+    """Hold slots of two cores each for the gang on each of some nodes."""
     owner = {"controller": {"kind": "PodGroup", "name": GANG, "namespace": corner.name}}
-    spec = {"owners": [owner], "node": node, "slots": 2, "resources": {"cpu": "2"}}
-    corner.patch_store(STORE, {f"{corner.name}.{node}": yaml.safe_dump(spec)})
+    spec = {"owners": [owner], "slots": slots, "resources": {"cpu": "2"}}
+    entries = {f"{corner.name}.{node}": yaml.safe_dump(spec | {"node": node}) for node in nodes}
+    corner.patch_store(STORE, entries)
+    for node in nodes:
+        corner.wait_held(node)
 
 
-def test_a_gang_takes_the_slots_that_are_held_for_it_and_nobody_else_does(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, ControlPlane]]:
+    """A control plane with PodGroups, and a kube-scheduler that asks Reserver."""
     with ControlPlane(gates=("GenericWorkload",), apis=("/".join(API),)) as plane:
         api: Any = CoreV1Api(new_client_from_config(str(plane.kubeconfig)))
         api.create_namespace({"metadata": {"name": STORE[0]}})
         labels = {"reserver.io/store": "true"}
-        api.create_namespaced_config_map(
-            STORE[0], {"metadata": {"name": STORE[1], "labels": labels}}
-        )
+        metadata = {"name": STORE[1], "labels": labels}
+        api.create_namespaced_config_map(STORE[0], {"metadata": metadata})
+        log = tmp_path_factory.mktemp("gangs") / "log"
         with (
-            ReserverProcess(plane.kubeconfig, tmp_path / "log") as reserver,
+            ReserverProcess(plane.kubeconfig, log) as reserver,
             scheduling(plane, reserver, SCHEDULER),
         ):
-            corner = Corner(plane.kubeconfig, SCHEDULER, api)
-            corner.open()
-            nodes = corner.add_nodes(2, cpu="4")
-            for node in nodes:
-                reserve(corner, node)
-                corner.wait_held(node)
-            corner.create_pod("stranger", {"cpu": "1"})
-            corner.wait_refused("stranger", "held")
-            create_gang(corner, 4)
-            members = [f"member-{number}" for number in range(4)]
-            for name in members[:3]:
-                create_member(corner, name)
-            wait_for(lambda: len(corner.pod_names()) == 4, "three members and the stranger")
-            assert all(corner.node_of(name) is None for name in members[:3])
-            create_member(corner, members[3])
-            landed = sorted(corner.wait_bound(name) for name in members)
-            assert landed == sorted(nodes * 2)
-            assert corner.node_of("stranger") is None
+            yield api, plane
+
+
+@pytest.fixture
+def corner(cluster: tuple[Any, ControlPlane]) -> Corner:
+    api, plane = cluster
+    corner = Corner(plane.kubeconfig, SCHEDULER, api)
+    corner.open()
+    return corner
+
+
+def test_a_gang_takes_the_slots_that_are_held_for_it_and_nobody_else_does(corner: Corner) -> None:
+    nodes = corner.add_nodes(2, cpu="4")
+    reserve(corner, nodes)
+    corner.create_pod("stranger", {"cpu": "1"})
+    corner.wait_refused("stranger", "held")
+    create_gang(corner, 4)
+    members = [f"member-{number}" for number in range(4)]
+    for name in members[:3]:
+        create_member(corner, name)
+    wait_for(lambda: len(corner.pod_names()) == 4, "three members and the stranger")
+    assert all(corner.node_of(name) is None for name in members[:3])
+    create_member(corner, members[3])
+    landed = sorted(corner.wait_bound(name) for name in members)
+    assert landed == sorted(nodes * 2)
+    assert corner.node_of("stranger") is None
+
+
+def test_a_gang_with_too_few_slots_is_refused_as_a_whole(corner: Corner) -> None:
+    """kube-scheduler sees room for both beside what it takes to be free; one of them would land."""
+    (node,) = corner.add_nodes(1, cpu="4")
+    entry = {"owners": [{"pod": {"name": "other", "namespace": corner.name}}], "node": node}
+    text = yaml.safe_dump(entry | {"resources": {"cpu": "2"}})
+    corner.patch_store(STORE, {f"{corner.name}.other": text})
+    reserve(corner, [node], slots=1)
+    create_gang(corner, 2)
+    for name in ("a", "b"):
+        create_member(corner, name)
+    for name in ("a", "b"):
+        corner.wait_refused(name)
+    assert corner.node_of("a") is corner.node_of("b") is None
+    corner.patch_store(STORE, {f"{corner.name}.other": None})
+    assert {corner.wait_bound("a"), corner.wait_bound("b")} == {node}
+
+
+def test_a_gang_finds_its_seats_among_more_nodes_than_kube_scheduler_looks_at(
+    corner: Corner,
+) -> None:
+    nodes = corner.add_nodes(150, cpu="2")
+    seats = nodes[::25]  # It looks at a hundred of them for each pod.
+    reserve(corner, seats, slots=1)
+    create_gang(corner, len(seats))
+    members = [f"member-{number}" for number in range(len(seats))]
+    for name in members:
+        create_member(corner, name)
+    assert sorted(corner.wait_bound(name) for name in members) == sorted(seats)
