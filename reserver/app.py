@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import structlog
+from prometheus_client.core import Metric
 
 from reserver.assembly import Assembly
 from reserver.background import lead
@@ -27,6 +28,7 @@ from reserver.measures import measured
 from reserver.migration.move import Move
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.door import Door
+from reserver.server.expiries import Expiries
 from reserver.server.extender import Extender
 from reserver.server.garbage import brief_collections
 from reserver.server.gate import Hosts
@@ -89,7 +91,9 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
-            metrics = Metrics(assembly, assembly.stores.problem_counts, partial(measured, assembly))
+            expiries = Expiries((settings.tls, settings.grpc_tls, settings.webhook_tls))
+            families = partial(_families, assembly, expiries)
+            metrics = Metrics(assembly, assembly.stores.problem_counts, families)
             if assembly.rebalancing is not None:
                 metrics.others.append(assembly.rebalancing.exposed)
             if assembly.mover is not None:
@@ -101,7 +105,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             if tracing is not None:
                 _trace(tracing, assembly, service)
             routes = Routes(extender, metrics, assembly.readiness.obstacles)
-            webhooks = _webhooks(settings, assembly, client, metrics)
+            webhooks = _webhooks(settings, assembly, client, metrics, expiries)
             follow += webhooks.loops if webhooks else ()
             async with asyncio.TaskGroup() as tasks:
                 background = (
@@ -129,6 +133,11 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                         await tracing.end()
         if lease is not None:
             await lease.release()
+
+
+def _families(assembly: Assembly, expiries: Expiries) -> Iterator[Metric]:
+    yield from measured(assembly)
+    yield from expiries.measured()
 
 
 def _tell_move(tell: Callable[[Move], None], known: KnownMove) -> None:
@@ -189,13 +198,17 @@ async def _serve_grpc(
 
 
 def _webhooks(
-    settings: Settings, assembly: Assembly, client: ApiClient, metrics: Metrics
+    settings: Settings,
+    assembly: Assembly,
+    client: ApiClient,
+    metrics: Metrics,
+    expiries: Expiries,
 ) -> Prepared | None:
     if settings.webhook_address is None:
         return None
     from reserver.webhooks import prepare  # noqa: PLC0415 - with what makes certificates
 
-    return prepare(settings, assembly, client, metrics)
+    return prepare(settings, assembly, client, metrics, expiries)
 
 
 def _tracing() -> Tracing:

@@ -11,6 +11,7 @@ from reserver.config import Settings
 from reserver.kube.api.client import ApiClient
 from reserver.kube.patching.certificates import ServedCertificate
 from reserver.server.door import Door
+from reserver.server.expiries import Expiries
 from reserver.server.gate import Hosts
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
@@ -18,6 +19,7 @@ from reserver.server.webhook.certificates import CertificateMaker
 from reserver.server.webhook.handlers import WEBHOOK_LIMITS, Webhooks
 from reserver.server.webhook.resizing import Resizes
 from reserver.server.webhook.tls import WebhookTls
+from reserver.wire.patching.secretform import ServingPair
 
 _SHUTDOWN_S = 5.0
 
@@ -41,7 +43,11 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    settings: Settings, assembly: Assembly, client: ApiClient, metrics: Metrics
+    settings: Settings,
+    assembly: Assembly,
+    client: ApiClient,
+    metrics: Metrics,
+    expiries: Expiries,
 ) -> Prepared | None:
     """Return the webhooks, ready to serve; None where they are not served.
 
@@ -56,7 +62,12 @@ def prepare(
     if settings.webhook_tls is None:
         maker = CertificateMaker(names)
         home, clock = settings.namespace, assembly.clock
-        loops.append(ServedCertificate(client, home, maker, tls.serve, clock).run)
+
+        def serve(pair: ServingPair) -> None:
+            tls.serve(pair)
+            expiries.keep(pair)
+
+        loops.append(ServedCertificate(client, home, maker, serve, clock).run)
     resizes = Resizes(assembly.state, assembly.clock, assembly.readiness)
     webhooks = Webhooks(patches, resizes.judge, assembly.clock, metrics)
     hosts = Hosts.of(settings.webhook_address[0], (*names, *settings.allowed_hosts))

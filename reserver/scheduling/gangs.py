@@ -97,8 +97,9 @@ class Gangs:
         return self._waiting.get(_group(pod), {})
 
     def seen(self, pod: Pod) -> None:
-        """Take a pod of a group that is not bound, as the watch shows it."""
-        self._waiting.setdefault(_group(pod), {})[pod.uid] = pod
+        """Take a pod that is not bound, as the watch shows it."""
+        if pod.group:
+            self._waiting.setdefault(_group(pod), {})[pod.uid] = pod
 
     def attempt(self, pod: Pod, now: float) -> Attempt:
         """Return the attempt that a Filter call for a pod belongs to.

@@ -169,8 +169,7 @@ class State:
         if before is not None and before.nominated_node != pod.nominated_node:
             self._node_changed(before.nominated_node)
         if not pod.node:
-            if pod.group and pod.uid not in self._assumed:
-                self.gangs.seen(pod)
+            self.gangs.seen(pod)
             waiting = self.waiting.get(pod.uid)
             if waiting is not None and waiting.pod.revision < pod.revision:
                 self.waiting[pod.uid] = replace(waiting, pod=pod)  # Perhaps nominated since.

@@ -38,7 +38,11 @@ def steered(pod: Pod, nodes: Iterable[str], gang: Attempt, state: State) -> tupl
     if not pod.group or not node:
         return (Steer(pod, node),) if node else ()
     spent, group = Counter(gang.spent), state.gangs.waiting(pod)
-    others = [each for each in group.values() if each.uid != pod.uid and not gang.has(each.uid)]
+    others = [
+        other
+        for uid, other in group.items()
+        if uid != pod.uid and not gang.has(uid) and state.assumption(uid) is None
+    ]
     rest = [each for each in others if not _spend(each, each.nominated_node, spent, state)]
     while node and not _spend(pod, node, spent, state, is_judged=True):
         node = next(places, "")  # Another one has been sent there.
