@@ -154,7 +154,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 	--no-emit-index-url --no-header --no-annotate
 
 lock: venv ## Pin what pyproject.toml asks for, with hashes
-	$(COMPILE) pyproject.toml -o requirements.lock
+	$(COMPILE) --extra tracing -c requirements-dev.lock pyproject.toml -o requirements.lock
 	$(COMPILE) --group dev pyproject.toml -o requirements-dev.lock
 	$(COMPILE) --group build -c requirements-dev.lock -o requirements-build.lock
 	$(COMPILE) --group sbom -c requirements-dev.lock -o requirements-sbom.lock

@@ -45,6 +45,12 @@ def test_the_build_backend_is_in_the_lock() -> None:
         assert requirement in PROJECT["dependency-groups"]["build"]
 
 
+def test_what_the_image_installs_can_trace() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    for requirement in PROJECT["project"]["optional-dependencies"]["tracing"]:
+        assert f"\n{requirement.partition('>')[0]}==" in lock
+
+
 def test_there_is_a_lock_for_each_group() -> None:
     assert {lock.stem for lock in LOCKS} == {
         "requirements",
