@@ -41,8 +41,8 @@ A typed asyncio client of the [gRPC API](../grpc.md), in `reserver.client`.
 _WORDS = """\
 # Phases, policies and other words
 
-What the reasons of conditions mean is said [with the status](../crd.md#status), and the reasons of
-events [with their symptoms](../troubleshooting.md#events).
+What the reasons of [conditions](../troubleshooting.md#conditions) and of
+[events](../troubleshooting.md#events) mean is said where symptoms are.
 
 ::: reserver.reservations.terms
     options: {show_if_no_docstring: true}

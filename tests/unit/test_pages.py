@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from reserver.migration.move import Reason
+from reserver.reservations.status import Status
+from reserver.reservations.terms import Phase
 from tests.pages import NOT_HERE, ROOT, commands
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -84,6 +87,24 @@ def test_the_events_that_troubleshooting_lists_are_those_of_the_code() -> None:
     code = "\n".join(path.read_text() for path in ROOT.glob("reserver/**/*.py"))
     assert len(reasons) > 10
     assert not {reason for reason in reasons if f'"{reason}"' not in code}
+
+
+def test_the_reasons_of_conditions_that_troubleshooting_lists_are_those_of_the_code() -> None:
+    page = (ROOT / "docs/troubleshooting.md").read_text().partition("## Conditions")[2]
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    listed = {reason for row in rows for reason in re.findall(r"`(\w+)`", row)}
+    code = "\n".join(path.read_text() for path in sorted(ROOT.glob("reserver/wire/**/*.py")))
+    said = {reason for _, reason in re.findall(r'\bsay\(("?\w+"?), "(\w+)"', code)}
+    done = set(re.findall(r'Condition\("\w+", "True", "(\w+)"', code))
+    phases = set(Phase) - {Phase.INVALID}
+    backed = {Status(phase, is_backed=False).reason for phase in phases} | {
+        Status(Phase.ACTIVE, is_backed=True).reason,
+        Status(Phase.PENDING, is_backed=False, is_unplaced=True).reason,
+        Status(Phase.PENDING, is_backed=False, exceeds_quota=True).reason,
+    }
+    assert {"Accepted", "Patching"} <= said
+    assert done
+    assert listed == said | done | backed | set(Reason)
 
 
 @pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])
