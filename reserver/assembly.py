@@ -207,10 +207,11 @@ class Assembly:
         return Stores(both, settings.reservation_store)
 
     def _rebalancing(self, settings: Settings) -> RebalanceProcess | None:
-        if settings.rebalance_policy is None:
+        if settings.rebalance_policy is None and not settings.rebalance_make_room:
             return None
         orders = Orders(
-            policy=str(settings.rebalance_policy),
+            policy=str(settings.rebalance_policy or ""),
+            make_room=settings.rebalance_make_room,
             interval_s=settings.rebalance_interval,
             compat=settings.rebalance_compat,
             mode=settings.rebalance_mode,

@@ -20,7 +20,7 @@ from reserver.flags import (
     parse_ip,
     parse_seconds,
 )
-from reserver.rebalance.ways import Compat, Mode
+from reserver.rebalance.ways import Compat, Mode, check_making_room
 from reserver.reservations.terms import StoreKind
 from reserver.server.tls_files import TlsFiles
 
@@ -251,6 +251,14 @@ class Settings:
             "is read anew before each round."
         ),
     ] = None
+    rebalance_make_room: Annotated[
+        bool,
+        _setting(
+            "Rebalance, too, with or without a policy: not what that moves, but room for pending "
+            "pods that fit nowhere, held for them while others leave it. The evictor of the "
+            "policy's first profile says who may. It needs --rebalance-mode reserve-first."
+        ),
+    ] = False
     rebalance_interval: Annotated[
         float,
         _setting(
@@ -304,6 +312,8 @@ class Settings:
                 f"--grpc-address: {self.grpc_address[0]} is not a loopback address; callers send "
                 "tokens, so use 127.0.0.1, or TLS: --tls-cert-file and --tls-private-key-file"
             )
+        if self.rebalance_make_room:
+            check_making_room("--rebalance-", self.rebalance_compat, self.rebalance_mode)
         if self.rebalance_mode is Mode.RESERVE_FIRST and not self.pod_moves:
             raise ConfigurationError(
                 "--rebalance-mode: reserve-first writes PodMoves, which nobody carries out; add "

@@ -16,7 +16,7 @@ from reserver.flags import (
     parse_address,
     parse_seconds,
 )
-from reserver.rebalance.ways import Compat, Mode
+from reserver.rebalance.ways import Compat, Mode, check_making_room
 
 _FASTEST = 1000.0
 
@@ -107,14 +107,8 @@ class RebalanceSettings:
             raise ConfigurationError(
                 "--policy-config-file: is missing; write the policy's path, or give --make-room"
             )
-        if self.make_room and self.mode is not Mode.RESERVE_FIRST:
-            raise ConfigurationError(
-                "--make-room: holds the room while others leave it; give --mode reserve-first"
-            )
-        if self.make_room and self.compat is not Compat.SOUND:
-            raise ConfigurationError(
-                "--make-room: is not the descheduler's; leave out --compat upstream"
-            )
+        if self.make_room:
+            check_making_room("--", self.compat, self.mode)
         if self.client_connection_burst < 1:
             raise ConfigurationError("--client-connection-burst: is 0; write 1 or more")
         if self.leader_elect and not self.descheduling_interval:

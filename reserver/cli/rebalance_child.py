@@ -74,7 +74,8 @@ def settings_of(orders: Orders) -> RebalanceSettings:
     process may be killed and begin anew.
     """
     return RebalanceSettings(
-        policy_config_file=Path(orders.policy),
+        policy_config_file=Path(orders.policy) if orders.policy else None,
+        make_room=orders.make_room,
         descheduling_interval=orders.interval_s,
         compat=orders.compat,
         mode=orders.mode,

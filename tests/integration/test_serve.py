@@ -37,6 +37,7 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["--grpc-audience", ""], "--grpc-audience: is empty"),
         (["--namespace", "../secrets"], "--namespace: '../secrets' is not a name"),
         (["--rebalance-mode", "reserve-first"], "PodMoves, which nobody carries out; add --pod-"),
+        (["--rebalance-make-room"], "while others leave it; give --rebalance-mode reserve-first"),
     ],
     ids=[
         "kubeconfig",
@@ -55,6 +56,7 @@ def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
         "grpc-audience",
         "namespace",
         "rebalance-mode",
+        "rebalance-make-room",
     ],
 )
 def test_a_setting_that_cannot_work_is_named(arguments: list[str], words: str) -> None:

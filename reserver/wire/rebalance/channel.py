@@ -22,7 +22,8 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be done.
 
     Attributes:
-        policy: path of the policy's file.
+        policy: path of the policy's file; empty for none.
+        make_room: for pending pods, instead of what the policy moves.
         interval_s: from the beginning of a round to that of the next, in seconds.
         compat: how the policy is judged.
         mode: what has to be there before a pod is evicted.
@@ -33,6 +34,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     policy: str
+    make_room: bool
     interval_s: float
     compat: Compat
     mode: Mode

@@ -229,6 +229,10 @@ REFUSED = {
     "settings.crd=maybe": "'/settings/crd': got string, want boolean",
     "settings.configmap={x}": 'settings.configmap: "x" names no ConfigMap; write NAMESPACE/NAME',
     "settings.rebalance-mode=reserve-first": "set moves.enabled: true, too",
+    "settings.rebalance-make-room=true": "set settings.rebalance-mode: reserve-first, too",
+    "settings.rebalance-make-room=true,settings.rebalance-mode=reserve-first,moves.enabled=true": (
+        "set rebalance.enabled: true and rebalance.run: within, too"
+    ),
     "image.digest=abc": 'image.digest: "abc" is no digest; write sha256:',
     "rebalance.interval=5": 'rebalance.interval: "5" is no duration; write e.g. 5m',
     "rebalance.schedule=hourly": 'rebalance.schedule: "hourly" is no schedule of cron',

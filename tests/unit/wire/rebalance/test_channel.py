@@ -1,11 +1,14 @@
 """What the process that serves and the one that rebalances tell each other."""
 
+import msgspec
+
 from reserver.cli.rebalance_child import settings_of
 from reserver.rebalance.ways import Compat, Mode
 from reserver.wire.rebalance.channel import Answer, Orders, Told, line, read
 
 ORDERS = Orders(
     policy="/etc/policy.yaml",
+    make_room=False,
     interval_s=60.0,
     compat=Compat.UPSTREAM,
     mode=Mode.RESERVE_FIRST,
@@ -36,3 +39,10 @@ def test_orders_are_settings_of_a_run_that_keeps_to_the_lease() -> None:
     assert (settings.dry_run, settings.leader_elect) == (True, True)
     assert settings.leader_elect_resource_namespace == "elsewhere"
     assert str(settings.policy_config_file) == "/etc/policy.yaml"
+    assert not settings.make_room
+
+
+def test_orders_may_ask_for_room_and_for_no_policy() -> None:
+    room = msgspec.structs.replace(ORDERS, policy="", make_room=True, compat=Compat.SOUND)
+    settings = settings_of(room)
+    assert (settings.policy_config_file, settings.make_room) == (None, True)
