@@ -22,6 +22,7 @@ from reserver.wire.rebalance.channel import (
     Orders,
     Planned,
     Question,
+    Room,
     Told,
     line,
     read,
@@ -98,7 +99,7 @@ class Planner:
         """Plan on the cluster of a kubeconfig; `held` returns what reservations hold, by node."""
         self._kubeconfig, self._held = kubeconfig, held
 
-    async def plan(self, policy: str, compat: Compat) -> AsyncGenerator[Planned]:
+    async def plan(self, policy: str, compat: Compat, room: Room | None) -> AsyncGenerator[Planned]:
         """Yield what is being done, and then the plan in parts.
 
         The process ends with the generator, so that nobody plans for who no longer waits.
@@ -106,7 +107,11 @@ class Planner:
         process, reader, writer = await _started("reserver.cli.plan_child")
         try:
             asked = Question(
-                policy=policy, compat=compat, kubeconfig=self._kubeconfig, held=self._held()
+                policy=policy,
+                room=room,
+                compat=compat,
+                kubeconfig=self._kubeconfig,
+                held=self._held(),
             )
             writer.write(line(asked))
             while written := await reader.readline():

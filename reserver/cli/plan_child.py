@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 
@@ -19,12 +19,15 @@ from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.kube.rebalance.listing import list_cluster
 from reserver.kube.rebalance.loads import Loads
+from reserver.rebalance import pending
 from reserver.rebalance.arguments import UsageSource
 from reserver.rebalance.deciding import Look
+from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy
 from reserver.rebalancing import WAYS
-from reserver.wire.rebalance.channel import Planned, Question, line, read
+from reserver.wire.rebalance.channel import Planned, Question, Room, line, read
+from reserver.wire.rebalance.policyform import Reading
 from reserver.wire.rebalance.policyform import read as read_policy
 
 _MOST_S = 300.0
@@ -48,16 +51,44 @@ async def _plan(question: Question, tell: Tell) -> None:
     async with ApiClient(access) as client:
         inventory = (await list_cluster(client)).inventory
         classes = inventory.priority_classes.get
-        policy, problems, warnings = read_policy(question.policy.encode(), classes)
+        written = question.policy.encode()
+        reading = read_policy(written, classes) if written else Reading(Policy(), (), ())
+        policy, problems, warnings = reading
         if policy is None or _asks_prometheus(policy):
             said = tuple(map(str, problems)) or (_NO_PROMETHEUS,)
-            tell(Planned(problems=said))
+            tell(Planned(problems=tuple(("policy", each) for each in said)))
+            return
+        if question.room is not None and (unfit := tuple(_not_waiting(question.room, inventory))):
+            tell(Planned(problems=unfit))
             return
         loads = await Loads(client, time.time).read(policy, inventory)
     tell(Planned(progress="planning"))
     look = Look(policy=policy, inventory=inventory, loads=loads, rounds={}, now=time.time())
-    decision = await asyncio.to_thread(WAYS[question.compat], look, question.held)
-    _tell_plan(decision.plan, tuple(map(str, warnings)), tell)
+    plan = await asyncio.to_thread(_decided, question, look)
+    _tell_plan(plan, tuple(map(str, warnings)), tell)
+
+
+def _not_waiting(room: Room, inventory: Inventory) -> Iterator[tuple[str, str]]:
+    """Yield those of the pods that room is asked for that do not wait for a node."""
+    waiting = {pod.name for pod in pending.waiting(inventory)}
+    there = {each.name for each in inventory.pods}
+    for index, name in enumerate(room.pods):
+        if name not in waiting:
+            what = "does not wait for a node" if name in there else "is not there"
+            yield f"makeRoom.pods[{index}]", f"{name} {what}; leave it out"
+
+
+def _decided(question: Question, look: Look) -> Plan:
+    """Return what is asked for."""
+    room = question.room
+    if room is None:
+        return WAYS[question.compat](look, question.held).plan
+    wanted = pending.waiting(look.inventory)
+    if room.pods or room.slots:
+        named = frozenset(room.pods)
+        wanted = [pod for pod in wanted if pod.name in named]
+        wanted += (pod for each in room.slots for pod in each.pods())
+    return pending.plan(look, question.held, wanted, together=room.together)
 
 
 def _asks_prometheus(policy: Policy) -> bool:
@@ -69,7 +100,16 @@ def _tell_plan(plan: Plan, warnings: tuple[str, ...], tell: Tell) -> None:
         tell(Planned(moves=plan.moves[at : at + _PART]))
     for at in range(0, len(plan.kept), _PART):
         tell(Planned(kept=plan.kept[at : at + _PART]))
-    tell(Planned(more_kept=plan.more_kept, notes=plan.notes, warnings=warnings, complete=True))
+    for at in range(0, len(plan.landings), _PART):
+        tell(Planned(landings=plan.landings[at : at + _PART]))
+    last = Planned(
+        more_kept=plan.more_kept,
+        fewest_moves=plan.bound.fewest_moves or 0,
+        notes=plan.notes,
+        warnings=warnings,
+        complete=True,
+    )
+    tell(last)
 
 
 async def _run(number: int) -> None:

@@ -29,7 +29,6 @@ from reserver.rebalance.deciding import Look
 from reserver.rebalance.defragment import defragment
 from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.load import Load
-from reserver.rebalance.makeroom import make_room
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import Policy
 from reserver.rebalance.scene import NOTHING_HELD, Held, identified, scene_of
@@ -97,16 +96,12 @@ def _plan(flags: PlanFlags, cluster: _Cluster, asked: Sequence[Pod] | None) -> P
     look = replace(look, inventory=identified(look.inventory))
     if flags.goal is Goal.POLICY:
         return sound.decide(look, cluster.held).plan
-    wanted = pending.waiting(look.inventory) if asked is None else asked
-    scene = scene_of(
-        look.inventory,
-        sound.protection(look, pending.profile_of(cluster.policy)),
-        held=cluster.held,
-        wanted=wanted if flags.goal is Goal.MAKE_ROOM else (),
-    )
+    seconds = flags.solver_seconds
     if flags.goal is Goal.MAKE_ROOM:
-        return make_room(scene, together=flags.together, seconds=flags.solver_seconds)
-    return defragment(scene, seconds=flags.solver_seconds)
+        wanted = pending.waiting(look.inventory) if asked is None else asked
+        return pending.plan(look, cluster.held, wanted, together=flags.together, seconds=seconds)
+    protects = sound.protection(look, pending.profile_of(cluster.policy))
+    return defragment(scene_of(look.inventory, protects, held=cluster.held), seconds=seconds)
 
 
 async def _read_dump(flags: PlanFlags, name: str) -> _Cluster:

@@ -13,12 +13,10 @@ from dataclasses import replace
 from reserver.cli.documents import Document, read_files
 from reserver.cli.failure import Failed, Status
 from reserver.cli.wanted import wanted
-from reserver.cluster.constraints import Constraints, NodeTerm
-from reserver.cluster.labels import EVERYTHING, equals
-from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
+from reserver.rebalance.slots import Slots
 from reserver.reservations.reservation import Ref
-from reserver.scheduling.placement import slot_pod
 from reserver.wire.rebalance.pods import read_pod
 from reserver.wire.spec import specform
 
@@ -61,11 +59,4 @@ def _slots(document: Document) -> Iterator[Pod]:
         reservation = specform.read(asked.spec, ref, time.time())
     except InvalidInput as exc:
         raise exc.under(asked.path) if asked.path else exc from exc
-    pod = slot_pod(reservation)
-    if reservation.node:
-        term = NodeTerm(EVERYTHING, equals({"metadata.name": reservation.node}))
-        pod = replace(pod, constraints=Constraints(node_terms=(term,)))
-    for number in range(reservation.slots):
-        ending = f"#{number}" if reservation.slots > 1 else ""
-        home = PodName(pod.name.namespace, f"{asked.name}{ending}")
-        yield replace(pod, name=home, uid=f"wanted {home}")
+    yield from Slots.of(reservation, asked.name).pods()

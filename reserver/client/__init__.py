@@ -24,6 +24,7 @@ from reserver.client.capacity import (
 from reserver.client.client import Client
 from reserver.client.connection import DEADLINE_S
 from reserver.client.moves import MoveChange, MoveSpec, PodMove
+from reserver.client.rebalance import MakeRoom, RebalancePlan
 from reserver.client.values import (
     EVERYTHING,
     CallFailed,
@@ -58,6 +59,7 @@ __all__ = [
     "Claim",
     "Client",
     "Controller",
+    "MakeRoom",
     "MoveChange",
     "MoveGroup",
     "MoveMode",
@@ -74,6 +76,7 @@ __all__ = [
     "PodMove",
     "PodOwner",
     "Policy",
+    "RebalancePlan",
     "Replaced",
     "Requirement",
     "Reservation",

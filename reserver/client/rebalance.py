@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 
 from reserver.client import messages
 from reserver.client.connection import Connection
+from reserver.client.spec_message import write_spec
+from reserver.client.values import Spec
 from reserver.cluster.pod import PodName
-from reserver.rebalance.plan import Kept, Move
+from reserver.rebalance.plan import Kept, Landing, Move
 from reserver.rebalance.ways import Compat
 from reserver.v1 import rebalance_pb2 as pb
 from reserver.v1.rebalance_pb2_grpc import RebalanceServiceStub
@@ -20,13 +22,30 @@ _JUDGINGS = {Compat.SOUND: pb.JUDGING_SOUND, Compat.UPSTREAM: pb.JUDGING_UPSTREA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MakeRoom:
+    """For whom room is to be made: 500 pods and slots at most, all pods that wait if it is empty.
+
+    Attributes:
+        pods: namespaces and names of pods that wait for a node.
+        reservations: what nobody has created yet, by the name that the plan is to call it.
+        together: for all of them, or for none.
+    """
+
+    pods: Iterable[tuple[str, str]] = ()
+    reservations: Mapping[str, Spec] = field(default_factory=dict)
+    together: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RebalancePlan:
     """Which pods would move where.
 
     Attributes:
         moves: in the order in which they are made.
-        kept: what stays that the policy would move.
+        kept: what stays that the policy would move, and pods that get no room.
         more_kept: how many more stay.
+        landings: where pods go after the moves that room is made for.
+        fewest_moves: no plan that makes room for them has fewer.
         notes: what else people have to know.
         warnings: what of the policy has no effect.
     """
@@ -34,6 +53,8 @@ class RebalancePlan:
     moves: tuple[Move, ...]
     kept: tuple[Kept, ...]
     more_kept: int
+    landings: tuple[Landing, ...]
+    fewest_moves: int
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -48,27 +69,35 @@ class Rebalance:
 
     async def plan(
         self,
-        policy: str,
+        policy: str = "",
         compat: Compat = Compat.SOUND,
         *,
+        make_room: MakeRoom | None = None,
         deadline_s: float = 120.0,
         progress: Callable[[str], None] | None = None,
     ) -> RebalancePlan:
-        """Return what a policy of the descheduler would move. It is not repeated if it fails.
+        """Return what a policy of the descheduler would move, or what makes room for pods.
+
+        It is not repeated if it fails.
 
         Args:
             policy: its text.
             compat: how it is judged.
+            make_room: instead of what the policy moves, which may be empty then: the evictor of its
+                first profile says which pods may make way.
             deadline_s: how long it may take, in seconds.
             progress: told what is being done.
 
         Raises:
             CallFailed: there is no plan; ``INVALID_ARGUMENT`` for a policy that is none,
-                ``RESOURCE_EXHAUSTED`` while another plan is being made.
+                or a pod that does not wait, ``RESOURCE_EXHAUSTED`` while another plan is being
+                made.
         """
         moves: list[Move] = []
         kept: list[Kept] = []
-        request = pb.PlanRequest(policy=policy, judging=_JUDGINGS[compat])
+        landings: list[Landing] = []
+        room = None if make_room is None else _room(make_room)
+        request = pb.PlanRequest(policy=policy, judging=_JUDGINGS[compat], make_room=room)
         metadata = self._connection.metadata()
         last = pb.PlanResponse()
         try:
@@ -77,6 +106,7 @@ class Rebalance:
                     progress(part.progress)
                 moves += map(_move, part.moves)
                 kept += map(_kept, part.kept)
+                landings += map(_landing, part.landings)
                 last = part
         except grpc.aio.AioRpcError as exc:
             raise messages.failure(exc) from exc
@@ -84,9 +114,26 @@ class Rebalance:
             moves=tuple(moves),
             kept=tuple(kept),
             more_kept=last.more_kept,
+            landings=tuple(landings),
+            fewest_moves=last.fewest_moves,
             notes=tuple(last.notes),
             warnings=tuple(last.warnings),
         )
+
+
+def _room(asked: MakeRoom) -> pb.MakeRoom:
+    return pb.MakeRoom(
+        pods=(pb.PendingPod(namespace=home, name=name) for home, name in asked.pods),
+        reservations=(
+            pb.WantedReservation(name=name, spec=write_spec(spec))
+            for name, spec in asked.reservations.items()
+        ),
+        together=asked.together,
+    )
+
+
+def _landing(each: pb.Landing) -> Landing:
+    return Landing(PodName(each.namespace, each.pod), each.node)
 
 
 def _move(each: pb.PlannedMove) -> Move:

@@ -1,8 +1,8 @@
-"""Room for pending pods, as a round of rebalancing makes it: which pods, and what is held."""
+"""Room for pods without a node: which pods, what is held, and what a round makes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from reserver.cluster.pod import Pod, PodName
@@ -41,17 +41,32 @@ def profile_of(policy: Policy) -> Profile:
     return (*policy.profiles, Profile(name=""))[0]
 
 
+def plan(
+    look: Look, held: Held, wanted: Sequence[Pod], *, together: bool = False, seconds: float = 0.0
+) -> Plan:
+    """Return the plan that makes room for pods, as `make_room` does.
+
+    Args:
+        look: the cluster; of the policy, the evictor of the first profile counts.
+        held: what reservations hold.
+        wanted: pods without a node.
+        together: all of them get room, or none does.
+        seconds: how long a solver may look for fewer moves; 0 for not at all.
+    """
+    protects = sound.protection(look, profile_of(look.policy))
+    scene = scene_of(look.inventory, protects, held=held, wanted=wanted)
+    return make_room(scene, together=together, seconds=seconds)
+
+
 def decide(look: Look, held: Held) -> Decision:
     """Return a plan whose moves make room for pending pods, and those that get it before them.
 
     A pod that fits as it is needs no room, unless it is to share what others leave.
     """
-    profile = profile_of(look.policy)
     wanted = waiting(look.inventory)
-    scene = scene_of(look.inventory, sound.protection(look, profile), held=held, wanted=wanted)
-    plan = make_room(scene)
-    rooms = _rooms(plan, {pod.name: pod for pod in wanted})
-    return Decision(plan=replace(plan, moves=(*rooms, *plan.moves)), rounds=look.rounds)
+    found = plan(look, held, wanted)
+    rooms = _rooms(found, {pod.name: pod for pod in wanted})
+    return Decision(plan=replace(found, moves=(*rooms, *found.moves)), rounds=look.rounds)
 
 
 def _rooms(plan: Plan, pods: dict[PodName, Pod]) -> list[Move]:

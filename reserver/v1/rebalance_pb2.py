@@ -22,25 +22,34 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from reserver.v1 import reservation_pb2 as reserver_dot_v1_dot_reservation__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1breserver/v1/rebalance.proto\x12\x0breserver.v1\"D\n\x0bPlanRequest\x12\x0e\n\x06policy\x18\x01 \x01(\t\x12%\n\x07judging\x18\x02 \x01(\x0e\x32\x14.reserver.v1.Judging\"\xb3\x01\n\x0cPlanResponse\x12\x10\n\x08progress\x18\x01 \x01(\t\x12\'\n\x05moves\x18\x02 \x03(\x0b\x32\x18.reserver.v1.PlannedMove\x12\"\n\x04kept\x18\x03 \x03(\x0b\x32\x14.reserver.v1.KeptPod\x12\x11\n\tmore_kept\x18\x04 \x01(\x05\x12\r\n\x05notes\x18\x05 \x03(\t\x12\x10\n\x08warnings\x18\x06 \x03(\t\x12\x10\n\x08\x63omplete\x18\x07 \x01(\x08\"\xa3\x01\n\x0bPlannedMove\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03pod\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x11\n\tfrom_node\x18\x04 \x01(\t\x12\x0f\n\x07to_node\x18\x05 \x01(\t\x12\x10\n\x08strategy\x18\x06 \x01(\t\x12\x0f\n\x07profile\x18\x07 \x01(\t\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\x10\n\x08improves\x18\t \x01(\t\"g\n\x07KeptPod\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03pod\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x10\n\x08strategy\x18\x04 \x01(\t\x12\x0f\n\x07profile\x18\x05 \x01(\t\x12\x0b\n\x03why\x18\x06 \x01(\t*K\n\x07Judging\x12\x17\n\x13JUDGING_UNSPECIFIED\x10\x00\x12\x11\n\rJUDGING_SOUND\x10\x01\x12\x14\n\x10JUDGING_UPSTREAM\x10\x02\x32Q\n\x10RebalanceService\x12=\n\x04Plan\x12\x18.reserver.v1.PlanRequest\x1a\x19.reserver.v1.PlanResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1breserver/v1/rebalance.proto\x12\x0breserver.v1\x1a\x1dreserver/v1/reservation.proto\"n\n\x0bPlanRequest\x12\x0e\n\x06policy\x18\x01 \x01(\t\x12%\n\x07judging\x18\x02 \x01(\x0e\x32\x14.reserver.v1.Judging\x12(\n\tmake_room\x18\x03 \x01(\x0b\x32\x15.reserver.v1.MakeRoom\"y\n\x08MakeRoom\x12%\n\x04pods\x18\x01 \x03(\x0b\x32\x17.reserver.v1.PendingPod\x12\x34\n\x0creservations\x18\x02 \x03(\x0b\x32\x1e.reserver.v1.WantedReservation\x12\x10\n\x08together\x18\x03 \x01(\x08\"-\n\nPendingPod\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"M\n\x11WantedReservation\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\x04spec\x18\x02 \x01(\x0b\x32\x1c.reserver.v1.ReservationSpec\"\xf1\x01\n\x0cPlanResponse\x12\x10\n\x08progress\x18\x01 \x01(\t\x12\'\n\x05moves\x18\x02 \x03(\x0b\x32\x18.reserver.v1.PlannedMove\x12\"\n\x04kept\x18\x03 \x03(\x0b\x32\x14.reserver.v1.KeptPod\x12\x11\n\tmore_kept\x18\x04 \x01(\x05\x12\r\n\x05notes\x18\x05 \x03(\t\x12\x10\n\x08warnings\x18\x06 \x03(\t\x12\x10\n\x08\x63omplete\x18\x07 \x01(\x08\x12&\n\x08landings\x18\x08 \x03(\x0b\x32\x14.reserver.v1.Landing\x12\x14\n\x0c\x66\x65west_moves\x18\t \x01(\x05\"7\n\x07Landing\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03pod\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\"\xa3\x01\n\x0bPlannedMove\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03pod\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x11\n\tfrom_node\x18\x04 \x01(\t\x12\x0f\n\x07to_node\x18\x05 \x01(\t\x12\x10\n\x08strategy\x18\x06 \x01(\t\x12\x0f\n\x07profile\x18\x07 \x01(\t\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\x10\n\x08improves\x18\t \x01(\t\"g\n\x07KeptPod\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03pod\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x10\n\x08strategy\x18\x04 \x01(\t\x12\x0f\n\x07profile\x18\x05 \x01(\t\x12\x0b\n\x03why\x18\x06 \x01(\t*K\n\x07Judging\x12\x17\n\x13JUDGING_UNSPECIFIED\x10\x00\x12\x11\n\rJUDGING_SOUND\x10\x01\x12\x14\n\x10JUDGING_UPSTREAM\x10\x02\x32Q\n\x10RebalanceService\x12=\n\x04Plan\x12\x18.reserver.v1.PlanRequest\x1a\x19.reserver.v1.PlanResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'reserver.v1.rebalance_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JUDGING']._serialized_start=567
-  _globals['_JUDGING']._serialized_end=642
-  _globals['_PLANREQUEST']._serialized_start=44
-  _globals['_PLANREQUEST']._serialized_end=112
-  _globals['_PLANRESPONSE']._serialized_start=115
-  _globals['_PLANRESPONSE']._serialized_end=294
-  _globals['_PLANNEDMOVE']._serialized_start=297
-  _globals['_PLANNEDMOVE']._serialized_end=460
-  _globals['_KEPTPOD']._serialized_start=462
-  _globals['_KEPTPOD']._serialized_end=565
-  _globals['_REBALANCESERVICE']._serialized_start=644
-  _globals['_REBALANCESERVICE']._serialized_end=725
+  _globals['_JUDGING']._serialized_start=1008
+  _globals['_JUDGING']._serialized_end=1083
+  _globals['_PLANREQUEST']._serialized_start=75
+  _globals['_PLANREQUEST']._serialized_end=185
+  _globals['_MAKEROOM']._serialized_start=187
+  _globals['_MAKEROOM']._serialized_end=308
+  _globals['_PENDINGPOD']._serialized_start=310
+  _globals['_PENDINGPOD']._serialized_end=355
+  _globals['_WANTEDRESERVATION']._serialized_start=357
+  _globals['_WANTEDRESERVATION']._serialized_end=434
+  _globals['_PLANRESPONSE']._serialized_start=437
+  _globals['_PLANRESPONSE']._serialized_end=678
+  _globals['_LANDING']._serialized_start=680
+  _globals['_LANDING']._serialized_end=735
+  _globals['_PLANNEDMOVE']._serialized_start=738
+  _globals['_PLANNEDMOVE']._serialized_end=901
+  _globals['_KEPTPOD']._serialized_start=903
+  _globals['_KEPTPOD']._serialized_end=1006
+  _globals['_REBALANCESERVICE']._serialized_start=1085
+  _globals['_REBALANCESERVICE']._serialized_end=1166
 # @@protoc_insertion_point(module_scope)

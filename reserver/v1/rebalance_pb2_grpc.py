@@ -47,8 +47,8 @@ class RebalanceServiceServicer:
     """
 
     def Plan(self, request, context):
-        """Plans by a policy of the descheduler, on the cluster as it is now, what reservations hold counted as
-        used. It takes seconds in a large cluster. One plan is made at a time; RESOURCE_EXHAUSTED says that
+        """Plans by a policy of the descheduler, or room for pods that fit nowhere, on the cluster as it is now,
+        what reservations hold counted as used. It takes seconds in a large cluster. One plan is made at a time; RESOURCE_EXHAUSTED says that
         another one is being made.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

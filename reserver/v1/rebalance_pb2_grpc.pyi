@@ -34,8 +34,8 @@ class RebalanceServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> RebalanceServiceAsyncStub: ...
     Plan: _grpc.UnaryStreamMultiCallable[_rebalance_pb2.PlanRequest, _rebalance_pb2.PlanResponse]
-    """Plans by a policy of the descheduler, on the cluster as it is now, what reservations hold counted as
-    used. It takes seconds in a large cluster. One plan is made at a time; RESOURCE_EXHAUSTED says that
+    """Plans by a policy of the descheduler, or room for pods that fit nowhere, on the cluster as it is now,
+    what reservations hold counted as used. It takes seconds in a large cluster. One plan is made at a time; RESOURCE_EXHAUSTED says that
     another one is being made.
     """
 
@@ -45,8 +45,8 @@ class RebalanceServiceAsyncStub(RebalanceServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Plan: _aio.UnaryStreamMultiCallable[_rebalance_pb2.PlanRequest, _rebalance_pb2.PlanResponse]  # type: ignore[assignment]
-    """Plans by a policy of the descheduler, on the cluster as it is now, what reservations hold counted as
-    used. It takes seconds in a large cluster. One plan is made at a time; RESOURCE_EXHAUSTED says that
+    """Plans by a policy of the descheduler, or room for pods that fit nowhere, on the cluster as it is now,
+    what reservations hold counted as used. It takes seconds in a large cluster. One plan is made at a time; RESOURCE_EXHAUSTED says that
     another one is being made.
     """
 
@@ -59,8 +59,8 @@ class RebalanceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _rebalance_pb2.PlanRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_rebalance_pb2.PlanResponse], _abc.AsyncIterator[_rebalance_pb2.PlanResponse]]:
-        """Plans by a policy of the descheduler, on the cluster as it is now, what reservations hold counted as
-        used. It takes seconds in a large cluster. One plan is made at a time; RESOURCE_EXHAUSTED says that
+        """Plans by a policy of the descheduler, or room for pods that fit nowhere, on the cluster as it is now,
+        what reservations hold counted as used. It takes seconds in a large cluster. One plan is made at a time; RESOURCE_EXHAUSTED says that
         another one is being made.
         """
 

@@ -90,7 +90,7 @@ class Service:
         )
         self._capacity = Capacity(state, extender, clock, namespace, dump)
         self._scheduler = Scheduler(extender)
-        self._rebalance = Rebalance(planning)
+        self._rebalance = Rebalance(planning, clock, namespace)
         self._moves = Moves(moving)
         self.feeds: tuple[Feed[Any], ...] = (self.feed, *([moving.feed] if moving else ()))
         self.interceptors: list[grpc.aio.ServerInterceptor] = [Calls(access, obstacles, counted)]

@@ -11,7 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-from reserver.rebalance.plan import Kept, Move
+from reserver.cluster.pod import PodName
+from reserver.rebalance.plan import Kept, Landing, Move
+from reserver.rebalance.slots import Slots
 from reserver.rebalance.ways import Compat, Mode
 
 MOST_BYTES = 64 * 2**20
@@ -68,17 +70,33 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stops: bool = False
 
 
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """For whom room is to be made: for all pods that wait for a node, unless some are named.
+
+    Attributes:
+        pods: those that wait for a node.
+        slots: of what nobody has created yet.
+        together: for all of them, or for none.
+    """
+
+    pods: tuple[PodName, ...] = ()
+    slots: tuple[Slots, ...] = ()
+    together: bool = False
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be planned.
 
     Attributes:
-        policy: the policy's text.
+        policy: the policy's text; empty for none.
+        room: what is planned instead of what the policy moves; None for that.
         compat: how it is judged.
         kubeconfig: path; empty for what `serve` takes without one.
         held: what reservations hold, by node.
     """
 
     policy: str
+    room: Room | None
     compat: Compat
     kubeconfig: str
     held: Mapping[str, Mapping[str, int]]
@@ -92,9 +110,11 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         moves: in their order.
         kept: what stays.
         more_kept: how many more stay.
+        landings: where pods go that room is made for.
+        fewest_moves: no plan that makes room for them has fewer moves.
         notes: what else people have to know.
         warnings: what of the policy has no effect.
-        problems: why the policy is none.
+        problems: what of the question cannot be: where, and why.
         failure: why there is no plan.
         is_refused: the API server refuses what a plan takes.
         complete: this is the last part.
@@ -104,9 +124,11 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     moves: tuple[Move, ...] = ()
     kept: tuple[Kept, ...] = ()
     more_kept: int = 0
+    landings: tuple[Landing, ...] = ()
+    fewest_moves: int = 0
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
     failure: str = ""
     is_refused: bool = False
     complete: bool = False

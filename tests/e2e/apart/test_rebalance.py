@@ -21,10 +21,11 @@ from kubernetes.client import AppsV1Api, CoordinationV1Api, PolicyV1Api
 
 from hack.controlplane.cluster import service_account_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
-from reserver.client import CallFailed, Client
+from reserver.client import CallFailed, Client, MakeRoom, PodOwner, Spec
+from reserver.cluster.pod import PodName
 from reserver.rebalance.ways import Compat
 from tests.e2e.cluster import FORMS, GROUP, Corner
-from tests.e2e.conftest import RBAC, ROOT, grant
+from tests.e2e.conftest import MOVES, RBAC, ROOT, grant
 
 pytestmark = pytest.mark.controlplane
 
@@ -99,7 +100,7 @@ class Shop:
     def pods(self) -> dict[str, tuple[str, str]]:
         """Return node and application of each pod, by UID."""
         return {
-            pod.metadata.uid: (pod.spec.node_name, pod.metadata.labels["app"])
+            pod.metadata.uid: (pod.spec.node_name, (pod.metadata.labels or {}).get("app", ""))
             for pod in self.corner.api.list_namespaced_pod(self.corner.name).items
             if pod.metadata.deletion_timestamp is None
         }
@@ -267,19 +268,29 @@ def test_a_policy_that_cannot_be_read_evicts_nothing(shop: Shop, tmp_path: Path)
 @pytest.fixture(scope="session")
 def within_kubeconfig(kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An account with the rights of `reserver serve` and of rebalancing within it."""
-    grant(api, {"apiVersion": "v1", "kind": "ServiceAccount", **_named(WITHIN)})
-    for file in (RBAC, WITHIN_RBAC):
+    path = tmp_path_factory.mktemp("within") / "kubeconfig"
+    return _account(api, kubeconfig, WITHIN, path, WITHIN_RBAC)
+
+
+@pytest.fixture(scope="session")
+def room_kubeconfig(kubeconfig: Path, api: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As that, with the rights to move pods as well."""
+    path = tmp_path_factory.mktemp("room") / "kubeconfig"
+    return _account(api, kubeconfig, "room-within", path, WITHIN_RBAC, MOVES / "rbac.yaml")
+
+
+def _account(api: Any, kubeconfig: Path, name: str, path: Path, *components: Path) -> Path:
+    grant(api, {"apiVersion": "v1", "kind": "ServiceAccount", **_named(name)})
+    for file in (RBAC, *components):
         for document in yaml.safe_load_all(file.read_text()):
             if document["kind"] == "ServiceAccount":
                 continue
-            prefix = f"{WITHIN}-{document['metadata']['name']}"
-            document["metadata"]["name"] = prefix
+            document["metadata"]["name"] = f"{name}-{document['metadata']['name']}"
             if "roleRef" in document:
-                document["roleRef"]["name"] = f"{WITHIN}-{document['roleRef']['name']}"
-                document["subjects"][0]["name"] = WITHIN
+                document["roleRef"]["name"] = f"{name}-{document['roleRef']['name']}"
+                document["subjects"][0]["name"] = name
             grant(api, document)
-    path = tmp_path_factory.mktemp("within") / "kubeconfig"
-    service_account_kubeconfig(kubeconfig, "reserver-system", WITHIN, path)
+    service_account_kubeconfig(kubeconfig, "reserver-system", name, path)
     return path
 
 
@@ -309,6 +320,25 @@ async def _plan(process: ReserverProcess, shop: Shop, policy: str) -> None:
         with pytest.raises(CallFailed, match="DEADLINE"):
             await plan(policy, deadline_s=0.2)
     wait_for(lambda: len(_children(process)) == 1, "nobody plans for who no longer waits")
+
+
+async def _plan_room(process: ReserverProcess, shop: Shop) -> None:
+    """Ask over gRPC for room for a pod that waits, for more than there is, and for nobody."""
+    here, (first, second, _) = shop.corner.name, shop.nodes
+    placement = {"nodeSelector": {GROUP: here}}
+    owners = (PodOwner(here, "huge-0"),)
+    huge = Spec(owners=owners, resources={"cpu": "5"}, placement=placement)
+    async with Client(process.grpc_address) as client:
+        room = MakeRoom(pods=[(here, "big")], reservations={"huge": huge})
+        found = await client.rebalance.plan(make_room=room)
+        assert [(move.source, move.target) for move in found.moves] == [(second, first)] * 2
+        assert found.landings == ((PodName(here, "big"), second),)
+        assert [kept.pod for kept in found.kept] == [PodName(here, "huge")]
+        assert 0 < found.fewest_moves <= 2
+        with pytest.raises(CallFailed) as caught:
+            await client.rebalance.plan(make_room=MakeRoom(pods=[(here, "gone")]))
+        says = {"makeRoom.pods[0]": f"{here}/gone is not there; leave it out"}
+        assert caught.value.fields == says
 
 
 def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
@@ -343,6 +373,39 @@ def test_serve_rebalances_in_a_process_that_knows_what_is_held_and_ends_with_it(
         wait_for(lambda: len(_children(process)) == 1, "it runs again")
         (child,) = _children(process)
     assert not Path(f"/proc/{child}").exists()
+
+
+def test_serve_would_make_room_for_a_pod_that_fits_nowhere(
+    shop: Shop, room_kubeconfig: Path, tmp_path: Path
+) -> None:
+    """A dry run: another Reserver carries PodMoves out here, and would take them as its own."""
+    crowd(shop)
+    first, second, third = shop.nodes
+    for node in (first, third):
+        shop.cordon(node)
+    shop.deploy("api", 2)
+    assert shop.count("api") == {second: 2}
+    shop.corner.create_pod("big", {"cpu": "4"})
+    shop.corner.wait_refused("big")
+    shop.cordon(first, is_cordoned=False)
+    before = shop.pods()
+    flags = ["--rebalance-make-room", "--rebalance-mode=reserve-first", "--pod-moves"]
+    flags += ["--rebalance-dry-run", "--rebalance-interval=1s", "--grpc-address=127.0.0.1:0"]
+    with ReserverProcess(room_kubeconfig, tmp_path / "log", *flags) as process:
+
+        def would() -> set[tuple[str, str, str]]:
+            """Return pod, node and target of all that would move for room."""
+            lines = (tmp_path / "log").read_text().splitlines()  # The last one may be written now.
+            whole = [json.loads(line) for line in lines if line[:1] + line[-1:] == "{}"]
+            found = [line for line in whole if line.get("strategy") == "MakeRoom"]
+            return {(line["pod"], line["node"], line["to"]) for line in found}
+
+        wait_for(lambda: len(would()) == 3, "a round has made room")
+        here = shop.corner.name
+        assert (f"{here}/big", "", second) in would()
+        assert Counter(each[1:] for each in would()) == {("", second): 1, (second, first): 2}
+        asyncio.run(_plan_room(process, shop))
+    assert shop.pods() == before
 
 
 def test_a_metrics_api_that_is_not_there_is_an_error_that_says_so(shop: Shop) -> None:
