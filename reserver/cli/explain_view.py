@@ -14,6 +14,11 @@ from reserver.printable import printable
 
 _MOST_LINES = 20
 
+_DEVICES = (
+    "It has ResourceClaims: kube-scheduler finds their devices. Reservations hold none, and nodes "
+    "that lack them are not told apart here."
+)
+
 
 def show(explanation: dict[str, Any]) -> None:
     """Print an explanation as `Explain` and `GET /explain/NAMESPACE/POD` give it."""
@@ -21,6 +26,8 @@ def show(explanation: dict[str, Any]) -> None:
     typer.echo(f"{typer.style(pod, bold=True)}: {summary}")
     if explanation["exempt"]:
         typer.echo("Its priority is so high that no hold keeps it from anything.")
+    if explanation.get("has_resource_claims"):  # An older server does not say it.
+        typer.echo(_DEVICES)
     if explanation["reasons"]:
         typer.echo()
         rows = [_reason(reason) for reason in explanation["reasons"]]
@@ -30,7 +37,7 @@ def show(explanation: dict[str, Any]) -> None:
         _show_holds("IN ITS WAY", explanation["in_the_way"], more)
     if explanation["owns"]:
         _show_holds("HELD FOR IT", explanation["owns"], 0)
-    if pending := explanation.get("pending"):  # An older server does not say it.
+    if pending := explanation.get("pending"):  # Nor this.
         _show(
             "NOT HELD FOR IT YET", ("BECAUSE",), [(p["reservation"], p["message"]) for p in pending]
         )

@@ -67,6 +67,7 @@ class Pod:
         terminating: it is being deleted.
         is_mirror: a mirror pod: its kubelet shows with it what it runs from a file, under a name
             that the kubelet chose.
+        has_resource_claims: it has ResourceClaims (DRA), whose devices only kube-scheduler knows.
     """
 
     name: PodName
@@ -87,6 +88,7 @@ class Pod:
     volume_claims: tuple[ClaimUse, ...] = ()
     terminating: bool = False
     is_mirror: bool = False
+    has_resource_claims: bool = False
 
     def claim_names(self) -> Iterator[PodName]:
         """Yield namespace and name of each volume claim that it uses."""

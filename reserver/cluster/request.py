@@ -2,7 +2,8 @@
 
 The rules are those of component-helpers/resource/helpers.go (Kubernetes 1.37), `PodRequests` with
 `UseStatusResources`: KEP-753 (sidecars), KEP-2837 (pod-level resources), KEP-1287 and KEP-5419
-(in-place resize of containers and of pods). All sums are exact; rounding comes last, as there.
+(in-place resize of containers and of pods), KEP-5517 (what ResourceClaims take of a node). All sums
+are exact; rounding comes last, as there.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class PodResources:
         init_containers: init containers and sidecars, in order.
         pod_level: ``spec.resources.requests``.
         overhead: ``spec.overhead``.
+        claimed: what its ResourceClaims take of what nodes offer, cpu say (KEP-5517).
         pod_allocated: ``status.allocatedResources``.
         pod_actuated: ``status.resources.requests``.
         has_pod_status: ``status.resources`` exists.
@@ -55,6 +57,7 @@ class PodResources:
     init_containers: tuple[Container, ...] = ()
     pod_level: Nano = field(default_factory=dict)
     overhead: Nano = field(default_factory=dict)
+    claimed: Nano = field(default_factory=dict)
     pod_allocated: Nano | None = None
     pod_actuated: Nano | None = None
     has_pod_status: bool = False
@@ -69,13 +72,15 @@ def effective_request(pod: PodResources) -> dict[str, int]:
 
 
 def _containers_request(pod: PodResources) -> Nano:
-    spec = _NOTHING if pod.resize_infeasible else _aggregate(pod, _spec)
+    claimed = pod.claimed
+    spec = _NOTHING if pod.resize_infeasible else _sum((_aggregate(pod, _spec), claimed))
     if pod.pod_allocated is not None and pod.pod_actuated is not None:
-        # The kubelet's own sums over all containers (KEP-5419).
+        # The kubelet's own sums over all containers and claims (KEP-5419).
         return _maximum((spec, pod.pod_actuated, pod.pod_allocated))
     if not _has_status(pod):
         return spec
-    return _maximum((spec, _aggregate(pod, _actuated), _aggregate(pod, _allocated)))
+    allocated = _sum((_aggregate(pod, _allocated), claimed))
+    return _maximum((spec, _aggregate(pod, _actuated), allocated))
 
 
 def _pod_level_over(pod: PodResources, total: Nano) -> Nano:

@@ -86,6 +86,8 @@ class Explanation:
             those that end first first.
         more_in_the_way: how many were left out.
         exempt: its priority is so high that holds do not apply.
+        has_resource_claims: no hold has their devices, and only kube-scheduler knows where some are
+            free.
         owns: the reservations that hold capacity for it now.
         pending: those that will, oldest first, at most `MOST_RESERVATIONS`; none for a pod that is
             on a node.
@@ -103,6 +105,7 @@ class Explanation:
     in_the_way: tuple[ShownHold, ...]
     more_in_the_way: int
     exempt: bool
+    has_resource_claims: bool
     owns: tuple[ShownHold, ...]
     pending: tuple[NotYet, ...]
     nodes_without_holds: int
@@ -137,6 +140,7 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
         in_the_way=tuple(holds[:MOST_RESERVATIONS]),
         more_in_the_way=max(0, len(holds) - MOST_RESERVATIONS),
         exempt=is_exempt(pod, snapshot),
+        has_resource_claims=pod.has_resource_claims,
         owns=tuple(show_hold(seat, now) for seat in seats),
         pending=() if pod.node else tuple(islice(_pending(pod, state), MOST_RESERVATIONS)),
         nodes_without_holds=snapshot.node_count - len(names),

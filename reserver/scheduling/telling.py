@@ -42,6 +42,8 @@ def tell(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Telling 
     """
     if verdict.lost_seat is not None:
         return _lost(pod, verdict.lost_seat, state)
+    if pod.has_resource_claims and (telling := _without_devices(pod, state)):
+        return telling
     if verdict.waits_for is WaitsFor.ROOM and not verdict.effects:
         cause = _held_by(pod, verdict.in_the_way, state) or "many reservations"
         nodes = "1 node has" if names == 1 else f"{names} nodes have"
@@ -56,6 +58,16 @@ def _held_by(pod: Pod, refs: Iterable[Ref], state: State) -> str:
     return ", ".join(word.removeprefix("reservation ") for word in words)
 
 
+def _without_devices(pod: Pod, state: State) -> Telling | None:
+    """Return that a seat lacks what a pod's ResourceClaims ask for; None for one without a seat."""
+    seat = next(iter(state.ledger.seats(pod)), None)
+    if seat is None:
+        return None
+    message = f"reservation {seat.ref} holds its resources on {seat.node}, but no devices"
+    why = "those of its ResourceClaims may be taken by others before it comes"
+    return Telling(pod, "DevicesNotHeld", seat.identity, f"{message}: {why}")
+
+
 def _lost(pod: Pod, seat: Reservation, state: State) -> Telling:
     row = state.snapshot.row(seat.node)
     reasons = [
@@ -63,7 +75,10 @@ def _lost(pod: Pod, seat: Reservation, state: State) -> Telling:
         for reason, rows in reasons_against(pod, state, state.ledger.seats(pod)).items()
         if row is not None and rows[row]
     ]
-    why = ", ".join(reasons) or "a constraint that Reserver does not judge"
+    unknown = "a constraint that Reserver does not judge"
+    if pod.has_resource_claims:
+        unknown = "perhaps the devices of its ResourceClaims, which no reservation holds"
+    why = ", ".join(reasons) or unknown
     then = "waits for it" if seat.policy is Policy.REQUIRE else "may land elsewhere"
     message = f"kube-scheduler refuses its seat on {seat.node} (reservation {seat.ref}): {why}"
     return Telling(pod, "SeatRefused", f"{seat.identity}: {why}", f"{message}; it {then}")

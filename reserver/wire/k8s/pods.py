@@ -33,6 +33,7 @@ RETRY_ANNOTATION = "reserver.io/retry"
 """On a pending pod: any change of it makes kube-scheduler try the pod again."""
 
 _ABSENT = msgspec.Raw()
+_NONE = frozenset({b"", b"null", b"[]"})
 
 
 class Owned(Metadata, frozen=True):
@@ -63,6 +64,7 @@ class PodSpec(Requesting, frozen=True):
     tolerations: msgspec.Raw = _ABSENT
     topology_spread_constraints: msgspec.Raw = _ABSENT
     volumes: msgspec.Raw = _ABSENT
+    resource_claims: msgspec.Raw = _ABSENT
     scheduling_group: _SchedulingGroup | None = None
 
 
@@ -176,6 +178,7 @@ class PodObject(WireStruct, frozen=True):
             volume_claims=claims,
             terminating=metadata.deletion_timestamp is not None,
             is_mirror=MIRROR_ANNOTATION in annotations,
+            has_resource_claims=bytes(spec.resource_claims) not in _NONE,
         )
 
 

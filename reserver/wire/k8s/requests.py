@@ -10,7 +10,7 @@ from reserver.cluster import quantity
 from reserver.cluster.remembered import Remembered, reckoned
 from reserver.cluster.request import Container, PodResources, effective_request
 from reserver.errors import InvalidInput
-from reserver.wire.k8s.objects import WireStruct, encode
+from reserver.wire.k8s.objects import WireStruct, decode_part, encode
 
 Amounts = dict[str, str | int | float]
 
@@ -59,14 +59,34 @@ class Requesting(WireStruct, frozen=True):
     overhead: Amounts | None = None
 
 
+class _Mapped(WireStruct, frozen=True):
+    name: str = ""
+    quantity: str | int | float | None = None
+
+
+class _Overhead(WireStruct, frozen=True):
+    name: str = ""
+    per_pod: str | int | float | None = None
+    per_container: str | int | float | None = None
+
+
+class _ClaimStatus(WireStruct, frozen=True):
+    """What one ResourceClaim takes of what nodes offer."""
+
+    containers: list[str] | None = None
+    mapping: list[_Mapped] | None = None
+    overhead: list[_Overhead] | None = None
+
+
 class Actuated(WireStruct, frozen=True):
-    """The part of a pod's status that its request is computed from."""
+    """The part of a pod's status that its request is computed from; few have the last."""
 
     conditions: list[Condition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     allocated_resources: Amounts | None = None
     resources: Resources | None = None
+    node_allocatable_resource_claim_statuses: msgspec.Raw = msgspec.Raw()
 
 
 _MOST_NANO = (2**63 - 1) * quantity.NANO
@@ -122,7 +142,8 @@ def requesting(spec: Requesting, status: Actuated) -> bytes:
     statuses = [_actuated(status.container_statuses), _actuated(status.init_container_statuses)]
     whole = (spec.resources, spec.overhead, status.allocated_resources, status.resources)
     infeasible = is_resize_infeasible(status.conditions or ())
-    return encode((*containers, *statuses, *whole, infeasible))
+    claimed = bytes(status.node_allocatable_resource_claim_statuses)
+    return encode((*containers, *statuses, *whole, infeasible)) + claimed
 
 
 def _resources(containers: Sequence[ContainerSpec] | None) -> list[object]:
@@ -142,6 +163,7 @@ def _pod_resources(spec: Requesting, status: Actuated) -> PodResources:
         ),
         pod_level=_requests(spec.resources, "spec"),
         overhead=nano(spec.overhead, "spec.overhead"),
+        claimed=_claimed(bytes(status.node_allocatable_resource_claim_statuses)),
         pod_allocated=_nano_or_none(status.allocated_resources, "status.allocatedResources"),
         pod_actuated=_nano_or_none(actuated, "status.resources.requests"),
         has_pod_status=status.resources is not None,
@@ -171,6 +193,23 @@ def _container(container: ContainerSpec, status: ContainerStatus | None, path: s
         allocated=_nano_or_none(status.allocated_resources, f"{path}.allocatedResources"),
         actuated=_nano_or_none(actuated, f"{path}.resources.requests"),
     )
+
+
+def _claimed(written: bytes) -> dict[str, int]:
+    """Return what a pod's ResourceClaims take of what nodes offer, in nano-units.
+
+    As `addDRANodeAllocatableClaimResources` adds it up (KEP-5517, alpha in Kubernetes 1.37).
+    """
+    path = "status.nodeAllocatableResourceClaimStatuses"
+    claimed: dict[str, int] = {}
+    for claim in decode_part(list[_ClaimStatus], written, path) or ():
+        users = len(claim.containers or ())
+        parts = [(each.name, each.quantity, 1) for each in claim.mapping or ()]
+        for each in claim.overhead or ():
+            parts += ((each.name, each.per_pod, 1), (each.name, each.per_container, users))
+        for name, amount, times in parts:
+            claimed[name] = claimed.get(name, 0) + times * nano({name: amount or 0}, path)[name]
+    return claimed
 
 
 def is_resize_infeasible(conditions: Iterable[Condition]) -> bool:

@@ -77,7 +77,6 @@ class _Spec(PodSpec, frozen=True):
     init_containers: list[_Container] | None = None  # type: ignore[assignment]  # frozen
     resources: msgspec.Raw = _ABSENT  # type: ignore[assignment]  # frozen
     overhead: msgspec.Raw = _ABSENT  # type: ignore[assignment]  # frozen
-    resource_claims: msgspec.Raw = _ABSENT
 
 
 class _Reason(WireStruct, frozen=True):
@@ -274,6 +273,7 @@ def _template(written: _Pod, raw: bytes | msgspec.Raw) -> _Template:
         spec.overhead,
         status.allocated_resources,
         status.resources,
+        status.node_allocatable_resource_claim_statuses,
         b"resize is infeasible" if is_resize_infeasible(status.conditions or ()) else b"",
     ]
     for containers in (spec.containers or (), spec.init_containers or ()):

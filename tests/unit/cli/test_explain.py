@@ -46,3 +46,13 @@ def test_what_names_no_pod_is_refused(name: str) -> None:
     result = CliRunner().invoke(app, ["explain", "pod", name, "--address", "127.0.0.1:1"])
     assert result.exit_code == 2
     assert "NAMESPACE/NAME" in result.stderr
+
+
+def test_a_pod_with_resource_claims_is_told_what_is_not_judged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = explain(pod("a", devices=True), state_of(node("w1")), NOW)
+    show(json.loads(encode(told)))
+    assert "It has ResourceClaims: kube-scheduler finds their devices." in capsys.readouterr().out
+    show(explained())
+    assert "ResourceClaims" not in capsys.readouterr().out

@@ -4,6 +4,7 @@ Each case there that concerns requests, with the options that kube-scheduler set
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -334,3 +335,43 @@ def test_sums_are_exact_and_rounding_comes_last(pod: PodResources, expected: Wri
 
 def test_a_pod_always_takes_one_of_the_nodes_pods() -> None:
     assert effective_request(PodResources()) == {"pods": 1}
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param({}, {"cpu": "3"}, id="beside what containers request"),
+        pytest.param(
+            {"init_containers": (c(cpu="4"),)},
+            {"cpu": "6"},
+            id="beside the largest init container",
+        ),
+        pytest.param({"pod_level": nano({"cpu": "5"})}, {"cpu": "5"}, id="within the pod's own"),
+        pytest.param(
+            {"containers": (c(cpu="1", allocated={"cpu": "2"}),)},
+            {"cpu": "4"},
+            id="beside what the kubelet allocated to containers",
+        ),
+        pytest.param(
+            {"containers": (c(cpu="1", actuated={"cpu": "9"}),)},
+            {"cpu": "9"},
+            id="within what is in force",
+        ),
+        pytest.param(
+            {"containers": (c(cpu="1", allocated={"cpu": "1"}),), "resize_infeasible": True},
+            {"cpu": "3"},
+            id="infeasible",
+        ),
+        pytest.param(
+            {"pod_allocated": nano({"cpu": "4"}), "pod_actuated": nano({"cpu": "4"})},
+            {"cpu": "4"},
+            id="within the kubelet's sums over the pod",
+        ),
+    ],
+)
+def test_what_claims_take_of_a_node_counts_where_kube_scheduler_counts_it(
+    pod: dict[str, Any], expected: Written
+) -> None:
+    check(
+        PodResources(**{"containers": (c(cpu="1"),), **pod}, claimed=nano({"cpu": "2"})), expected
+    )

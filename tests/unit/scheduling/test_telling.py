@@ -91,6 +91,27 @@ def test_an_owner_whose_seat_kube_scheduler_refuses_is_told_why_as_far_as_it_is_
     )
 
 
+def test_an_owner_with_resource_claims_is_told_that_its_seat_has_no_devices() -> None:
+    state = state_of(W1, W2, reservation("seat", cpu="2"))
+    telling = told(pod("owner", devices=True, cpu="2"), state)
+    assert telling
+    assert telling.reason == "DevicesNotHeld"
+    assert telling.message == (
+        "reservation shop/store/seat holds its resources on worker-1, but no devices: those of its "
+        "ResourceClaims may be taken by others before it comes"
+    )
+    assert told(pod("a", devices=True, cpu="1"), state) is None
+
+
+def test_a_seat_that_is_refused_for_no_other_reason_is_refused_for_its_devices() -> None:
+    state = state_of(W1, W2, reservation("seat", cpu="2"))
+    owner = pod("owner", nominated="worker-1", devices=True, cpu="2")
+    telling = told(owner, state, ["worker-2"])
+    assert telling
+    assert telling.reason == "SeatRefused"
+    assert "the devices of its ResourceClaims, which no reservation holds; it" in telling.message
+
+
 def test_the_constraint_that_the_seat_fails_is_named() -> None:
     closed = node("worker-1", taints=[Taint("gpu", "", "NoSchedule")], cpu="4")
     state = state_of(closed, W2, reservation("seat", cpu="2"))

@@ -132,6 +132,37 @@ def test_a_pod_says_which_pod_group_it_is_scheduled_with(written: object, group:
     assert pod(spec__schedulingGroup=written).value().group == group
 
 
+@pytest.mark.parametrize(
+    ("written", "has_some"),
+    [([{"name": "gpu", "resourceClaimName": "a"}], True), ([], False), (None, False)],
+)
+def test_a_pod_says_whether_it_has_resource_claims(written: object, *, has_some: bool) -> None:
+    assert pod(spec__resourceClaims=written).value().has_resource_claims is has_some
+
+
+def test_what_claims_take_of_a_node_is_part_of_the_request() -> None:
+    claim = {
+        "resourceClaimName": "a",
+        "containers": ["web", "mesh"],
+        "mapping": [{"name": "cpu", "quantity": "2"}, {"name": "memory", "quantity": None}],
+        "overhead": [
+            {"name": "cpu", "perPod": "100m", "perContainer": "10m"},
+            {"name": "memory", "perContainer": "1Mi"},
+        ],
+    }
+    alone = claim | {"containers": None, "mapping": None}
+    before = pod().value().requests
+    requests = pod(status__nodeAllocatableResourceClaimStatuses=[claim, alone]).value().requests
+    assert requests["cpu"] == before["cpu"] + 2000 + 120 + 100
+    assert requests["memory"] == before["memory"] + 2 * 2**20
+
+
+def test_a_malformed_amount_of_a_claim_is_refused_at_its_field() -> None:
+    broken = [{"mapping": [{"name": "cpu", "quantity": "much"}]}]
+    with pytest.raises(InvalidInput, match=r"status\.nodeAllocatableResourceClaimStatuses\.cpu"):
+        pod(status__nodeAllocatableResourceClaimStatuses=broken).value()
+
+
 def test_a_pod_as_little_as_it_may_be_is_read() -> None:
     value = decode(PodObject, b'{"metadata":{"name":"a","namespace":"b"}}').value()
     assert value.name == PodName("b", "a")
