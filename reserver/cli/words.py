@@ -16,6 +16,13 @@ _COLUMN = 40
 
 _QUOTA_EXCEEDED = "QuotaExceeded"
 
+_CLOSED = {
+    "NodeCordoned": "node cordoned",
+    "NodeLeaving": "node leaves",
+    "NodeTainted": "node tainted",
+}
+"""What the reasons say of one whose node takes no pods now."""
+
 UNKNOWN = "Unspecified"
 """Of a phase that only a newer client knows."""
 
@@ -55,6 +62,8 @@ def phase(reservation: Reservation) -> Cell:
     word, style = str(reservation.phase), _STYLES.get(reservation.phase, "")
     if reservation.phase is Phase.ACTIVE and not reservation.is_backed:
         return Cell(f"{word}, no room", "yellow")
+    if reservation.reason in _CLOSED:
+        return Cell(f"{word}, {_CLOSED[reservation.reason]}", "yellow")
     if reservation.reason == _QUOTA_EXCEEDED:
         return Cell(f"{word}, over quota", style)
     return Cell(word, style)

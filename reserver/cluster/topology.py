@@ -11,6 +11,13 @@ from reserver.cluster.constraints import NodeTerm, Taint
 from reserver.cluster.labels import LabelTable
 from reserver.cluster.node import Node
 
+CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+"""What a pod has to tolerate to be scheduled to a node that is cordoned."""
+
+REMOVING = frozenset({"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"})
+"""The taints with which autoscalers empty a node that they remove: of the Cluster Autoscaler
+(utils/taints/taints.go), of Karpenter (pkg/apis/v1/taints.go). Both are NoSchedule."""
+
 
 class Topology:
     """What nodes say besides their resources.
@@ -41,6 +48,21 @@ class Topology:
         self._fields.put(row, {"metadata.name": node.name} if node else None)
         self.taints.put(row, (node.taints or None) if node else None)
         self.cordoned[row] = node is not None and node.unschedulable
+
+    def closed(self) -> dict[int, Taint]:
+        """Return the rows whose nodes are cordoned or being emptied, each with what says so.
+
+        A node with the effect NoExecute loses its pods. With NoSchedule alone it may be one of a
+        pool for certain pods, so of those only the taints of autoscalers count.
+        """
+        leaving = {
+            number: taint
+            for number, taints in self.taints.items()
+            for taint in reversed(taints)
+            if taint.effect == "NoExecute" or taint.key in REMOVING
+        }
+        rows = np.flatnonzero(self.cordoned | self.taints.having(leaving)).tolist()
+        return {row: leaving.get(int(self.taints.ids[row]), CORDON) for row in rows}
 
     def meeting(self, terms: Iterable[NodeTerm]) -> Bools:
         """Return, for each row, whether it meets one of the terms (`MatchNodeSelectorTerms`)."""

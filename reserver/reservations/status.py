@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.constraints import Taint
 from reserver.cluster.snapshot import CELL_MAX, Amounts, Snapshot
+from reserver.cluster.topology import CORDON, REMOVING
 from reserver.printable import printable
 from reserver.reservations.placement import nodes_of
 from reserver.reservations.reservation import Reservation
@@ -35,17 +37,25 @@ _REASONS = {
 }
 
 
+NODE_CORDONED, NODE_LEAVING, NODE_TAINTED = "NodeCordoned", "NodeLeaving", "NodeTainted"
+"""The reasons of a reservation that is backed by a node which takes no pods now."""
+
+_NO_RESOURCE = "no node offers {} as a resource; a device of a DeviceClass (DRA) cannot be held"
+
+
 class Status(NamedTuple):
     """The status of one reservation at one instant.
 
     Attributes:
         phase: of the reservation.
         is_backed: it holds, and its node has the room.
-        message: why it is not backed, and what cannot be written into it; may be empty.
+        message: why it is not backed, what closes its node, and what cannot be written into it;
+            may be empty.
         claims: who took slots of it for good (`Ledger.recorded`).
         landed: where, of what holds on several nodes (`Ledger.landed`).
         is_unplaced: it is Pending because it has no place.
         exceeds_quota: it is Pending because it exceeds a quota of its namespace.
+        closed: why its node takes no pods now, in one word; empty if nothing says so.
     """
 
     phase: Phase
@@ -55,12 +65,13 @@ class Status(NamedTuple):
     landed: Mapping[str, str] = MappingProxyType({})
     is_unplaced: bool = False
     exceeds_quota: bool = False
+    closed: str = ""
 
     @property
     def reason(self) -> str:
         """Why it is backed, or why not, in one word."""
         if self.is_backed:
-            return "RoomHeld"
+            return self.closed or "RoomHeld"
         if self.exceeds_quota:
             return QUOTA_EXCEEDED
         return "NotPlaced" if self.is_unplaced else _REASONS[self.phase]
@@ -68,16 +79,18 @@ class Status(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShortNodes:
-    """The nodes on which pods and holds take more than there is, at one instant.
+    """The nodes that fall short of what they hold, at one instant: of room, or of being open.
 
     Attributes:
         by_node: the nodes that are short, each with how much it lacks of which resource; None for a
             node that does not exist. Only nodes where something is held are looked at.
         offered: the resources that some node offers; all are short of any other.
+        closed: the nodes among those that are cordoned or being emptied (`Topology.closed`).
     """
 
     by_node: Mapping[str, Mapping[str, int] | None]
     offered: frozenset[str]
+    closed: Mapping[str, Taint] = field(default_factory=dict)
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> ShortNodes:
@@ -99,7 +112,12 @@ class ShortNodes:
             exact = _lack(snapshot.amounts(node, name)) if is_inexact else lack
             lacking.setdefault(node, {})[name] = exact
         missing = (snapshot.name_of(row) for row in rows[~snapshot.exists[rows]])
-        return cls({**lacking, **dict.fromkeys(missing)}, frozenset(resources))
+        closed = {
+            snapshot.name_of(row): taint
+            for row, taint in snapshot.topology.closed().items()
+            if snapshot.has_holds[row]
+        }
+        return cls({**lacking, **dict.fromkeys(missing)}, frozenset(resources), closed)
 
     def status(self, reservation: Reservation, ledger: LedgerView) -> Status:
         """Return the status of a reservation.
@@ -135,8 +153,21 @@ class ShortNodes:
         for part in reservation.parts:
             if lacking := self._lacking(part.node, reservation, ledger):
                 message = _short(part.node, lacking, reservation)
+                unknown = [name for name in lacking if name not in self.offered]
+                if unknown:
+                    message += f"; {_NO_RESOURCE.format(', '.join(unknown))}"
                 return Status(phase, is_backed=False, message=message)
-        return Status(phase, is_backed=True)
+        return self._judge_nodes(reservation)
+
+    def _judge_nodes(self, reservation: Reservation) -> Status:
+        """Return the status of a reservation for which there is room, which may be out of reach."""
+        tolerations = reservation.placement.constraints.tolerations if self.closed else ()
+        for part in reservation.parts if self.closed else ():
+            taint = self.closed.get(part.node)
+            if taint and not any(each.tolerates(taint) for each in tolerations):
+                reason, message = _out_of_reach(part.node, taint)
+                return Status(Phase.ACTIVE, is_backed=True, message=message, closed=reason)
+        return Status(Phase.ACTIVE, is_backed=True)
 
     def _lacking(self, node: str, reservation: Reservation, ledger: LedgerView) -> list[str]:
         """Return the resources that a reservation holds and a node does not have for it."""
@@ -169,6 +200,19 @@ def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
     if placed != reservation.placed:  # A Reserver that starts later would not know it.
         return f"placed on {nodes_of(placed)}, which is being written down"
     return ""
+
+
+def _out_of_reach(node: str, taint: Taint) -> tuple[str, str]:
+    """Return why a node takes no pods now, in one word and as a message."""
+    then = "or release it to reserve elsewhere"
+    if taint == CORDON:
+        waits = "owners that do not tolerate that wait until it is uncordoned"
+        return NODE_CORDONED, f"{node} is cordoned: {waits}, {then}"
+    named = f"it has the taint {taint.key}:{taint.effect}"
+    if taint.key in REMOVING:
+        return NODE_LEAVING, f"{node} is being removed by an autoscaler ({named}), {then}"
+    waits = "owners that do not tolerate it wait until it is gone"
+    return NODE_TAINTED, f"{node} sends pods away ({named}): {waits}, {then}"
 
 
 def _short(node: str, lacking: list[str], reservation: Reservation) -> str:

@@ -10,6 +10,7 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints, Taint
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
+from reserver.cluster.topology import CORDON
 from reserver.scheduling.reasons import (
     NODE_AFFINITY,
     NOT_JUDGED,
@@ -19,8 +20,6 @@ from reserver.scheduling.reasons import (
     Refusal,
 )
 
-_CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-
 
 def node_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
     """Yield what keeps a pod from nodes that its own constraints or theirs rule out."""
@@ -28,7 +27,7 @@ def node_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
     if constraints.are_too_many:
         yield Refusal(NOT_JUDGED, np.ones(len(snapshot.exists), dtype=np.bool_))
         return
-    if not _tolerates(constraints, _CORDON):
+    if not _tolerates(constraints, CORDON):
         yield Refusal(UNSCHEDULABLE, topology.cordoned)
     yield Refusal(TAINTED, ~tolerated(constraints, snapshot))
     if constraints.node_selector.requirements or constraints.node_terms is not None:
@@ -40,7 +39,7 @@ def node_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 def is_closed(pod: Pod, snapshot: Snapshot, row: int) -> bool:
     """Return whether the node of a row is cordoned, or has a taint that keeps a pod away."""
     demands = pod.constraints
-    is_cordoned = bool(snapshot.topology.cordoned[row]) and not _tolerates(demands, _CORDON)
+    is_cordoned = bool(snapshot.topology.cordoned[row]) and not _tolerates(demands, CORDON)
     return is_cordoned or not tolerated(demands, snapshot)[row]
 
 

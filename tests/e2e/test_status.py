@@ -156,6 +156,20 @@ def test_a_hold_on_room_that_is_taken_is_kept_and_takes_effect_as_room_appears(
     assert "held by reservation" in corner.wait_refused("stranger")
 
 
+def test_a_hold_on_a_cordoned_node_says_so_until_it_is_uncordoned(corner: Corner) -> None:
+    (node,) = corner.add_nodes(1, cpu="4")
+    key = corner.reserve(SPEC, node, "owner", cpu="2")
+    wait_status(corner, SPEC, key, phase="Active", backed=True, message="")
+    corner.api.patch_node(node, {"spec": {"unschedulable": True}})
+
+    def said() -> str:
+        return str((status(corner, SPEC, key) or {}).get("message"))
+
+    wait_for(lambda: f"{node} is cordoned" in said(), "the reservation says so")
+    corner.api.patch_node(node, {"spec": {"unschedulable": False}})
+    wait_status(corner, SPEC, key, phase="Active", backed=True, message="")
+
+
 def test_a_status_goes_with_its_entry(corner: Corner, configmap_form: Form) -> None:
     form = configmap_form
     (node,) = corner.add_nodes(1, cpu="4")

@@ -30,7 +30,7 @@ Warn = Callable[[Metadata, str, str], None]
 
 
 class Room:
-    """Reports each reservation whose node has become short, or is no longer short."""
+    """Reports each reservation whose node has become short, closed, or neither any more."""
 
     def __init__(self, touched: Callable[[Ref], None]) -> None:
         """Tell `touched` of reservations."""
@@ -38,15 +38,20 @@ class Room:
         self._short_nodes = ShortNodes({}, frozenset())
 
     def look(self, state: State, now: float) -> ShortNodes:
-        """Return where room is short at `now` (unix seconds), and report what has changed."""
+        """Return where room is short at `now` (unix seconds), and report what has changed.
+
+        A node that changes costs a look at the reservations on it, and at no others.
+        """
         state.ledger.advance(now)
         before, after = self._short_nodes, ShortNodes.of(state.snapshot)
         self._short_nodes = after
         if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
             for reservation, _ in state.ledger:
                 self._touched(reservation.ref)
-        for node in before.by_node.keys() | after.by_node.keys():
-            if before.by_node.get(node, ()) != after.by_node.get(node, ()):
+        nodes = {node for each in (before, after) for node in (*each.by_node, *each.closed)}
+        for node in nodes:
+            is_as_short = before.by_node.get(node, ()) == after.by_node.get(node, ())
+            if not is_as_short or before.closed.get(node) != after.closed.get(node):
                 for reservation in state.ledger.holding_on(node):
                     self._touched(reservation.ref)
         return after

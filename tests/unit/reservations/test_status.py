@@ -1,9 +1,11 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
+from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.status import ShortNodes, Status, count_unbacked
 from reserver.reservations.terms import Phase
@@ -44,6 +46,11 @@ CASES = (
     Case("no pod left", (node("worker-1", cpu="4", pods="0"), WEB), words="too little pods:"),
     Case("a device of no node", (W1, reservation("web", gpu="1")), words="nvidia.com/gpu:"),
     Case(
+        "a device that is no resource",
+        (W1, reservation("web", gpu="1")),
+        words="no node offers nvidia.com/gpu as a resource; a device of a DeviceClass (DRA) cannot",
+    ),
+    Case(
         "a device of another node",
         (W1, node("worker-2", gpu="4"), reservation("web", gpu="1")),
         words="too little nvidia.com/gpu:",
@@ -67,6 +74,53 @@ def test_a_hold_is_backed_if_its_node_has_the_room(case: Case) -> None:
     assert said.is_backed is not bool(case.words)
     assert case.words in said.message
     assert bool(said.message) is not said.is_backed
+
+
+def closed(key: str, effect: str) -> Node:
+    return replace(W1, taints=(Taint("dedicated", "", "NoSchedule"), Taint(key, "", effect)))
+
+
+@pytest.mark.parametrize(
+    ("there", "reason", "words"),
+    [
+        (W1, "RoomHeld", ""),
+        (replace(W1, unschedulable=True), "NodeCordoned", "worker-1 is cordoned: owners that do"),
+        (
+            closed("node.kubernetes.io/unreachable", "NoExecute"),
+            "NodeTainted",
+            "it has the taint node.kubernetes.io/unreachable:NoExecute): owners that do not",
+        ),
+        (closed("a", "NoSchedule"), "RoomHeld", ""),
+        (
+            closed("ToBeDeletedByClusterAutoscaler", "NoSchedule"),
+            "NodeLeaving",
+            "removed by an autoscaler (it has the taint ToBeDeletedByClusterAutoscaler:NoSchedule)",
+        ),
+        (
+            replace(closed("karpenter.sh/disrupted", "NoSchedule"), unschedulable=True),
+            "NodeLeaving",
+            "karpenter.sh/disrupted",
+        ),
+    ],
+)
+def test_a_hold_says_that_its_node_takes_no_pods(there: Node, reason: str, words: str) -> None:
+    said = status(state_of(there, WEB))
+    assert (said.is_backed, said.reason) == (True, reason)
+    assert words in said.message
+    assert bool(said.message) is bool(words)
+
+
+def test_a_hold_without_room_says_that_first() -> None:
+    state = state_of(replace(W1, unschedulable=True), reservation("web", cpu="5"))
+    assert status(state).reason == "NotEnoughRoom"
+
+
+def test_a_taint_that_its_placement_tolerates_is_not_told() -> None:
+    tainted = closed("maintenance", "NoExecute")
+    tolerating = Constraints(tolerations=(Toleration("maintenance", "Exists"),))
+    placement = Placement(constraints=tolerating)
+    placed = reservation("web", node="", placement=placement, placed={"worker-1": 1}, cpu="2")
+    assert status(state_of(tainted, placed)).reason == "RoomHeld"
 
 
 def test_a_hold_is_backed_again_as_room_appears() -> None:

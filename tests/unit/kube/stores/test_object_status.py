@@ -1,6 +1,7 @@
 """What is written into the status of Reservations, and when."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -265,3 +266,22 @@ async def test_touched_data_keys_are_the_business_of_another_writer() -> None:
     world = World()
     world.writer.touched(Ref("shop", "store", "web"))
     assert await world.write() == []
+
+
+async def test_a_node_that_is_cordoned_is_told_to_what_holds_on_it_and_to_nothing_else() -> None:
+    world = World(W1, node("worker-2", cpu="64"))
+    world.put(made(), made("elsewhere", node="worker-2"))
+    await world.write()
+    touched: list[Ref] = []
+    room = Room(touched.append)
+    room.look(world.state, world.now)
+    touched.clear()
+    world.state.node_seen(replace(W1, unschedulable=True))
+    room.look(world.state, world.now)
+    assert [ref.key for ref in touched] == ["web"]
+    (status,) = await world.write()
+    assert condition(status)[:2] == ("True", "NodeCordoned")
+    world.state.node_seen(W1)
+    (status,) = await world.write()
+    assert condition(status)[:2] == ("True", "RoomHeld")
+    assert world.warned == []
