@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.columns import ABSENT
 from reserver.cluster.constraints import Taint
 from reserver.cluster.snapshot import CELL_MAX, Amounts, Snapshot
 from reserver.cluster.topology import CORDON, REMOVING
@@ -112,9 +113,11 @@ class ShortNodes:
             exact = _lack(snapshot.amounts(node, name)) if is_inexact else lack
             lacking.setdefault(node, {})[name] = exact
         missing = (snapshot.name_of(row) for row in rows[~snapshot.exists[rows]])
+        topology = snapshot.topology
+        may_be_closed = topology.cordoned[rows] | (topology.taints.ids[rows] != ABSENT)
         closed = {
             snapshot.name_of(row): taint
-            for row, taint in snapshot.topology.closed().items()
+            for row, taint in (topology.closed().items() if may_be_closed.any() else ())
             if snapshot.has_holds[row]
         }
         return cls({**lacking, **dict.fromkeys(missing)}, frozenset(resources), closed)
