@@ -64,6 +64,7 @@ class Pod:
         group: the PodGroup that it is scheduled with (KEP-4671); empty for none.
         constraints: what it demands of its node and its neighbours.
         volume_claims: the PersistentVolumeClaims that it uses.
+        is_refused: it is pending, and its condition says that a reservation keeps it from a node.
         terminating: it is being deleted.
         is_mirror: a mirror pod: its kubelet shows with it what it runs from a file, under a name
             that the kubelet chose.
@@ -86,6 +87,7 @@ class Pod:
     group: str = ""
     constraints: Constraints = UNCONSTRAINED
     volume_claims: tuple[ClaimUse, ...] = ()
+    is_refused: bool = False
     terminating: bool = False
     is_mirror: bool = False
     has_resource_claims: bool = False

@@ -170,9 +170,7 @@ class State:
             self._node_changed(before.nominated_node)
         if not pod.node:
             self.gangs.seen(pod)
-            waiting = self.waiting.get(pod.uid)
-            if waiting is not None and waiting.pod.revision < pod.revision:
-                self.waiting[pod.uid] = replace(waiting, pod=pod)  # Perhaps nominated since.
+            self._take_waiting(pod, before)
             return  # An event from before a binding under way; the assumption knows better.
         assumption = self._assumed.pop(pod.uid, None)
         self.gangs.drop(pod)
@@ -192,6 +190,21 @@ class State:
             self.ledger.bound(pod, exact=not listed)
         if pod.finished:
             self.ledger.pod_over(pod)
+
+    def _take_waiting(self, pod: Pod, before: Pod | None) -> None:
+        """Take a pending pod as it waits, if it does; perhaps for what an earlier process refused.
+
+        That pod is looked for a place at once: what it waits for may have come meanwhile.
+        """
+        waiting = self.waiting.get(pod.uid)
+        if waiting is not None:
+            if waiting.pod.revision < pod.revision:
+                self.waiting[pod.uid] = replace(waiting, pod=pod)  # Perhaps nominated since.
+        elif pod.is_refused and not (before and before.is_refused) and pod.uid not in self._assumed:
+            self.waiting[pod.uid] = Waiting(pod, None)
+            if self.is_complete:
+                for seat in self.ledger.seats(pod):
+                    self._freed(seat.node)
 
     def pod_gone(self, name: PodName) -> None:
         """Note that a pod was deleted; its claims stay."""

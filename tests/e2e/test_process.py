@@ -53,6 +53,21 @@ def test_pods_wait_while_reserver_is_away(corner: Corner, reserver: ReserverProc
     assert corner.wait_bound("stranger") == node
 
 
+def test_a_pod_that_was_refused_before_a_crash_lands_when_its_room_came_meanwhile(
+    corner: Corner, reserver: ReserverProcess
+) -> None:
+    """Nobody asks for it again, for five minutes, but the Reserver that comes back."""
+    (node,) = corner.add_nodes(1, cpu="4")
+    key = corner.reserve(SPEC, node, "never-comes", cpu="3")
+    corner.wait_held(node)
+    corner.create_pod("stranger", {"cpu": "2"})
+    corner.wait_refused("stranger", "held by reservation")
+    reserver.kill()
+    corner.patch_store(SPEC.store, {key: None})
+    reserver.start()
+    assert corner.wait_bound("stranger") == node
+
+
 def test_holds_survive_a_restart_of_the_api_server(
     corner: Corner, control_plane: ControlPlane
 ) -> None:

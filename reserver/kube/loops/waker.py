@@ -42,7 +42,13 @@ class Waker:
         self.queue.add(node)
 
     async def run(self, state: State) -> None:
-        """Wake pods until cancelled."""
+        """Wake pods until cancelled, first those that wait since before this process began.
+
+        What they wait for may have come while nobody looked.
+        """
+        if state.waiting:
+            for node in state.snapshot.node_names():
+                self.freed(node)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._expire(state))
             await self.queue.passes(partial(self.look, state))

@@ -7,7 +7,7 @@ takes. What few pods have (host ports, volume claims, constraints) stays JSON un
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from sys import intern
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from reserver.cluster.remembered import Remembered, reckoned
 from reserver.errors import InvalidInput
 from reserver.wire.k8s.constraints import BEYOND, Demands, WrittenDemands, pod_demands
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode, decode_part
-from reserver.wire.k8s.requests import Actuated, Requesting, request
+from reserver.wire.k8s.requests import Actuated, Condition, Requesting, request
 from reserver.wire.limits import POD, Int32
 
 CLAIMS_ANNOTATION = "reserver.io/claims"
@@ -176,10 +176,16 @@ class PodObject(WireStruct, frozen=True):
             group=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or "",
             constraints=demanded.constraints,
             volume_claims=claims,
+            is_refused=not spec.node_name and _is_refused(status.conditions or ()),
             terminating=metadata.deletion_timestamp is not None,
             is_mirror=MIRROR_ANNOTATION in annotations,
             has_resource_claims=bytes(spec.resource_claims) not in _NONE,
         )
+
+
+def _is_refused(conditions: Iterable[Condition]) -> bool:
+    """Return whether kube-scheduler's message has one of our refusals: each names a reservation."""
+    return any("reservation" in c.message for c in conditions if c.type == "PodScheduled")
 
 
 _LABELS: Remembered[bytes, Labels] = Remembered(16 * 2**20)

@@ -48,6 +48,7 @@ class Condition(WireStruct, frozen=True):
 
     type: str = ""
     reason: str = ""
+    message: str = ""
 
 
 class Requesting(WireStruct, frozen=True):

@@ -24,12 +24,14 @@ class Sends(Requeue):
     def __init__(self) -> None:
         self.sent: list[Effect] = []
         self.under_way: set[str] = set()
+        self.has_sent = asyncio.Event()
 
     def is_under_way(self, pod_uid: str) -> bool:
         return pod_uid in self.under_way
 
     def send(self, effect: Effect) -> None:
         self.sent.append(effect)
+        self.has_sent.set()
 
 
 def _waiting(*pods: Pod, nodes: int = 2) -> State:
@@ -119,3 +121,28 @@ async def test_what_is_freed_while_a_pass_goes_on_is_handed_out_by_the_next() ->
     sends.under_way.add(first.uid)
     await waker.look(state, _pacer(0.01))
     assert sends.sent == [Steer(first, "worker-0"), Steer(second, "worker-1")]
+
+
+async def test_who_was_refused_before_this_process_began_is_sent_back_if_it_fits_by_now() -> None:
+    sends, free = Sends(), node("free", cpu="4")
+    refused = dataclasses.replace(pod("refused", cpu="4"), is_refused=True)
+    too_large = dataclasses.replace(pod("too-large", cpu="5"), is_refused=True)
+    state = state_of(free, refused, too_large, pod("never-asked-for", cpu="4"))
+    running = asyncio.create_task(_waker(sends).run(state))
+    async with asyncio.timeout(20):
+        await sends.has_sent.wait()
+    running.cancel()
+    assert sends.sent == [Steer(refused, "free")]
+
+
+async def test_a_refusal_that_shows_late_has_its_pod_sent_to_the_seat_that_came_meanwhile() -> None:
+    freed = list[str]()
+    state = State(freed.append)
+    state.node_seen(node("worker-1", cpu="4"))
+    state.ledger.put(reservation("r", owners=["late"], cpu="2"))
+    state.is_complete = True
+    late = pod("late", cpu="2")
+    state.pod_seen(late)
+    assert (freed, dict(state.waiting)) == ([], {})
+    state.pod_seen(dataclasses.replace(late, is_refused=True, revision=2))
+    assert (freed, [*state.waiting]) == (["worker-1"], [late.uid])

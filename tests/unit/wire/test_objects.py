@@ -163,6 +163,28 @@ def test_a_malformed_amount_of_a_claim_is_refused_at_its_field() -> None:
         pod(status__nodeAllocatableResourceClaimStatuses=broken).value()
 
 
+@pytest.mark.parametrize(
+    ("message", "node", "is_refused"),
+    [
+        (
+            "0/4 nodes are available: 1 held by reservation team-a/gpu, 3 Insufficient cpu.",
+            "",
+            True,
+        ),
+        ("0/3 nodes are available: 3 waiting for its seat in reservation a/b.", "", True),
+        ("0/200 nodes are available: 200 capacity held by reservations.", "", True),
+        ("0/4 nodes are available: 4 Insufficient cpu.", "", False),
+        ("0/4 nodes are available: 1 held by reservation team-a/gpu.", "worker-1", False),
+    ],
+)
+def test_a_pending_pod_says_that_a_reservation_keeps_it_from_nodes(
+    message: str, node: str, *, is_refused: bool
+) -> None:
+    refusal = {"type": "PodScheduled", "status": "False", "message": message}
+    value = pod(spec__nodeName=node, status__conditions=[refusal]).value()
+    assert value.is_refused is is_refused
+
+
 def test_a_pod_as_little_as_it_may_be_is_read() -> None:
     value = decode(PodObject, b'{"metadata":{"name":"a","namespace":"b"}}').value()
     assert value.name == PodName("b", "a")
