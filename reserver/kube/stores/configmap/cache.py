@@ -43,7 +43,7 @@ class ConfigMapCache(Cache[Key, Edit]):
 
     assumed: Callable[[Metadata, Ref], None] = lambda *_: None
     _documents: dict[Name, Document] = field(default_factory=dict, init=False)
-    _taking: set[Name] = field(default_factory=set, init=False)
+    _taking: dict[Name, set[Ref]] = field(default_factory=dict, init=False)
 
     def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> Steps:
         """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list.
@@ -56,7 +56,7 @@ class ConfigMapCache(Cache[Key, Edit]):
         metadata = configmap.metadata
         name = (metadata.namespace, metadata.name)
         when = when_written(metadata, self.metadata(name), listed=listed)
-        self._taking.add(name)
+        self._taking.setdefault(name, set())
         yield from _finished(self._put(metadata, configmap.data or {}, when))
 
     def is_taking(self, name: Name) -> bool:
@@ -80,7 +80,8 @@ class ConfigMapCache(Cache[Key, Edit]):
             yield from self._exchange(document, key, None, when)
             yield
         document.metadata = metadata
-        self._taking.discard(name)
+        for ref in self._taking.pop(name, ()):
+            self.touched(ref)
         for ref, expected in self._expected_in(name):
             if _is_past(expected, metadata):
                 self._forget(ref)
@@ -145,13 +146,15 @@ class ConfigMapCache(Cache[Key, Edit]):
         promised = expected.entries.reservations if expected and not before else ()
         stale = {r.ref: r for r in promised}
         new = {r.ref: r for r in key.entries.reservations} if key else {}
+        here = document.metadata.namespace
+        is_assumed = key is not None and here not in key.text
         for ref, reservation in new.items():
             if reservation != old.get(ref):
                 with quarantined("ledger", ref, partial(self.spoiled, ref)):
                     if stale.get(ref, reservation) != reservation:
                         self.ledger.drop(ref)
                 self._enforce(document.metadata, reservation, when)
-                if key is not None and _assumes_namespace(reservation, key.text):
+                if is_assumed and _has_owner_of(here, reservation):
                     self.assumed(document.metadata, ref)
                 yield
         for ref in (old.keys() | stale.keys()) - new.keys():
@@ -225,8 +228,13 @@ class ConfigMapCache(Cache[Key, Edit]):
     def tidied(self, ref: Ref, known: Key) -> Edit | None:
         """Return the edit that removes what is over, or writes down what an entry lacks.
 
-        That is until when it lives, and where it is placed.
+        That is until when it lives, and where it is placed. While a ConfigMap is being read this
+        is put off: each entry of thousands would have all of them looked through.
         """
+        put_off = self._taking.get((ref.namespace, ref.configmap))
+        if put_off is not None:
+            put_off.add(ref)
+            return None
         written = next(iter(known.entries.reservations), None)
         if written is None:
             return None
@@ -251,11 +259,9 @@ def _finished(steps: Steps) -> Steps:
             raise
 
 
-def _assumes_namespace(reservation: Reservation, text: str) -> bool:
-    """Return whether an owner is of a namespace that nobody has written."""
-    here = reservation.ref.namespace
-    whose = {owner.namespace for owner in reservation.owners}
-    return here not in text and here in whose | {rule.namespace for rule in reservation.rules}
+def _has_owner_of(namespace: str, reservation: Reservation) -> bool:
+    owners = (*reservation.owners, *reservation.rules)
+    return any(owner.namespace == namespace for owner in owners)
 
 
 def _is_past(expected: Expected, metadata: Metadata) -> bool:
