@@ -260,8 +260,8 @@ def _finished(steps: Steps) -> Steps:
 
 
 def _has_owner_of(namespace: str, reservation: Reservation) -> bool:
-    owners = (*reservation.owners, *reservation.rules)
-    return any(owner.namespace == namespace for owner in owners)
+    whose = {owner.namespace for owner in reservation.owners}
+    return namespace in whose | {rule.namespace for rule in reservation.rules}
 
 
 def _is_past(expected: Expected, metadata: Metadata) -> bool:
