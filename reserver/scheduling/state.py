@@ -194,7 +194,7 @@ class State:
     def _take_waiting(self, pod: Pod, before: Pod | None) -> None:
         """Take a pending pod as it waits, if it does; perhaps for what an earlier process refused.
 
-        That pod is looked for a place at once: what it waits for may have come meanwhile.
+        Its seats are looked at once more: what it waits for may have come meanwhile.
         """
         waiting = self.waiting.get(pod.uid)
         if waiting is not None:

@@ -7,8 +7,7 @@ takes. What few pods have (host ports, volume claims, constraints) stays JSON un
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from sys import intern
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -147,8 +146,13 @@ class PodObject(WireStruct, frozen=True):
             demands=_demands(metadata.namespace, self.spec),
         )
 
-    def sharing(self, shared: Shared) -> Pod:
+    def sharing(self, shared: Shared, one: Callable[[str], str] = str) -> Pod:
         """Return the pod as a value for decisions, given what it has in common with others.
+
+        Args:
+            shared: what that is.
+            one: returns one copy of equal names of namespaces and nodes. Who runs for long has
+                none: what `sys.intern` is given, CPython 3.12 never frees, and tenants choose it.
 
         Raises:
             InvalidInput: a part is malformed; the error carries its path.
@@ -160,12 +164,12 @@ class PodObject(WireStruct, frozen=True):
             demanded, claims = BEYOND, ()
         annotations = metadata.annotations or {}
         return Pod(
-            name=PodName(intern(metadata.namespace), metadata.name),
+            name=PodName(one(metadata.namespace), metadata.name),
             uid=metadata.uid,
             revision=metadata.revision,
             created=metadata.created,
             requests=shared.requests,
-            node=intern(spec.node_name),
+            node=one(spec.node_name),
             priority=spec.priority or 0,
             finished=status.phase in {"Succeeded", "Failed"},
             nominated_node=status.nominated_node_name,

@@ -213,7 +213,7 @@ def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
     asked, preferred = template.asked, template.preferred
     volumes = _volumes(bytes(spec.volumes))
     return ListedPod(
-        pod=written.sharing(template.shared),
+        pod=written.sharing(template.shared, intern),
         created=metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else 0.0,
         started=status.start_time.timestamp() if status.start_time else None,
         phase=intern(status.phase),
