@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 
 from reserver.cluster.pod import Pod
 from reserver.reservations.view import Slot
@@ -19,7 +20,7 @@ from reserver.scheduling.gangs import Attempt
 from reserver.scheduling.state import State
 
 MOST_TOGETHER = 500
-"""How many pods are sent back with one; a larger group takes more attempts."""
+"""How many pods are looked at to be sent back with one; a larger group takes more attempts."""
 
 
 def steered(pod: Pod, nodes: Iterable[str], gang: Attempt, state: State) -> tuple[Steer, ...]:
@@ -38,18 +39,19 @@ def steered(pod: Pod, nodes: Iterable[str], gang: Attempt, state: State) -> tupl
     if not pod.group or not node:
         return (Steer(pod, node),) if node else ()
     spent, group = Counter(gang.spent), state.gangs.waiting(pod)
-    others = [
+    others = (
         other
         for uid, other in group.items()
         if uid != pod.uid and not gang.has(uid) and state.assumption(uid) is None
-    ]
-    rest = [each for each in others if not _spend(each, each.nominated_node, spent, state)]
+    )
+    near = islice(others, MOST_TOGETHER)
+    rest = [each for each in near if not _spend(each, each.nominated_node, spent, state)]
     while node and not _spend(pod, node, spent, state, is_judged=True):
         node = next(places, "")  # Another one has been sent there.
     if not node:
         return ()
     own, first = node, []
-    for other in rest[:MOST_TOGETHER]:
+    for other in rest:
         while node and not _spend(other, node, spent, state):
             node = next(places, "")
         if not node:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import Controller, Pod
+from reserver.scheduling import steering
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.effects import Steer
 from reserver.scheduling.filter import FilterVerdict, filter_nodes
@@ -195,3 +196,15 @@ def test_a_pod_that_is_being_bound_is_not_sent_anywhere() -> None:
     state = wide(A, B, C)
     state.assume(B, "seat-2", ())
     assert [other for other, _ in steer_of(ask(A, state, ["worker-1"])).first] == [C]
+
+
+def test_a_large_group_is_sent_to_its_seats_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one call costs is bounded; each attempt comes further than the one before."""
+    monkeypatch.setattr(steering, "MOST_TOGETHER", 1)
+    state = wide(A, B, C)
+    steer = steer_of(ask(A, state, ["worker-1"]))
+    assert (steer.node, steer.first) == ("seat-1", ((B, "seat-2"),))
+    for one in (replace(A, nominated_node="seat-1"), replace(B, nominated_node="seat-2")):
+        state.pod_seen(one)
+        assert nodes_of(one, state, [one.nominated_node]) == [one.nominated_node]
+    assert steer_of(ask(C, state, ["worker-1"])).node == "seat-3"
