@@ -7,6 +7,7 @@ COPY requirements-build.lock requirements.lock ./
 RUN /opt/build/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements-build.lock \
     && /opt/reserver/bin/pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements.lock
 COPY pyproject.toml PACKAGE.md LICENSE ./
+COPY scheduler-config/core scheduler-config/core
 COPY reserver reserver
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/reserver/bin/pip install --no-cache-dir --no-deps --no-index /wheels/*.whl \

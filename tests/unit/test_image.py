@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 POD_KINDS = {"Deployment", "CronJob", "Job"}
 
 
@@ -39,6 +41,13 @@ def test_what_is_copied_is_what_the_builder_is_given() -> None:
     assert "*" in ignore  # Nothing else is given.
     assert copied == given
     assert all((ROOT / each).exists() for each in given)
+
+
+def test_all_that_the_wheel_is_made_of_is_copied() -> None:
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["packages"], *wheel["force-include"], PROJECT["project"]["readme"]}
+    for each in needed:
+        assert re.search(rf"^COPY (.* )?{re.escape(each)} ", DOCKERFILE, re.MULTILINE), each
 
 
 def test_it_runs_as_the_user_of_the_manifests_and_needs_no_shell() -> None:
