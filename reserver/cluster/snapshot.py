@@ -1,5 +1,8 @@
 """The cluster's capacity as one int64 matrix: nodes × resources × {allocatable, requested, held}.
 
+A pod asks for few resources, and perhaps about all nodes: what all nodes have of one resource lies
+side by side in memory.
+
 A node gets a row when anything is known of it: its Node object, a pod, a hold. A resource gets a
 column when a node offers it; nobody can have a resource that no node offers. Each cell is written
 from an exact total, so it never drifts, and is clamped instead of overflowing. A clamped cell still
@@ -32,6 +35,9 @@ Rows = NDArray[np.intp]
 
 CELL_MAX = 2**60
 """Clamp for one cell; allocatable − requested − held then stays within int64."""
+
+_ANYTHING = CELL_MAX
+"""No pod requests more: amounts are clamped as well."""
 
 _NO_ROW = -1
 _LEAST_WIDTH = 8
@@ -90,6 +96,7 @@ class Snapshot:
         requested: the same shape, of what their pods take, including those being bound.
         held: the same shape, of what active reservations hold.
         has_holds: bool array, rows: something is held there.
+        holding: the names of these nodes.
         exists: bool array, rows: the Node object is known.
         in_doubt: bool array, rows: something there cannot be read, so more may be taken, or less
             offered, than is known.
@@ -113,8 +120,10 @@ class Snapshot:
         self._counted: dict[str, Counted] = {}
         self._pods_on: dict[str, int] = {}
         self._totals: tuple[dict[str, Totals], ...] = ({}, {}, {})
-        self._cells: NDArray[np.int64] = np.zeros((3, 64, 8), dtype=np.int64)
+        self._cells: NDArray[np.int64] = np.zeros((3, 8, 64), dtype=np.int64)
+        self._beside = _beside(self._cells)
         self.has_holds: Bools = np.zeros(64, dtype=np.bool_)
+        self.holding: set[str] = set()
         self.exists: Bools = np.zeros(64, dtype=np.bool_)
         self.in_doubt: Bools = np.zeros(64, dtype=np.bool_)
         self._doubtful: set[str] = set()
@@ -139,16 +148,22 @@ class Snapshot:
         """What active reservations hold."""
         return self._layer(_HELD)
 
-    def cells(self, rows: Rows, columns: Rows) -> Int64s:
-        """Return what is allocatable, requested and held: an array, 3 × columns × rows.
+    def beside(self, rows: Rows, columns: Rows) -> Int64s:
+        """Return what a pod may request beside the holds: an array, columns × rows.
+
+        That is what is allocatable − requested − held, and anything where nothing is held.
 
         Args:
             rows: which nodes; each one known.
             columns: which resources.
         """
-        layers, _, width = self._cells.shape
-        at = rows * width + columns[:, np.newaxis]  # Several times as fast as `numpy.ix_`.
-        found: Int64s = self._cells.reshape(layers, -1).take(at, axis=1)
+        at = rows + columns[:, np.newaxis] * self._beside.shape[1]
+        found: Int64s = self._beside.take(at)  # Several times as fast as `numpy.ix_`.
+        return found
+
+    def beside_on_all(self, column: int) -> Int64s:
+        """Return the same of one resource, for each row."""
+        found: Int64s = self._beside[column]
         return found
 
     def amounts(self, node: str, resource: str) -> Amounts:
@@ -269,6 +284,7 @@ class Snapshot:
         if totals or node in self._row_of:
             row = self._ensure_row(node)  # May replace the arrays.
             self.has_holds[row] = bool(totals)
+            (self.holding.add if totals else self.holding.discard)(node)
             self._write(_HELD, node, totals)
 
     def doubt(self, node: str, *, is_doubtful: bool) -> None:
@@ -293,7 +309,8 @@ class Snapshot:
         self.columns = dict(self.columns)
         self._row_of, self._names = dict(self._row_of), list(self._names)
         self._totals = tuple(map(dict, self._totals))
-        self._cells, self.has_holds = self._cells.copy(), self.has_holds.copy()
+        self._cells, self._beside = self._cells.copy(), self._beside.copy()
+        self.has_holds, self.holding = self.has_holds.copy(), set(self.holding)
         self.exists, self.in_doubt = self.exists.copy(), self.in_doubt.copy()
 
     def take(self, node: str, amounts: Totals) -> None:
@@ -301,7 +318,7 @@ class Snapshot:
         self._add_requested(node, amounts, 1)
 
     def _layer(self, layer: int) -> Int64s:
-        cells: Int64s = self._cells[layer]
+        cells: Int64s = self._cells[layer].T
         return cells
 
     def _leave(self, before: Counted) -> None:
@@ -322,7 +339,9 @@ class Snapshot:
 
     def _write(self, layer: int, node: str, totals: Totals) -> None:
         row = self._ensure_row(node)
-        self._cells[layer, row] = self._cells_of(totals)
+        self._cells[layer, :, row] = self._cells_of(totals)
+        if layer == _HELD or self.has_holds[row]:
+            self._beside[:, row] = _beside(self._cells[:, :, row])
         if totals:
             self._totals[layer][node] = totals
         else:
@@ -331,7 +350,7 @@ class Snapshot:
 
     def _cells_of(self, totals: Totals) -> Int64s:
         """Return totals as one row of the matrix, without resources that no node offers."""
-        row = np.zeros(self._cells.shape[2], dtype=np.int64)
+        row = np.zeros(self._cells.shape[1], dtype=np.int64)
         for resource, total in totals.items():
             column = self.columns.get(resource)
             if column is not None:
@@ -352,22 +371,25 @@ class Snapshot:
     def _add_columns(self, names: Sequence[str]) -> None:
         for name in names:
             self.columns[name] = len(self.columns)
-        width = self._cells.shape[2]
+        width = self._cells.shape[1]
         if len(self.columns) > width:
             more = max(len(self.columns), 2 * width) - width
-            self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, more)))
+            self._cells = np.pad(self._cells, ((0, 0), (0, more), (0, 0)))
         for layer, totals_by_node in enumerate(self._totals if names else ()):
             for node, totals in totals_by_node.items():
                 for name in totals.keys() & names:
                     cell = clamped(totals[name])
-                    self._cells[layer, self._row_of[node], self.columns[name]] = cell
+                    self._cells[layer, self.columns[name], self._row_of[node]] = cell
+        if names:
+            self._beside = _beside(self._cells)
 
     def _pack_columns(self) -> None:
         """Drop the columns of resources that no node offers any more."""
         kept = [name for name in self.columns if name in self._offers]
-        cells = self._cells[:, :, [self.columns[name] for name in kept]]
+        cells = self._cells[:, [self.columns[name] for name in kept]]
         spare = max(_LEAST_WIDTH, 2 * len(kept)) - len(kept)
-        self._cells = np.pad(cells, ((0, 0), (0, 0), (0, spare)))
+        self._cells = np.pad(cells, ((0, 0), (0, spare), (0, 0)))
+        self._beside = _beside(self._cells)
         self.columns = {name: column for column, name in enumerate(kept)}
         self.layout += 1
 
@@ -387,9 +409,10 @@ class Snapshot:
         return row
 
     def _grow_rows(self, row: int) -> None:
-        size = self._cells.shape[1]
+        size = self._cells.shape[2]
         if row >= size:
-            self._cells = np.pad(self._cells, ((0, 0), (0, size), (0, 0)))
+            self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, size)))
+            self._beside = _beside(self._cells)
             self.has_holds = np.pad(self.has_holds, (0, size))
             self.exists = np.pad(self.exists, (0, size))
             self.in_doubt = np.pad(self.in_doubt, (0, size))
@@ -400,6 +423,13 @@ class Snapshot:
         if not (self.exists[row] or self.has_holds[row] or name in self._pods_on):
             del self._row_of[name]
             self._free_rows.append(row)
+
+
+def _beside(cells: Int64s) -> Int64s:
+    """Return what may be requested beside what is held, as `Snapshot.beside` does."""
+    allocatable, requested, held = cells
+    found: Int64s = np.where(held > 0, allocatable - requested - held, _ANYTHING)
+    return found
 
 
 def clamped(total: int) -> int:

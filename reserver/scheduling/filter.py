@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from itertools import chain, compress
-from typing import TypeVar
+from itertools import chain, compress, filterfalse
 from zlib import crc32
 
 import numpy as np
 
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Rows
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Policy
 from reserver.scheduling.effects import Effect, Retry, Steer
@@ -47,8 +45,6 @@ _FIRST_CHUNK = 128
 _MOST_NAMED = 3
 HELD = "capacity held by reservations"
 BOUND = "bound to another node already"
-
-_Several = TypeVar("_Several", Sequence[str], Rows)
 
 
 class WaitsFor(Enum):
@@ -195,28 +191,25 @@ def _open_nodes(
     """
     # Soft constraints are scored over the whole sample.
     enough = len(names) if pod.has_preferences else ANSWER_LIMIT
+    is_holding = state.snapshot.holding.__contains__
     nodes: list[str] = []
-    held: list[str] = []
-    rows_held: list[Rows] = [np.zeros(0, dtype=np.intp)]
     for chunk in _chunks(names):
-        rows = state.snapshot.rows(chunk)
-        has_holds = (rows >= 0) & state.snapshot.has_holds[rows]
-        nodes += compress(chunk, (~has_holds).tolist())
-        held += compress(chunk, has_holds.tolist())
-        rows_held.append(rows[has_holds])
+        nodes += filterfalse(is_holding, chunk)
         if len(nodes) >= enough:
             return nodes[:enough]
     if pod.group and nodes:
         return nodes
     enough = 1 if pod.group else enough
-    named = frozenset(held)
+    held = list(filter(is_holding, names)) if nodes else names
+    named = frozenset(held if seats else ())
     here = (seat for seat in seats if seat.node in named)
     own = seats_by_node(pod, here, state.ledger)
     promised = state.nominations.promised(pod, held, own, state.ledger, gang.has)
     for node, amounts in gang.taken.items():
         promised[node] = total((promised.get(node, {}), amounts))
     own = with_yields(own, pod, held, state.ledger)
-    for chunk, rows in zip(_chunks(held), _chunks(np.concatenate(rows_held)), strict=True):
+    for chunk in _chunks(held):
+        rows = state.snapshot.rows(chunk)
         fits = fits_beside_holds(pod, state.snapshot, rows, own, promised)
         nodes += compress(chunk, fits.tolist())
         if len(nodes) >= enough:
@@ -224,12 +217,12 @@ def _open_nodes(
     return nodes[:enough]
 
 
-def _chunks(names: _Several) -> Iterator[_Several]:
-    """Yield names or rows in chunks that double in size: few chunks, and the first is small."""
+def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield names in chunks that grow fourfold: few chunks, and the first is small."""
     start, size = 0, _FIRST_CHUNK
     while start < len(names):
         yield names[start : start + size]
-        start, size = start + size, 2 * size
+        start, size = start + size, 4 * size
 
 
 def _name_holds(
@@ -261,6 +254,8 @@ def _retry(pod: Pod, names: Sequence[str], state: State, gang: Attempt) -> tuple
         return ()
     snapshot = state.snapshot
     elsewhere = fits(pod, snapshot)
+    if not elsewhere.any():
+        return ()
     offered = snapshot.rows([*names, *gang.taken])
     elsewhere[offered[offered >= 0]] = False
     rows = np.flatnonzero(elsewhere)

@@ -90,8 +90,15 @@ def fits(pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS) -> Bools:
     """
     free = snapshot.exists.copy()
     _refuse(free, chain(node_refusals(pod, snapshot), _lacks(pod, snapshot)))
-    rows = np.flatnonzero(free & snapshot.has_holds)
-    free[rows] = fits_beside_holds(pod, snapshot, rows, own)
+    if not is_exempt(pod, snapshot):
+        special = snapshot.in_doubt & snapshot.has_holds
+        special[[row for node in own if (row := snapshot.row(node)) is not None]] = True
+        rows = np.flatnonzero(free & special)
+        columns, amounts = wanted(pod, snapshot)
+        for column, amount in zip(columns.tolist(), amounts, strict=True):
+            free &= snapshot.beside_on_all(column) >= amount
+        if len(rows):
+            free[rows] = fits_beside_holds(pod, snapshot, rows, own)
     _refuse(free, _neighbour_refusals(pod, snapshot))  # They take longest.
     return free
 
@@ -229,9 +236,7 @@ def fits_beside_holds(
     if is_exempt(pod, snapshot):
         return np.ones(len(rows), dtype=np.bool_)
     columns, amounts = wanted(pod, snapshot)
-    allocatable, requested, held = snapshot.cells(rows, columns)
-    free = allocatable - requested - held
-    judged: Bools = np.all((held <= 0) | (free >= amounts[:, np.newaxis]), axis=0)
+    judged: Bools = np.all(snapshot.beside(rows, columns) >= amounts[:, np.newaxis], axis=0)
     special = {row: n for n in own.keys() | taken.keys() if (row := snapshot.row(n)) is not None}
     if special:
         asked = {name: n for name, n in pod.requests.items() if n and name in snapshot.columns}
@@ -265,8 +270,8 @@ def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:
     columns, amounts = wanted(pod, snapshot)
     if any(amount and name not in snapshot.columns for name, amount in pod.requests.items()):
         return np.zeros(len(rows), dtype=np.bool_)  # No node offers it.
-    allocatable, requested, _ = snapshot.cells(rows, columns)
-    room: Bools = np.all(allocatable - requested >= amounts[:, np.newaxis], axis=0)
+    at = np.ix_(rows, columns)
+    room: Bools = np.all(snapshot.allocatable[at] - snapshot.requested[at] >= amounts, axis=1)
     return room
 
 

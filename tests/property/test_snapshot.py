@@ -64,7 +64,7 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
             assert row is not None
             assert snapshot.name_of(row) == node
             assert snapshot.has_node(node) == (node in self.offers)
-            assert snapshot.has_holds[row] == (node in self.holds)
+            assert snapshot.has_holds[row] == (node in self.holds) == (node in snapshot.holding)
             for resource, column in snapshot.columns.items():
                 taken = sum(r.get(resource, 0) for at, r in self.pods.values() if at == node)
                 held = self.holds.get(node, {}).get(resource, 0)
@@ -72,6 +72,8 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
                 assert snapshot.allocatable[row, column] == min(offered, CLAMP)
                 assert snapshot.requested[row, column] == min(taken, CLAMP)
                 assert snapshot.held[row, column] == min(held, CLAMP)
+                beside = min(offered, CLAMP) - min(taken, CLAMP) - min(held, CLAMP)
+                assert snapshot.beside_on_all(column)[row] == (beside if held else CLAMP)
         assert snapshot.node_count == len(self.offers)
 
     @invariant()
