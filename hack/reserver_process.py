@@ -51,7 +51,7 @@ class ReserverProcess:
 
     def prepare(self, code: str) -> None:
         """Have Python code run before reserver, to measure it with something changed."""
-        code += "\nimport sys\nfrom reserver.cli.main import main\nsys.exit(main())"
+        code += "\nimport sys\nfrom reserver.cli.entry import main\nsys.exit(main())"
         self._command[1:3] = ["-c", code]
 
     @property

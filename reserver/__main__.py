@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from reserver.cli.main import main
+from reserver.cli.entry import main
 
 main()

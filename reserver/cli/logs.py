@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 from reserver.config import LogLevel
@@ -13,7 +14,8 @@ from reserver.printable import printable
 
 def configure(level: LogLevel) -> None:
     """Write logs from `level` on, those of libraries included."""
-    import structlog
+    with _without("rich"):  # With which structlog would show tracebacks in colour: 73 modules.
+        import structlog
 
     number = logging.getLevelNamesMapping()[level.upper()]
     terminal = sys.stderr.isatty()
@@ -31,6 +33,19 @@ def configure(level: LogLevel) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     logging.basicConfig(level=max(number, logging.WARNING), format="%(message)s")
+
+
+@contextmanager
+def _without(name: str) -> Iterator[None]:
+    """Let imports find no package of this name, unless it is there already."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # which Python takes for: there is none
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 def _printable(_: object, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -1,11 +1,8 @@
-"""The `reserver` command and its subcommands."""
+"""The commands of `reserver`, all of them."""
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import metadata
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +14,6 @@ from reserver.cli import (
     create,
     debug,
     explain,
-    failure,
     get,
     move,
     rebalance,
@@ -25,7 +21,6 @@ from reserver.cli import (
 )
 from reserver.cli.demo import demo
 from reserver.cli.drain import drain
-from reserver.cli.failure import Status
 from reserver.cli.help import App
 from reserver.cli.history import history
 from reserver.cli.migrate import migrate
@@ -33,7 +28,6 @@ from reserver.cli.report import report
 from reserver.cli.serve import serve
 from reserver.cli.validate import validate
 
-_PLUGIN = "kubectl-reserver"
 _RESERVE, _LOOK, _MOVE, _RUN = "Reserve", "Look", "Move and rebalance", "Run"
 
 app = App(name="reserver")
@@ -90,26 +84,3 @@ def _options(
         reserver create web-1 --node worker-3 --owner pod/web-0 --cpu 2 --ttl 1h
         reserver get
     """
-
-
-def program_name(path: str) -> str:
-    """Return what a user calls the program that was started as `path`."""
-    return "kubectl reserver" if Path(path).name == _PLUGIN else "reserver"
-
-
-def main() -> None:
-    """Run the command line; output that cannot be written is an error like any other."""
-    null = Path(os.devnull)
-    sys.stdout = sys.stdout or null.open("w")  # Python has none for what the shell has closed.
-    sys.stderr = sys.stderr or null.open("w")
-    try:
-        try:
-            app(prog_name=program_name(sys.argv[0]))
-        finally:
-            sys.stdout.flush()
-    except OSError as exc:
-        # What is still to be written would fail again when Python ends.
-        os.dup2(os.open(null, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(exc, BrokenPipeError):
-            failure.tell(f"standard output cannot be written: {exc.strerror or exc}")
-        sys.exit(Status.REFUSED)

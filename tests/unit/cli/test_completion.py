@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from reserver.cli import completion, kubectl, main
+from reserver.cli import completion, entry, kubectl, main
 
 
 def complete(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
@@ -67,7 +67,7 @@ def test_files_and_folders_are_offered_as_far_as_they_are_written(
     [("/usr/bin/kubectl-reserver", "kubectl reserver"), ("/x/reserver", "reserver")],
 )
 def test_usage_names_the_command_as_it_was_called(path: str, name: str) -> None:
-    assert main.program_name(path) == name
+    assert entry.program_name(path) == name
 
 
 @pytest.mark.parametrize(
