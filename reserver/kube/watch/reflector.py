@@ -181,17 +181,19 @@ class Reflector:
         began = self._now()
         self.lists += 1
         self.view.list_began()
-        token = ""
-        while True:
-            params = {**self.selector, "limit": str(PAGE)}
-            if token:
-                params["continue"] = token
-            page = decode(ObjectList, await self._client.get(self.path, params))
-            for item in page.items or ():
-                await self._pacer.run(self.view.listed(item))
-            token = page.metadata.continue_
-            if not token:
-                break
+        asked = asyncio.create_task(self._page(""))
+        try:
+            while True:
+                page = await asked
+                token = page.metadata.continue_
+                if token:  # The API server makes the next page while this one is taken.
+                    asked = asyncio.create_task(self._page(token))
+                for item in page.items or ():
+                    await self._pacer.run(self.view.listed(item))
+                if not token:
+                    break
+        finally:
+            asked.cancel()
         await self._pacer.run(self.view.list_ended(page.metadata.revision))
         if self._complaint or self.absent or not self.synced.is_set():
             log.info("collection listed", collection=str(self))
@@ -200,6 +202,12 @@ class Reflector:
         self.absent, self._unknown_at = False, None
         self.synced.set()
         return page.metadata.resource_version
+
+    async def _page(self, token: str) -> ObjectList:
+        params = {**self.selector, "limit": str(PAGE)}
+        if token:
+            params["continue"] = token
+        return decode(ObjectList, await self._client.get(self.path, params))
 
     async def _watch(self) -> None:
         """Follow changes until the API server ends the watch."""

@@ -125,6 +125,30 @@ async def test_all_pages_are_listed_and_then_watched_from_their_version() -> Non
     assert all((r.params or {}).get("limit") == str(PAGE) for r in played.client.requests[:3])
 
 
+async def test_the_next_page_is_asked_for_while_one_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reflector_module, "Pacer", partial(Pacer, turn_s=-1.0))  # Gives way always.
+    client, view = PatientClient(page("a", "b", more="t1"), page("c")), Recorded()
+    asked: list[int] = []
+    taken = view.listed
+
+    def listed(item: msgspec.Raw) -> Steps:
+        yield from taken(item)
+        asked.append(len(client.requests))
+
+    monkeypatch.setattr(view, "listed", listed)
+    await run(Reflector(client, PATH, view), client)
+    assert asked == [2, 2, 2]
+    assert view.told == ["listed a", "listed b", "listed c", "end"]
+
+
+async def test_a_page_that_cannot_be_had_has_the_list_begin_anew() -> None:
+    played = await play(page("a", more="t1"), refused(410), page("a", "b"))
+    assert played.told == ["listed a", "listed a", "listed b", "end"]
+    assert played.calls[:3] == ["get", "get t1", "get"]
+
+
 async def test_it_is_synced_only_after_the_last_page() -> None:
     assert not (await play(page("a", more="t1"))).reflector.synced.is_set()
     assert (await play(page("a"))).reflector.synced.is_set()

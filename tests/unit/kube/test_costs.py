@@ -1,0 +1,54 @@
+"""What a start costs for each pod, counted in calls of functions, which no busy machine changes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import reserver
+from hack.bench.documents import encode, node_document, running_pods
+from hack.bench.replay import Replay, pages
+from reserver.kube.watch.reflector import PAGE
+from reserver.kube.watch.views import node_view, pod_view
+from reserver.scheduling.state import State
+
+CODE = str(Path(reserver.__file__).parent)
+NODES = 100
+
+
+@contextmanager
+def counted() -> Iterator[list[int]]:
+    """Count the functions that Reserver runs meanwhile, and which these call."""
+    count = [0]
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event in {"call", "c_call"} and frame.f_code.co_filename.startswith(CODE):
+            count[0] += 1
+
+    sys.setprofile(note)
+    try:
+        yield count
+    finally:
+        sys.setprofile(None)
+
+
+async def cost(pods: int) -> int:
+    """Return how many functions it runs to list so many pods."""
+    state = State()
+    nodes = (encode(node_document(index)) for index in range(NODES))
+    await Replay(pages(nodes, NODES)).feed(node_view(state))
+    replay = Replay(pages(running_pods(pods, NODES), pods))
+    with counted() as count:
+        await replay.feed(pod_view(state))
+    assert len(state.pods) == pods
+    return count[0]
+
+
+async def test_a_listed_pod_runs_few_functions_however_many_are_known() -> None:
+    costs = [await cost(pods * PAGE) for pods in (1, 2, 8)]
+    page = costs[1] - costs[0]
+    assert abs(costs[2] - costs[1] - 6 * page) < page / 10
+    assert page / PAGE < 170  # 141 with Python 3.11
