@@ -31,7 +31,10 @@ class Answer(NamedTuple):
     then: Callable[[], None] | None = None
 
 
-Handler = Callable[[Request], Awaitable[Answer]]
+Answered = Answer | Awaitable[Answer]
+"""An answer that is there at once, or one that takes waiting."""
+
+Handler = Callable[[Request], Answered]
 
 Paths = Mapping[str, tuple[str, Handler]]
 """Method and handler by path; a path that ends with a slash stands for what is one below, too."""

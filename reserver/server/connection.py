@@ -6,6 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections import deque
+from collections.abc import Awaitable
 from contextlib import suppress
 from email.utils import formatdate
 from functools import lru_cache
@@ -13,7 +14,7 @@ from http import HTTPStatus
 from time import time
 from typing import Any, Protocol
 
-from reserver.server.answer import Answer, error
+from reserver.server.answer import Answer, Answered, error
 from reserver.server.connections import Stage
 from reserver.server.gate import Refusal
 from reserver.server.limits import Limits
@@ -37,7 +38,7 @@ class Doorkeeper(Protocol):
     def came(self, connection: Connection) -> None:
         """Note that a body has come."""
 
-    async def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answered:
         """Return what is answered."""
 
     def answered(self, connection: Connection) -> bool:
@@ -86,6 +87,7 @@ class Connection(asyncio.Protocol):
         self._wire: asyncio.Transport | None = None
         self._current: Request | None = None
         self._ahead: deque[Request] = deque()
+        self._asked: Request | None = None
         self._answering: asyncio.Task[None] | None = None
         self._credit = 0
         self._due: float | None = None
@@ -125,6 +127,7 @@ class Connection(asyncio.Protocol):
                 timer.cancel()
         if self._answering is not None:
             self._answering.cancel()
+        self._asked = None
         self._ahead.clear()
         self._reader.close()
         self._door.gone(self)
@@ -147,6 +150,7 @@ class Connection(asyncio.Protocol):
             if self._current is None:
                 self._write(error(HTTPStatus.BAD_REQUEST, str(exc)), is_last=True)
                 self._linger()
+        self._answer()
 
     def _expect(self) -> None:
         """Expect the rest of a request within its time; a timer for each would cost more."""
@@ -201,13 +205,28 @@ class Connection(asyncio.Protocol):
         self._due = None
         if request.is_wanted:
             self._door.came(self)
-            self._answering = self._loop.create_task(self._answer(request))
+            self._asked = request
         elif self._wire is not None:
             self._wire.close()
 
-    async def _answer(self, request: Request) -> None:
-        answer = await self._door.answer(request)
-        self._answering = self._current = None
+    def _answer(self) -> None:
+        """Answer what was asked, at once if nothing has to be waited for."""
+        if self._asked is None:
+            return
+        request, self._asked = self._asked, None
+        answered = self._door.answer(request)
+        if isinstance(answered, Answer):
+            self._answered(request, answered)
+        else:
+            self._answering = self._loop.create_task(self._await(request, answered))
+
+    async def _await(self, request: Request, answered: Awaitable[Answer]) -> None:
+        answer = await answered
+        self._answering = None
+        self._answered(request, answer)
+
+    def _answered(self, request: Request, answer: Answer) -> None:
+        self._current = None
         is_reusable = self._door.answered(self) and not self._is_ending
         is_last = not is_reusable or answer.is_last or request.is_last
         self._write(answer, is_last=is_last, is_head=request.method == "HEAD")
@@ -223,6 +242,7 @@ class Connection(asyncio.Protocol):
         """Take the next request, if it has come in advance."""
         if self._ahead:
             self._take(self._ahead.popleft())
+            self._loop.call_soon(self._answer)  # Other work comes between.
         is_coming = self._current is None or not self._current.is_whole
         if self._reader.is_within and is_coming:
             self._expect()

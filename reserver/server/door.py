@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ import structlog
 
 from reserver.errors import InvalidInput
 from reserver.quarantine import take_note
-from reserver.server.answer import Answer, Paths, error
+from reserver.server.answer import Answer, Answered, Paths, error
 from reserver.server.connection import Connection
 from reserver.server.connections import Bodies, Connections, Stage
 from reserver.server.gate import Hosts, Refusal, refusal
@@ -170,9 +170,9 @@ class Door:
         """Note that a body has come."""
         self._bodies.came(connection)
 
-    async def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answered:
         """Return what is answered."""
-        return await answer(self._paths, request)
+        return answer(self._paths, request)
 
     def answered(self, connection: Connection) -> bool:
         """Note that an answer goes out; return whether the connection may be used again."""
@@ -219,7 +219,7 @@ class Door:
             log.warning("call refused", why=message, peer=peer)
 
 
-async def answer(paths: Paths, request: Request) -> Answer:
+def answer(paths: Paths, request: Request) -> Answered:
     """Return what the handler of a path answers, or why there is none."""
     path = request.path
     found = paths.get(path) or paths.get(path[: path.find("/", 1) + 1])
@@ -230,11 +230,23 @@ async def answer(paths: Paths, request: Request) -> Answer:
         problem = f"{path} takes {method}, not {request.method}"
         return error(HTTPStatus.METHOD_NOT_ALLOWED, problem, is_last=True)
     try:
-        return await handler(request)
-    except InvalidInput as exc:
-        return error(HTTPStatus.BAD_REQUEST, str(exc))
-    except MemoryError:
-        log.exception("no memory for a call", path=path)
-        return error(HTTPStatus.INTERNAL_SERVER_ERROR, "out of memory", is_last=True)
+        answered = handler(request)
     except Exception as exc:  # noqa: BLE001 - kube-scheduler is told, and tries the pod again
-        return error(HTTPStatus.INTERNAL_SERVER_ERROR, str(take_note("http", path, exc)))
+        return _failed(path, exc)
+    return answered if isinstance(answered, Answer) else _awaited(path, answered)
+
+
+async def _awaited(path: str, answered: Awaitable[Answer]) -> Answer:
+    try:
+        return await answered
+    except Exception as exc:  # noqa: BLE001 - the same
+        return _failed(path, exc)
+
+
+def _failed(path: str, exc: Exception) -> Answer:
+    if isinstance(exc, InvalidInput):
+        return error(HTTPStatus.BAD_REQUEST, str(exc))
+    if isinstance(exc, MemoryError):
+        log.error("no memory for a call", path=path, exc_info=exc)
+        return error(HTTPStatus.INTERNAL_SERVER_ERROR, "out of memory", is_last=True)
+    return error(HTTPStatus.INTERNAL_SERVER_ERROR, str(take_note("http", path, exc)))

@@ -75,6 +75,11 @@ class Extender:
         self._told = told
         self.bindings = Bindings(state, pods, clock, readiness, tasks)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether reservations are to start or end before the next decision."""
+        return self._state.ledger.is_due(self._clock())
+
     async def advanced(self) -> None:
         """Start and end the reservations that are due, giving way to other calls.
 

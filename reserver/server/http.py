@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram
 
 from reserver.cluster.pod import PodName
 from reserver.errors import NotReady
-from reserver.server.answer import Answer, Paths, error, text
+from reserver.server.answer import Answer, Answered, Paths, error, text
 from reserver.server.exposition import Exposition
 from reserver.server.extender import Extender
 from reserver.server.limits import Limits
@@ -28,6 +28,7 @@ from reserver.wire.extender import (
     decode_preempt,
 )
 from reserver.wire.k8s.objects import encode
+from reserver.wire.k8s.pods import PodObject
 
 MAX_BODY_BYTES = 8 * 2**20
 """Bound on a call's body: a pod (at most 1.5 MiB) and the names of 10,000 nodes take half of it."""
@@ -79,11 +80,19 @@ class Routes:
             "/metrics": ("GET", self.metrics),
         }
 
-    async def filter(self, request: Request) -> Answer:
+    def filter(self, request: Request) -> Answered:
         """Answer kube-scheduler's Filter call."""
         began = time.perf_counter()
         pod, names = decode_filter(request.body)
+        if self._extender.is_due:
+            return self._filter_advanced(pod, names, began)
+        return self._filter(pod, names, began)
+
+    async def _filter_advanced(self, pod: PodObject, names: list[str], began: float) -> Answer:
         await self._extender.advanced()
+        return self._filter(pod, names, began)
+
+    def _filter(self, pod: PodObject, names: list[str], began: float) -> Answer:
         try:
             verdict = self._extender.filter(pod.value(), names)
         except NotReady as exc:
