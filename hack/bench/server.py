@@ -19,8 +19,8 @@ import httptools
 import uvloop
 from aiohttp import web
 
-from hack.bench.documents import running_pods
-from hack.bench.world import Size, state
+from hack.bench.documents import encode, new_pod, running_pods
+from hack.bench.world import REFUSED_REQUESTS, Size, owner_name, state
 from reserver.cli import logs
 from reserver.cluster.pod import Pod, PodName
 from reserver.config import LogLevel
@@ -186,6 +186,8 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
         bare.close()
         return
     cluster, nothing = state(size), _NoCluster()
+    for pod in (new_pod("web-1"), new_pod("large-1", REFUSED_REQUESTS), new_pod(owner_name(0))):
+        cluster.pod_seen(decode(PodObject, encode(pod)).value())  # As the watch shows what waits.
     up_to_date = _UpToDate(cluster)
     metrics = Metrics(up_to_date, tuple, tuple)
     extender = Extender(

@@ -94,7 +94,7 @@ class Routes:
 
     def _filter(self, pod: PodObject, names: list[str], began: float) -> Answer:
         try:
-            verdict = self._extender.filter(pod.value(), names)
+            verdict = self._extender.filter(self._extender.read(pod), names)
         except NotReady as exc:
             return self._answered("filter", "error", began, ExtenderFilterResult(error=str(exc)))
         outcome = "passed" if verdict.nodes else "refused"

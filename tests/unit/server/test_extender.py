@@ -1,11 +1,15 @@
 import asyncio
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
 
+from reserver.cluster.pod import Pod
 from reserver.errors import ApiError, InvalidInput, NotReady
 from reserver.scheduling.effects import Retry, Steer
 from reserver.scheduling.filter import FilterVerdict
+from reserver.wire.k8s.objects import decode, encode
+from reserver.wire.k8s.pods import PodObject
 from tests.builders import NOW, name, node, pod, reservation
 from tests.unit.server.conftest import Served
 from tests.unit.server.fakes import call
@@ -55,6 +59,24 @@ async def test_nobody_is_evicted_on_what_a_broken_watch_shows(served: Served) ->
     served.show(SEAT)  # Written before, and shown only now.
     served.readiness.current.set()
     assert (await asked).nodes == ()
+
+
+async def test_a_pod_that_the_watch_has_shown_as_it_is_sent_is_not_read_again(
+    served: Served,
+) -> None:
+    shown = replace(pod("a", cpu="1"), revision=7)
+    served.show(shown)
+
+    def sent(uid: str, version: str) -> Pod:
+        metadata = {"name": "a", "namespace": "shop", "uid": uid, "resourceVersion": version}
+        return served.extender.read(decode(PodObject, encode({"metadata": metadata})))
+
+    assert sent(shown.uid, "7") is shown
+    for other in (sent(shown.uid, "8"), sent("uid-later", "7"), sent(shown.uid, "")):
+        assert other is not shown
+        assert "cpu" not in other.requests
+    served.show(replace(shown, revision=0))
+    assert sent(shown.uid, "") is not served.state.pods[shown.name]
 
 
 async def test_filter_has_no_effects_by_itself(served: Served) -> None:
