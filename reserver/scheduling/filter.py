@@ -24,6 +24,7 @@ from reserver.scheduling.fit import (
     fits,
     fits_beside_holds,
     in_the_way,
+    may_fit_beside_holds,
     seats_by_node,
     total,
     with_yields,
@@ -208,6 +209,8 @@ def _open_nodes(
     for node, amounts in gang.taken.items():
         promised[node] = total((promised.get(node, {}), amounts))
     own = with_yields(own, pod, held, state.ledger)
+    if not own and not promised and not _has_any_room(pod, state):
+        return nodes
     for chunk in _chunks(held):
         rows = state.snapshot.rows(chunk)
         fits = fits_beside_holds(pod, state.snapshot, rows, own, promised)
@@ -215,6 +218,11 @@ def _open_nodes(
         if len(nodes) >= enough:
             break
     return nodes[:enough]
+
+
+def _has_any_room(pod: Pod, state: State) -> bool:
+    """Return whether a pod without a seat fits beside the holds of any node."""
+    return bool((may_fit_beside_holds(pod, state.snapshot) & state.snapshot.has_holds).any())
 
 
 def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
