@@ -70,6 +70,14 @@ def manifest(release: str, digest: str, name: str) -> dict[str, object]:
     }
 
 
+def write_plug_in(folder: Path, release: str) -> None:
+    """Write what krew installs: the archive, and the manifest that names it by its digest."""
+    packed, name = archive(release), f"kubectl-reserver-v{release}.tar.gz"
+    (folder / name).write_bytes(packed)
+    text = manifest(release, hashlib.sha256(packed).hexdigest(), name)
+    (folder / "krew-reserver.yaml").write_text(yaml.safe_dump(text, sort_keys=False))
+
+
 def build() -> Path:
     """Write all of it, and return the wheel."""
     OUT.mkdir(exist_ok=True)
@@ -79,12 +87,7 @@ def build() -> Path:
         _run(
             sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(OUT)
         )
-    release = version()
-    packed, name = archive(release), f"kubectl-reserver-v{release}.tar.gz"
-    (OUT / name).write_bytes(packed)
-    digest = hashlib.sha256(packed).hexdigest()
-    text = yaml.safe_dump(manifest(release, digest, name), sort_keys=False)
-    (OUT / "krew-reserver.yaml").write_text(text)
+    write_plug_in(OUT, version())
     (wheel,) = OUT.glob("*.whl")
     return wheel
 

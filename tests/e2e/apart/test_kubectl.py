@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from hack import dist
 from hack.controlplane.build import bin_dir
 from reserver.sim.cluster import EmbeddedCluster
+from tests import krew
 
 pytestmark = pytest.mark.controlplane
 
 ROOT = Path(__file__).parents[3]
-Kubectl = Callable[[str], Awaitable[str]]
+Kubectl = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture
@@ -30,10 +33,10 @@ async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
             "EDITOR": "sed -i s/1h/5h/",
         }
 
-        async def run(line: str) -> str:
+        async def run(line: str, first: str = "") -> str:
             done = await asyncio.to_thread(
                 subprocess.run,
-                ["bash", "-c", f"kubectl {line} 2>&1"],
+                ["bash", "-c", f"{first} kubectl {line} 2>&1"],
                 cwd=ROOT,
                 env=variables,
                 capture_output=True,
@@ -44,6 +47,21 @@ async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
             return done.stdout.strip()
 
         yield run
+
+
+async def test_the_plug_in_that_krew_installs_runs_as_a_subcommand(
+    kubectl: Kubectl, tmp_path: Path
+) -> None:
+    """Krew links the program of the archive into a folder of PATH; `reserver` is installed."""
+    dist.write_plug_in(tmp_path, dist.version())
+    program = krew.install(tmp_path / "krew-reserver.yaml", tmp_path / "store", "linux")
+    folder = tmp_path / "krew-bin"
+    folder.mkdir()
+    (folder / "kubectl-reserver").symlink_to(program)
+    path = f"PATH={folder}:$(dirname {sys.executable}):$PATH"
+    assert str(folder / "kubectl-reserver") in await kubectl("plugin list", path)
+    assert await kubectl("reserver --version", path) == f"reserver {dist.version()}"
+    assert "there is no" not in await kubectl("reserver validate -f examples", path)
 
 
 async def test_what_kubectl_encodes_in_protobuf_is_created(kubectl: Kubectl) -> None:
