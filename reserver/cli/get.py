@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,6 +29,24 @@ if TYPE_CHECKING:
     from reserver.cli.connect import Session
 
 
+WatchOption = Annotated[
+    bool, typer.Option("--watch", "-w", help="Keep the table up to date until Ctrl-C.")
+]
+PastOption = Annotated[bool, typer.Option("--all", help="Also what became of those that are over.")]
+FieldSelectorOption = Annotated[
+    str,
+    typer.Option(
+        metavar="FIELD=VALUE",
+        help="Those whose fields are so, as `-o json` prints them: status.phase=Active; also "
+        "with !=, and several with commas.",
+        rich_help_panel="Which ones",
+    ),
+]
+SortByOption = Annotated[
+    str, typer.Option(metavar="FIELD", help="In the order of a field, such as spec.expiresAt.")
+]
+
+
 @taking
 def get(
     target: Target,
@@ -37,25 +56,11 @@ def get(
     namespace: NamespaceOption = "",
     phase: PhaseOption = None,
     selector: SelectorOption = "",
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Keep the table up to date until Ctrl-C.")
-    ] = False,
-    past: Annotated[
-        bool, typer.Option("--all", help="Also what became of those that are over.")
-    ] = False,
+    watch: WatchOption = False,
+    past: PastOption = False,
     all_namespaces: AllNamespacesOption = False,
-    field_selector: Annotated[
-        str,
-        typer.Option(
-            metavar="FIELD=VALUE",
-            help="Those whose fields are so, as `-o json` prints them: status.phase=Active; also "
-            "with !=, and several with commas.",
-            rich_help_panel="Which ones",
-        ),
-    ] = "",
-    sort_by: Annotated[
-        str, typer.Option(metavar="FIELD", help="In the order of a field, such as spec.expiresAt.")
-    ] = "",
+    field_selector: FieldSelectorOption = "",
+    sort_by: SortByOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List reservations: all, those that options mean, or those of some names.
@@ -72,41 +77,70 @@ def get(
         reserver get --field-selector spec.policy=Require --sort-by spec.expiresAt
         reserver get --owner app=web -w
     """
-    chosen = Chosen(
-        node=node,
-        owner=owner,
-        namespace=namespace,
-        phases=tuple(phase or ()),
-        labels=selector,
+    phases = tuple(phase or ())
+    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=phases, labels=selector)
+    asked = _Asked(
+        chosen, tuple(names or ()), field_selector, sort_by, is_watch=watch, is_past=past
     )
-    lists = bool(field_selector or sort_by)
     try:
         check_namespaces(namespace, all_namespaces=all_namespaces)
-        if names and (replace(chosen, namespace="").is_narrow or watch or lists):
-            raise Failed(Status.USAGE, "NAME: give names (and -n), or filters, not both")
-        if watch and lists:
-            problem = "--field-selector, --sort-by: are not for --watch"
-            raise Failed(Status.USAGE, f"{problem}; leave one of them out")
-        if past and (names or watch or lists or replace(chosen, namespace="").is_narrow):
-            problem = "--all: goes with --namespace and --output only"
-            raise Failed(Status.USAGE, f"{problem}; reserver history shows those of a name")
+        asked.check()
     except Failed as exc:
         failure.end(exc)
+    run(target, partial(_list, asked=asked, output=output))
 
-    async def work(session: Session) -> None:
-        from reserver.cli import history_view, listing
 
-        selection = chosen.selection(session.namespace)
-        if past:
-            await history_view.show_all(session.client, namespace, output)
-        elif names:
-            await listing.show_named(session.client, names, selection, output)
-        elif watch:
-            await listing.follow(session.client, selection, output)
-        else:
-            await listing.show_all(session.client, selection, output, field_selector, sort_by)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What `get` is asked for.
 
-    run(target, work)
+    Attributes:
+        chosen: those that options mean.
+        names: those of names.
+        field_selector: those whose fields are so.
+        sort_by: in the order of this field.
+        is_watch: as they change.
+        is_past: also those that are over.
+    """
+
+    chosen: Chosen
+    names: tuple[str, ...]
+    field_selector: str
+    sort_by: str
+    is_watch: bool
+    is_past: bool
+
+    def check(self) -> None:
+        """Refuse what does not go together.
+
+        Raises:
+            Failed: two options exclude each other.
+        """
+        is_listed = bool(self.field_selector or self.sort_by)
+        is_narrow = replace(self.chosen, namespace="").is_narrow
+        if self.names and (is_narrow or self.is_watch or is_listed):
+            raise Failed(Status.USAGE, "NAME: give names (and -n), or filters, not both")
+        if self.is_watch and is_listed:
+            problem = "--field-selector, --sort-by: are not for --watch"
+            raise Failed(Status.USAGE, f"{problem}; leave one of them out")
+        if self.is_past and (self.names or self.is_watch or is_listed or is_narrow):
+            problem = "--all: goes with --namespace and --output only"
+            raise Failed(Status.USAGE, f"{problem}; reserver history shows those of a name")
+
+
+async def _list(session: Session, asked: _Asked, output: Output) -> None:
+    from reserver.cli import history_view, listing
+
+    selection = asked.chosen.selection(session.namespace)
+    if asked.is_past:
+        await history_view.show_all(session.client, asked.chosen.namespace, output)
+    elif asked.names:
+        await listing.show_named(session.client, asked.names, selection, output)
+    elif asked.is_watch:
+        await listing.follow(session.client, selection, output)
+    else:
+        by = (asked.field_selector, asked.sort_by)
+        await listing.show_all(session.client, selection, output, *by)
 
 
 @taking
@@ -158,13 +192,8 @@ def watch(
         reserver watch --node worker-3
         reserver watch -n shop -o json
     """
-    chosen = Chosen(
-        node=node,
-        owner=owner,
-        namespace=namespace,
-        phases=tuple(phase or ()),
-        labels=selector,
-    )
+    phases = tuple(phase or ())
+    chosen = Chosen(node=node, owner=owner, namespace=namespace, phases=phases, labels=selector)
 
     async def stream(session: Session) -> None:
         from reserver.cli import listing
