@@ -71,6 +71,10 @@ def _head(reservation: Reservation) -> Iterator[tuple[str, str]]:
         yield "Since", manifest.show_moment(reservation.since.replace(microsecond=0))
     if reservation.message:
         yield "Because", reservation.message
+    if reservation.assumes_namespace:
+        home = reservation.id.partition("/")[0]
+        whose = f"an owner names no namespace, so only pods of {home} may claim it"
+        yield "No namespace", f"{whose}; write the namespace of its pods"
 
 
 def _slots(reservation: Reservation) -> str:

@@ -35,6 +35,7 @@ def show(explanation: dict[str, Any]) -> None:
     if explanation["in_the_way"]:
         more = explanation["more_in_the_way"]
         _show_holds("IN ITS WAY", explanation["in_the_way"], more)
+        _show_mistaken(pod, explanation["in_the_way"])
     if explanation["owns"]:
         _show_holds("HELD FOR IT", explanation["owns"], 0)
     if pending := explanation.get("pending"):  # Nor this.
@@ -52,6 +53,16 @@ def _reason(reason: dict[str, Any]) -> Row:
 def _show_holds(title: str, holds: list[dict[str, Any]], more: int) -> None:
     rows = [(hold["reservation"], hold["node"], duration(hold["seconds_left"])) for hold in holds]
     _show(title, ("NODE", "ENDS IN"), rows, more)
+
+
+def _show_mistaken(pod: str, holds: list[dict[str, Any]]) -> None:
+    """Say of which holds the pod would be an owner if it were of their owners' namespace."""
+    for hold in holds[:_MOST_LINES]:
+        if other := printable(hold.get("for_namespace", "")):  # An older server does not say it.
+            typer.echo(
+                f"\n{printable(hold['reservation'])}: only such pods of {other} may claim it."
+            )
+            typer.echo(f"If {pod} should, write its namespace into the owners.")
 
 
 def _show(title: str, others: Sequence[str], rows: Sequence[Row], more: int = 0) -> None:

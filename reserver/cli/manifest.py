@@ -74,6 +74,7 @@ def show(reservation: Reservation) -> dict[str, Any]:
         **labels,
         "spec": show_spec(reservation.spec),
         "status": {
+            **({"assumesNamespace": True} if reservation.assumes_namespace else {}),
             "phase": str(reservation.phase or UNKNOWN),
             "backed": reservation.is_backed,
             "reason": reservation.reason,

@@ -64,6 +64,8 @@ def phase(reservation: Reservation) -> Cell:
         return Cell(f"{word}, no room", "yellow")
     if reservation.reason in _CLOSED:
         return Cell(f"{word}, {_CLOSED[reservation.reason]}", "yellow")
+    if reservation.assumes_namespace and reservation.phase in {Phase.ACTIVE, Phase.PENDING}:
+        return Cell(f"{word}, no namespace", "yellow")
     if reservation.reason == _QUOTA_EXCEEDED:
         return Cell(f"{word}, over quota", style)
     return Cell(word, style)

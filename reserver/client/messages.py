@@ -52,6 +52,7 @@ def read(found: pb.Reservation) -> Reservation:
         author=found.author,
         since=found.since.ToDatetime(UTC) if found.HasField("since") else None,
         labels=dict(found.labels),
+        assumes_namespace=found.status.assumes_namespace,
     )
 
 

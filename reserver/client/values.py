@@ -131,6 +131,7 @@ class Reservation:
         author: the user who wrote it, as far as that is known.
         since: when it was first seen; None if the server does not say.
         labels: of its object, the first 64 by name; a key of a ConfigMap has none.
+        assumes_namespace: an owner names no namespace, so only pods of Reserver's own may claim it.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Reservation:
     author: str = ""
     since: datetime | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    assumes_namespace: bool = False
 
 
 class PastClaim(NamedTuple):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
 from reserver.cluster.columns import Bools
-from reserver.cluster.pod import Pod
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Rows, Snapshot
-from reserver.reservations.reservation import Reservation
+from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase, Policy
 from reserver.scheduling.fit import (
@@ -124,7 +124,8 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
     reasons = count_reasons(found, snapshot)
     available = 0 if pod.node else int((snapshot.exists & ~_any(found.values(), snapshot)).sum())
     held = found.get(HELD.message, _any((), snapshot))
-    holds = _in_the_way(pod, np.flatnonzero(held), state, now)
+    holds = _in_the_way(pod, np.flatnonzero(held), state)
+    elsewhere = _elsewhere(pod, state) if holds else {}
     names = [
         snapshot.name_of(int(row)) for row in np.flatnonzero(snapshot.has_holds & snapshot.exists)
     ]
@@ -137,7 +138,10 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
         nodes=snapshot.node_count,
         available=available,
         reasons=reasons,
-        in_the_way=tuple(holds[:MOST_RESERVATIONS]),
+        in_the_way=tuple(
+            replace(show_hold(each, now), for_namespace=elsewhere.get(each.ref, ""))
+            for each in holds[:MOST_RESERVATIONS]
+        ),
         more_in_the_way=max(0, len(holds) - MOST_RESERVATIONS),
         exempt=is_exempt(pod, snapshot),
         has_resource_claims=pod.has_resource_claims,
@@ -215,13 +219,26 @@ def _pending(pod: Pod, state: State) -> Iterator[NotYet]:
             )
 
 
-def _in_the_way(pod: Pod, rows: Rows, state: State, now: float) -> list[ShownHold]:
+def _elsewhere(pod: Pod, state: State) -> dict[Ref, str]:
+    """Return what a pod could claim if it were of a namespace that reserves for all, and of which.
+
+    An owner without a namespace is of that of its ConfigMap: often somebody forgot to write it.
+    """
+    found: dict[Ref, str] = {}
+    for namespace in sorted(state.public_namespaces - {pod.name.namespace}):
+        there = replace(pod, name=PodName(namespace, pod.name.name))
+        found |= dict.fromkeys(state.ledger.owned_by(there), namespace)
+    return found
+
+
+def _in_the_way(pod: Pod, rows: Rows, state: State) -> list[Reservation]:
+    """Return what holds what a pod needs, and is not for it, those that end first first."""
     own = state.ledger.owned_by(pod)
     holds = [
-        show_hold(reservation, now)
+        reservation
         for row in rows
         for reservation in state.ledger.holding_on(state.snapshot.name_of(row))
         if is_in_the_way(reservation, pod, own)
     ]
-    holds.sort(key=lambda hold: (hold.seconds_left is None, hold.seconds_left, hold.reservation))
+    holds.sort(key=lambda hold: (hold.expires_at is None, hold.expires_at, str(hold.ref)))
     return holds

@@ -25,12 +25,15 @@ class ShownHold:
         node: where.
         expires_at: when it stops holding, unix seconds; None for never.
         seconds_left: until then; None for never.
+        for_namespace: the pod could claim it if it were of this namespace, which reserves for all;
+            empty if it could not.
     """
 
     reservation: str
     node: str
     expires_at: float | None
     seconds_left: float | None
+    for_namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

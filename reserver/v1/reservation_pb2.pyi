@@ -199,20 +199,22 @@ class Placement(_message.Message):
     def __init__(self, node_selector: _Optional[_Mapping[str, str]] = ..., affinity: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., topology_spread_constraints: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., strategy: _Optional[_Union[Placement.Strategy, str]] = ...) -> None: ...
 
 class ReservationStatus(_message.Message):
-    __slots__ = ("phase", "backed", "message", "claims", "placements", "reason")
+    __slots__ = ("phase", "backed", "message", "claims", "placements", "reason", "assumes_namespace")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     BACKED_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     CLAIMS_FIELD_NUMBER: _ClassVar[int]
     PLACEMENTS_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    ASSUMES_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     phase: Phase
     backed: bool
     message: str
     claims: _containers.RepeatedCompositeFieldContainer[Claim]
     placements: _containers.RepeatedCompositeFieldContainer[PlacedSlots]
     reason: str
-    def __init__(self, phase: _Optional[_Union[Phase, str]] = ..., backed: _Optional[bool] = ..., message: _Optional[str] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., placements: _Optional[_Iterable[_Union[PlacedSlots, _Mapping]]] = ..., reason: _Optional[str] = ...) -> None: ...
+    assumes_namespace: bool
+    def __init__(self, phase: _Optional[_Union[Phase, str]] = ..., backed: _Optional[bool] = ..., message: _Optional[str] = ..., claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., placements: _Optional[_Iterable[_Union[PlacedSlots, _Mapping]]] = ..., reason: _Optional[str] = ..., assumes_namespace: _Optional[bool] = ...) -> None: ...
 
 class PlacedSlots(_message.Message):
     __slots__ = ("node", "slots")
@@ -373,7 +375,7 @@ class WatchResponse(_message.Message):
     def __init__(self, kind: _Optional[_Union[WatchResponse.Kind, str]] = ..., reservation: _Optional[_Union[Reservation, _Mapping]] = ..., resume_token: _Optional[str] = ...) -> None: ...
 
 class UpdateRequest(_message.Message):
-    __slots__ = ("name", "spec", "etag", "labels")
+    __slots__ = ("name", "spec", "etag", "labels", "remove_labels")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -385,11 +387,13 @@ class UpdateRequest(_message.Message):
     SPEC_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
+    REMOVE_LABELS_FIELD_NUMBER: _ClassVar[int]
     name: str
     spec: ReservationSpec
     etag: str
     labels: _containers.ScalarMap[str, str]
-    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., etag: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    remove_labels: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[ReservationSpec, _Mapping]] = ..., etag: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., remove_labels: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class UpdateResponse(_message.Message):
     __slots__ = ("reservation",)

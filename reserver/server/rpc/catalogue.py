@@ -9,6 +9,7 @@ from reserver.errors import InvalidInput
 from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
+from reserver.reservations.terms import StoreKind
 from reserver.scheduling.state import State
 from reserver.server.rpc.feed import Feed
 from reserver.server.rpc.refusal import missing
@@ -136,7 +137,17 @@ class Catalogue:
         status = short_nodes.status(reservation, ledger)
         store, ref = self._store, reservation.ref
         shown = grpcform.show(reservation, text, status, ledger.claims(ref), store.since(ref))
+        shown.status.assumes_namespace = self._assumes_namespace(ref, shown.spec)
         return grpcform.with_labels(shown, store.labels(ref))
+
+    def _assumes_namespace(self, ref: Ref, spec: pb.ReservationSpec) -> bool:
+        """Return whether it is for pods of our own namespace only because nobody says whose."""
+        if ref.kind is not StoreKind.CONFIGMAP or ref.namespace != self._home:
+            return False
+        return any(
+            not (o.pod.namespace or o.controller.namespace or o.selector.namespace)
+            for o in spec.owners
+        )
 
     def show(self, ref: Ref) -> list[pb.Reservation]:
         """Return the reservations of a ref, or the one of an item; empty if there is none."""

@@ -371,6 +371,32 @@ async def test_a_pod_is_explained(run: Run, world: World) -> None:
     assert (ghost.exit_code, ghost.stderr) == (1, "reserver: there is no pod shop/ghost\n")
 
 
+async def test_an_owner_without_a_namespace_is_shown_wherever_one_looks(
+    run: Run, world: World
+) -> None:
+    """Its pod is one of Reserver's own namespace; who is meant finds the seat held for others."""
+    spec = {"owners": [{"pod": {"name": "web-0"}}], "node": "worker-1", "resources": {"cpu": "4"}}
+    await write(world, "seats", {"lost": json.dumps(spec)})
+    told = await run("get", "lost")
+    while told.exit_code:  # It has not been seen yet.
+        told = await run("get", "lost")
+    assert "Active, no namespace" in told.stdout
+    whole = json.loads((await run("get", "lost", "-o", "json")).stdout)
+    assert whole["status"]["assumesNamespace"]
+    described = (await run("describe", "lost")).stdout
+    assert "only pods of reserver-system may claim it; write the namespace of its" in described
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}
+    body = {"metadata": {"name": "web-0"}, "spec": {"containers": [container]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", body)
+    explained = await run("explain", "pod", "shop/web-0")
+    while explained.exit_code:
+        explained = await run("explain", "pod", "shop/web-0")
+    hint = "reserver-system/seats/lost: only such pods of reserver-system may claim it."
+    assert f"{hint}\nIf shop/web-0 should, write its namespace" in explained.stdout
+    await run("create", "found", "--node", "worker-2", "--owner", "pod/web-0", "--cpu", "1")
+    assert "Active  " in (await run("get", "found")).stdout
+
+
 async def test_patience_says_nothing_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
     async with patience("Waiting"):
         pass

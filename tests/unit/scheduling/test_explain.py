@@ -4,7 +4,7 @@ from reserver.cluster.constraints import Taint
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import MOST_NODES, MOST_RESERVATIONS, Explanation, explain
 from reserver.scheduling.node_explanation import ResourceExplanation, ShownHold, explain_nodes
-from tests.builders import NOW, node, pod, reservation, state_of
+from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 W1, W2, W3 = (node(f"worker-{number}", cpu="4") for number in (1, 2, 3))
 
@@ -81,6 +81,21 @@ def test_what_is_in_the_way_is_told_with_the_time_that_it_has_left() -> None:
     ]
     told = explain(pod("a", cpu="2"), state_of(W1, W2, *holds), NOW)
     assert told.in_the_way == (hold("soon", left=60), hold("later", left=600), hold("for-ever"))
+
+
+def test_what_a_pod_of_another_namespace_may_claim_says_so() -> None:
+    of_pod = reservation("named", cpu="2")  # for the pod `owner`
+    of_labels = reservation("labelled", cpu="2", owners=(), rules=[rule(app="web")])
+    state = state_of(node("worker-1", cpu="4"), of_pod, of_labels)
+    state.public_namespaces = frozenset({"shop"})
+
+    def meant(name: str, **labels: str) -> list[str]:
+        asking = pod(name, namespace="bank", labels=labels, cpu="2")
+        return [each.for_namespace for each in explain(asking, state, NOW).in_the_way]
+
+    assert meant("owner") == ["", "shop"]
+    assert meant("other", app="web") == ["shop", ""]  # the labelled one comes first, by its name
+    assert meant("other") == ["", ""]
 
 
 def test_of_very_many_reservations_in_the_way_some_are_told_and_the_rest_counted() -> None:
