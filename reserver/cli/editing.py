@@ -18,6 +18,7 @@ from reserver.cli.patience import patience
 from reserver.cli.wanted import Wanted, wanted
 from reserver.client import CallFailed, Client, Reservation
 from reserver.errors import InvalidInput, ReserverError
+from reserver.wire.spec.object import is_own
 
 _HEAD = """\
 # Edit the reservation below. Lines that begin with # are ignored; an empty file changes nothing.
@@ -34,7 +35,10 @@ async def edit(client: Client, name: str, namespace: str) -> None:
     """
     async with patience("Asking for the reservation"):
         old = await naming.by_name(client, name, client.get)
-    shown = {"name": old.name, "spec": manifest.show_spec(old.spec)}
+    labels = {key: old.labels[key] for key in sorted(old.labels) if not is_own(key)}
+    shown = {"name": old.name, "labels": labels, "spec": manifest.show_spec(old.spec)}
+    if not labels:
+        del shown["labels"]
     before = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
     file = _file(f"{_HEAD}{before}")
     problem: Failed | None = None
@@ -70,8 +74,11 @@ async def _update(client: Client, old: Reservation, text: str, namespace: str) -
     if one.name != old.name:
         raise InvalidInput("name", f"was {old.name!r}", "leave it: a name cannot be changed")
     spec = manifest.read(one.spec, one.name, namespace, time.time())
+    gone = {key for key in old.labels if not is_own(key)} - one.labels.keys()
     async with patience(f"Changing {old.name}"):
-        return await client.update(old.id, spec, etag=old.etag, labels=one.labels)
+        return await client.update(
+            old.id, spec, etag=old.etag, labels=one.labels, remove_labels=gone
+        )
 
 
 def _read(text: str) -> Wanted:

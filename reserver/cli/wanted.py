@@ -8,9 +8,11 @@ from typing import Any
 
 from reserver.cli.documents import Document
 from reserver.errors import InvalidInput
-from reserver.wire.spec.object import API_VERSION, KIND, OWN_DOMAIN, check_labels
+from reserver.printable import printable
+from reserver.wire.spec.object import API_VERSION, KIND, check_labels, is_own
 
 _OUR_FIELDS = {"name", "spec", "id", "etag", "author", "labels", "status"}
+_KUBECTLS = "kubectl.kubernetes.io/"
 _FORMS = "write a Reservation, or name and spec"
 
 
@@ -92,8 +94,23 @@ def _of_object(where: str, value: dict[str, Any]) -> Wanted:
     namespace = _text(namespace, "metadata.namespace") if namespace is not None else ""
     if "spec" not in value:
         raise InvalidInput("spec", "is missing", "say what to hold, for whom")
+    _check_annotations(metadata.get("annotations"))
     labels = _labels(metadata.get("labels"), "metadata.labels")
     return Wanted(where, own, namespace, value["spec"], "spec", labels=labels)
+
+
+def _check_annotations(value: Any) -> None:  # noqa: ANN401 - whatever YAML can hold
+    """Refuse annotations: they would be lost. Those of kubectl and our own tell nobody anything."""
+    said = {} if value is None else value
+    if not isinstance(said, dict):
+        raise InvalidInput("metadata.annotations", f"{said!r:.60} is no mapping", "remove it")
+    for key in said:
+        if not is_own(str(key)) and not str(key).startswith(_KUBECTLS):
+            problem = (
+                f"{printable(str(key)):.60}: reserver sends no annotations, so it would be lost"
+            )
+            remedy = "write a label or spec.description, or use kubectl apply"
+            raise InvalidInput("metadata.annotations", problem, remedy)
 
 
 def _labels(value: Any, path: str) -> dict[str, str]:  # noqa: ANN401 - whatever YAML can hold
@@ -104,7 +121,7 @@ def _labels(value: Any, path: str) -> dict[str, str]:  # noqa: ANN401 - whatever
         if not isinstance(key, str) or not isinstance(each, str):
             problem = f"{key}: {each!r:.60} is no text"
             raise InvalidInput(path, problem, "write key and value in quotes")
-    labels = {key: each for key, each in said.items() if not key.startswith(OWN_DOMAIN)}
+    labels = {key: each for key, each in said.items() if not is_own(key)}
     check_labels(labels, path)
     return labels
 

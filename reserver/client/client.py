@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -223,7 +223,13 @@ class Client:
             request.page_token = answer.next_page_token
 
     async def update(
-        self, name: str, spec: Spec, *, etag: str = "", labels: Mapping[str, str] | None = None
+        self,
+        name: str,
+        spec: Spec,
+        *,
+        etag: str = "",
+        labels: Mapping[str, str] | None = None,
+        remove_labels: Iterable[str] = (),
     ) -> Reservation:
         """Replace the spec of a reservation.
 
@@ -232,12 +238,19 @@ class Client:
             spec: the new one.
             etag: only if this is its etag, if it is not empty.
             labels: to set on its object; all others stay.
+            remove_labels: keys of labels to take away, if it has them.
 
         Raises:
             CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag;
                 ``RESOURCE_EXHAUSTED`` if there is no room for more.
         """
-        request = pb.UpdateRequest(name=name, spec=write_spec(spec), etag=etag, labels=labels)
+        request = pb.UpdateRequest(
+            name=name,
+            spec=write_spec(spec),
+            etag=etag,
+            labels=labels,
+            remove_labels=remove_labels,
+        )
         return messages.read((await self._call(self._stub.Update, request)).reservation)
 
     async def extend(self, name: str, until: datetime | timedelta) -> Reservation:

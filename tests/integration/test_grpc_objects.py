@@ -203,6 +203,34 @@ async def test_an_update_sets_labels_and_leaves_those_of_others(world: World) ->
     assert after == before  # There was nothing to write.
 
 
+async def test_an_update_takes_labels_away(world: World) -> None:
+    await create(world, "many", labels={"team": "shop", "by": "kubectl", "a/b": ""})
+    await seen(world, "shop/many")
+
+    def request(*keys: str, **labels: str) -> pb.UpdateRequest:
+        return pb.UpdateRequest(
+            name="shop/many", spec=spec(cpu="1"), labels=labels, remove_labels=keys
+        )
+
+    changed = (
+        await world.api.Update(request("team", "a/b", "never-there", tier="gold"))
+    ).reservation
+    assert changed.labels == {"by": "kubectl", "tier": "gold"}
+    assert await labels_of(world, "many", "shop") == {"by": "kubectl", "tier": "gold"}
+    again = (await world.api.Update(request("team"))).reservation
+    assert again.labels == {"by": "kubectl", "tier": "gold"}
+    await world.api.Update(request("by", "tier"))
+    assert not await labels_of(world, "many", "shop")
+    for wrong, said in (
+        (request("by", by="me"), "by is in labels as well"),
+        (request("reserver.io/set"), "is for reserver itself to write"),
+        (request("a b"), "is not a label's key"),
+    ):
+        code, _, fields = await refused(world.api.Update(wrong))
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        assert said in fields["removeLabels"]
+
+
 @pytest.mark.parametrize(
     ("labels", "problem"),
     [
@@ -236,3 +264,6 @@ async def test_a_server_that_writes_config_maps_refuses_labels(world: World) -> 
     update = pb.UpdateRequest(name="a", spec=spec(), labels=labels)
     _, _, fields = await refused(world.api.Update(update))
     assert list(fields) == ["labels"]
+    update = pb.UpdateRequest(name="a", spec=spec(), remove_labels=labels)
+    _, _, fields = await refused(world.api.Update(update))
+    assert list(fields) == ["removeLabels"]

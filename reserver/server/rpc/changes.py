@@ -63,7 +63,7 @@ class Changes:
         self._editing = editing
 
     async def update(self, request: pb.UpdateRequest) -> pb.Reservation:
-        """Replace a spec, and set labels; more is held only if it fits.
+        """Replace a spec, and set and take away labels; more is held only if it fits.
 
         Raises:
             InvalidInput: a field is wrong.
@@ -71,7 +71,8 @@ class Changes:
             ApiError: it cannot be written.
         """
         ref = self._catalogue.find(request.name)
-        refusal.require_labels(request.labels, "labels", ref)
+        refusal.require_change_of_labels(request, ref)
+        labels = {**request.labels, **dict.fromkeys(request.remove_labels)}
         now = self._clock()
 
         def change(text: str, old: Reservation) -> str:
@@ -83,7 +84,7 @@ class Changes:
                 if not new.node:
                     new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
                 refusal.require_future(new, "expiresAt", now)
-            if request.labels and _says_the_same(new, old):
+            if labels and _says_the_same(new, old):
                 return text
             self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
@@ -91,7 +92,7 @@ class Changes:
                 new = self._require_room(new, old, request.name)
             return grpcform.encode_document(grpcform.with_placements(written, new.placed, ref))
 
-        return await self._edit(ref, request.etag, change, request.labels)
+        return await self._edit(ref, request.etag, change, labels)
 
     async def extend(self, request: pb.ExtendRequest) -> pb.Reservation:
         """Let a reservation expire at another moment.
@@ -193,9 +194,9 @@ class Changes:
         ref: Ref,
         etag: str,
         change: Callable[[str, Reservation], str],
-        labels: Mapping[str, str] = MappingProxyType({}),
+        labels: Mapping[str, str | None] = MappingProxyType({}),
     ) -> pb.Reservation:
-        """Change a ref; if somebody else was faster, on what they have written."""
+        """Change a ref and its labels (`Edit.labels`); if somebody was faster, what they wrote."""
         if ref.item:
             problem = "is an item of a list, which only its manager changes"
             raise InvalidInput("name", problem, "name a reservation with a key of its own")
@@ -203,9 +204,9 @@ class Changes:
             old, text = self._current(ref, etag)
             new = change(text, old)
             there = self._catalogue.labels(ref)
-            unset = {key: value for key, value in labels.items() if there.get(key) != value}
-            edit = Edit(ref, text, new, "changed", labels=unset)
-            if (new == text and not unset) or await self._editing.edit(edit):
+            changed = {key: each for key, each in labels.items() if there.get(key) != each}
+            edit = Edit(ref, text, new, "changed", labels=changed)
+            if (new == text and not changed) or await self._editing.edit(edit):
                 self._settle(ref)
                 return self._catalogue.show_one(ref)
             if self._catalogue.text(ref) == text:

@@ -15,6 +15,7 @@ from reserver.printable import printable
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
 from reserver.scheduling.admit import Lack
+from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.spec.object import check_labels
 
 DOMAIN = "reserver.io"
@@ -178,6 +179,19 @@ def require_labels(labels: Mapping[str, str], path: str, ref: Ref) -> None:
         remedy = "leave them out, or have the server write objects: --reservation-store object"
         raise InvalidInput(path, problem, remedy)
     check_labels(labels, path)
+
+
+def require_change_of_labels(request: pb.UpdateRequest, ref: Ref) -> None:
+    """Refuse labels to set, and to take away, that a reservation cannot have at a ref.
+
+    Raises:
+        InvalidInput: at ``labels`` or ``removeLabels``.
+    """
+    require_labels(request.labels, "labels", ref)
+    require_labels(dict.fromkeys(request.remove_labels, ""), "removeLabels", ref)
+    if both := sorted(key for key in request.remove_labels if key in request.labels):
+        problem = f"{both[0]} is in labels as well"
+        raise InvalidInput("removeLabels", problem, "write it in one of them")
 
 
 @contextmanager

@@ -30,7 +30,8 @@ class Edit:
         value: the new value; None to remove the key.
         reason: for the log.
         endings: what became of the reservations that it removes because they are over.
-        labels: to set on its object, as well; a key of a ConfigMap has none.
+        labels: to set on its object, as well, and with None to take away; a key of a ConfigMap has
+            none.
     """
 
     ref: Ref
@@ -38,7 +39,7 @@ class Edit:
     value: str | None
     reason: str
     endings: tuple[Ending, ...] = field(default=(), compare=False)
-    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    labels: Mapping[str, str | None] = field(default_factory=dict, hash=False)
 
     @property
     def path(self) -> str:

@@ -150,6 +150,11 @@ def collection(namespace: str) -> str:
     return f"/apis/{API_VERSION}/namespaces/{namespace}/reservations"
 
 
+def is_own(key: str) -> bool:
+    """Return whether only Reserver writes a label or an annotation with this key."""
+    return key.startswith(OWN_DOMAIN)
+
+
 def check_labels(labels: Mapping[str, str], path: str) -> None:
     """Refuse labels that the API server would refuse, that are too many, or Reserver's own.
 
@@ -160,7 +165,7 @@ def check_labels(labels: Mapping[str, str], path: str) -> None:
     for key, value in labels.items():
         names.check_label_key(key, path)
         names.check_label_value(value, path)
-        if key.startswith(OWN_DOMAIN):
+        if is_own(key):
             raise InvalidInput(path, f"{key} is for reserver itself to write", "remove it")
 
 
@@ -187,7 +192,7 @@ def manifest(
 
 
 def replacement(
-    of: ObjectMetadata, seen: bytes, text: str, labels: Mapping[str, str]
+    of: ObjectMetadata, seen: bytes, text: str, labels: Mapping[str, str | None]
 ) -> list[dict[str, object]]:
     """Return the JSON patch that replaces an object's spec, if it is still the one seen.
 
@@ -199,7 +204,7 @@ def replacement(
         of: metadata of the object, as it was seen.
         seen: its spec.
         text: the new spec, as JSON.
-        labels: to set; all others stay.
+        labels: to set, and with None to take away; all others stay.
     """
     return [
         {"op": "test", "path": "/metadata/uid", "value": of.uid},
@@ -209,17 +214,23 @@ def replacement(
     ]
 
 
-def _labelling(labels: Mapping[str, str], seen: Mapping[str, str]) -> list[dict[str, object]]:
+def _labelling(
+    labels: Mapping[str, str | None], seen: Mapping[str, str]
+) -> list[dict[str, object]]:
     path = "/metadata/labels"
     if labels and not seen:  # To the API server null is what is not there, as in `edits.insertion`.
         return [
             {"op": "test", "path": path, "value": None},
             {"op": "add", "path": path, "value": dict(labels)},
         ]
-    return [
-        {"op": "add", "path": f"{path}/{key.replace('/', '~1')}", "value": value}
-        for key, value in labels.items()
-    ]
+    patch: list[dict[str, object]] = []
+    for key, value in labels.items():
+        where = f"{path}/{key.replace('/', '~1')}"
+        if value is None:
+            patch.append({"op": "remove", "path": where})
+        else:
+            patch.append({"op": "add", "path": where, "value": value})
+    return patch
 
 
 def completion(uid: str) -> list[dict[str, object]]:

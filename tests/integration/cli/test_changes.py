@@ -335,9 +335,30 @@ async def test_labels_of_files_are_applied_created_and_edited(tmp_path: Path) ->
             "create", "-f", "-", "--dry-run", "-o", "json", text=text("f", team="shop")
         )
         assert json.loads(shown.stdout)["metadata"]["labels"] == {"team": "shop"}
+        edited = await run("edit", "a", EDITOR="sed -i s/^..tier:.gold/\\ \\ level:\\ high/")
+        assert edited.stdout.startswith("a edited"), edited
+        assert await labels("a") == {"team": "shop", "level": "high"}
         wrong = await run("apply", "-f", "-", text=text("a", team="a b"))
         assert wrong.exit_code == 1
         assert "metadata.labels: 'a b' is not a label's value; use letters" in wrong.stderr
+
+
+async def test_annotations_that_would_be_lost_are_refused(run: Run) -> None:
+    def text(**annotations: str) -> str:
+        kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
+        metadata = {"name": "a", "annotations": annotations}
+        spec = yaml.safe_load(manifest("a"))["spec"]
+        return yaml.safe_dump(kind | {"metadata": metadata, "spec": spec})
+
+    for command in ("create", "apply"):
+        refused = await run(command, "-f", "-", text=text(**{"example.com/why": "launch"}))
+        assert refused.exit_code == 1
+        said = (
+            "metadata.annotations: example.com/why: reserver sends no annotations, so it would be"
+        )
+        assert f"{said} lost; write a label or spec.description" in refused.stderr
+    printed = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "reserver.io/a": "b"}
+    assert (await run("apply", "-f", "-", text=text(**printed))).exit_code == 0
 
 
 async def test_labels_of_what_is_written_into_a_config_map_are_refused(run: Run) -> None:

@@ -173,7 +173,7 @@ class ObjectWriter(Writer[ObjectCache]):
         return False
 
     async def _replace(
-        self, ref: Ref, known: KnownObject, text: str, labels: Mapping[str, str]
+        self, ref: Ref, known: KnownObject, text: str, labels: Mapping[str, str | None]
     ) -> bool:
         uid = known.metadata.uid
         self.writes += 1
