@@ -79,8 +79,8 @@ class Tracing:
             "move",
             start_time=_ns(move.created_at),
             attributes={
-                _NAMESPACE: move.spec.pod.namespace,
-                _POD: move.spec.pod.name,
+                _NAMESPACE: move.pod.namespace,
+                _POD: move.pod.name,
                 "reserver.move.name": move.name.name,
                 "reserver.move.mode": move.spec.mode,
                 "reserver.move.phase": status.phase,

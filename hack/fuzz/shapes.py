@@ -264,6 +264,8 @@ MOVES: tuple[Document, ...] = (
             "message": "m",
             "observedGeneration": 2,
             "podUID": "u",
+            "pod": "web-0",
+            "foundAt": "2030-01-01T00:00:00.000001Z",
             "controller": {"kind": "ReplicaSet", "name": "web"},
             "from": "worker-1",
             "to": "worker-2",
@@ -295,5 +297,20 @@ MOVES: tuple[Document, ...] = (
     {
         "metadata": METADATA | {"creationTimestamp": "2030-01-01T00:00:00Z"},
         "spec": {"pod": {"name": "web-0"}, "to": {"node": "worker-2"}, "mode": "EvictOnly"},
+    },
+    {
+        "metadata": METADATA | {"creationTimestamp": "2030-01-01T00:00:00Z"},
+        "spec": {"pod": {"name": "web-0", "after": "first"}},
+        "status": {
+            "phase": "Pending",
+            "reason": "WaitsForTurn",
+            "message": "m",
+            "observedGeneration": 2,
+            "podUID": "v",
+            "pod": "web-1",
+            "foundAt": "2030-01-01T00:00:00.000002Z",
+            "from": "worker-1",
+            "conditions": [],
+        },
     },
 )

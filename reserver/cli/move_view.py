@@ -20,8 +20,13 @@ def told(move: Document) -> str:
     status = move.get("status") or {}
     where = f" to {status['to']}" if status.get("to") else ""
     why = f": {status['message']}" if status.get("message") else ""
-    pod = f"{move['metadata']['namespace']}/{move['spec']['pod']['name']}"
+    pod = f"{move['metadata']['namespace']}/{_pod(move)}"
     return printable(f"{pod}{where} {phase(move) or 'written'}{why}")
+
+
+def _pod(move: Document) -> str:
+    """Return the name of the pod that a move is about, as far as it is known."""
+    return str((move.get("status") or {}).get("pod") or move["spec"]["pod"]["name"])
 
 
 def phase(move: Document) -> str:
@@ -49,14 +54,15 @@ def show(found: Sequence[Document], form: Output, *, everywhere: bool = False) -
         typer.echo("no moves")
     else:
         columns = ["NAME", "POD", "PHASE", "REASON", "FROM", "TO"]
-        columns = ["NAMESPACE"] * everywhere + columns + ["MESSAGE"] * (form is Output.WIDE)
+        more = ["AFTER", "MESSAGE"] if form is Output.WIDE else []
+        columns = ["NAMESPACE"] * everywhere + columns + more
         table.show(columns, [_row(each, form, everywhere=everywhere) for each in found])
 
 
 def _row(move: Document, form: Output, *, everywhere: bool) -> list[str]:
     status = move.get("status") or {}
-    pod = move["spec"]["pod"]["name"]
-    row = [name_of(move), pod, *(status.get(f) or "" for f in ("phase", "reason", "from"))]
+    row = [name_of(move), _pod(move), *(status.get(f) or "" for f in ("phase", "reason", "from"))]
     row.append(status.get("to") or (move["spec"].get("to") or {}).get("node", ""))
     spaces = [move["metadata"]["namespace"]] * everywhere
-    return spaces + row + [status.get("message") or ""] * (form is Output.WIDE)
+    more = [move["spec"]["pod"].get("after") or "", status.get("message") or ""]
+    return spaces + row + (more if form is Output.WIDE else [])

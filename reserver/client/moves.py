@@ -27,10 +27,13 @@ class MoveSpec:
     Attributes:
         pod: the name of the pod that is to leave its node.
         pod_uid: its UID; empty for the pod that has the name when the move begins.
+        after: the PodMove that moves the pod first: what comes in its place is to leave; empty if
+            it follows none.
         node: where to; empty for any node that fits.
         node_selector: labels that the node must have, instead of `node`.
         mode: what has to be there before the eviction.
-        timeout: from its creation; None for ten minutes.
+        timeout: from its creation, or, if it follows another one, from when its pod has come; None
+            for ten minutes.
         grace_period_s: what the pod gets to end, in seconds; None for its own period.
         group: the moves that it evicts together with; None if it is alone. `Moves.create` takes it
             beside the moves.
@@ -40,6 +43,7 @@ class MoveSpec:
 
     pod: str
     pod_uid: str = ""
+    after: str = ""
     node: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     mode: Mode = Mode.RESERVE_FIRST
@@ -62,6 +66,7 @@ class PodMove:
         phase: how far it is; None if this client does not know that phase.
         reason: why it is there, in one word; empty before anybody has looked.
         message: the same in a sentence.
+        pod: the pod that leaves, if it has come with the PodMove that this one follows; else empty.
         source: the node that the pod leaves; empty before it is known.
         target: the node of the seat, or where the replacement has landed; empty before.
         reservation: the name of the Reservation that is the seat; empty if it has none.
@@ -79,6 +84,7 @@ class PodMove:
     phase: Phase | None
     reason: str
     message: str
+    pod: str
     source: str
     target: str
     reservation: str
@@ -252,7 +258,7 @@ def _write(spec: MoveSpec) -> pb.MoveSpec:
     if spec.grace_period_s is not None:
         options = pb.MoveDeleteOptions(grace_period_seconds=spec.grace_period_s)
     return pb.MoveSpec(
-        pod=pb.MovedPod(name=spec.pod, uid=spec.pod_uid),
+        pod=pb.MovedPod(name=spec.pod, uid=spec.pod_uid, after=spec.after),
         to=to,
         mode=f"MOVE_MODE_{spec.mode.name}",
         timeout=spec.timeout,
@@ -271,6 +277,7 @@ def _read_spec(found: pb.MoveSpec) -> MoveSpec:
     return MoveSpec(
         pod=found.pod.name,
         pod_uid=found.pod.uid,
+        after=found.pod.after,
         node=found.to.node,
         node_selector=dict(found.to.node_selector),
         mode=Mode.EVICT_ONLY if only else Mode.RESERVE_FIRST,
@@ -292,6 +299,7 @@ def _read(found: pb.PodMove) -> PodMove:
         phase=_phase(status.phase),
         reason=status.reason,
         message=status.message,
+        pod=status.pod,
         source=status.from_node,
         target=status.to_node,
         reservation=status.reservation,

@@ -18,6 +18,9 @@ from reserver.migration.move import Mode, Move, Phase, Reason
 from reserver.migration.seen import Answer, Seen, SeenPod, Turn
 from reserver.reservations.owner import OwnerRule, Replaced
 
+FIRST_WRITTEN_S = 30.0
+"""So long after a move was created the one that it follows may be written, in seconds."""
+
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 15.0
 """Between attempts to evict a pod that a budget keeps: twice as long each time, at most."""
 
@@ -56,8 +59,8 @@ _Judged = tuple[Move, tuple[Effect, ...]]
 def _judge(move: Move, seen: Seen, now: float) -> _Judged:
     if now >= move.deadline:
         return _finish(move, now, Phase.FAILED, Reason.DEADLINE_EXCEEDED, _last_words(move))
-    if move.status.phase is Phase.LANDING:
-        return _landing(move, seen, now)
+    if move.awaits_first or move.status.phase is Phase.LANDING:
+        return (_following if move.awaits_first else _landing)(move, seen, now)
     pod = _the_pod(move, seen)
     if pod is None or pod.is_leaving:
         return _left(move, seen, pod, now)
@@ -89,12 +92,28 @@ def _left(move: Move, seen: Seen, pod: SeenPod | None, now: float) -> _Judged:
     return _awaits(_with(move, phase=Phase.LANDING, target=target, evicted_at=now), seen), ()
 
 
+def _following(move: Move, seen: Seen, now: float) -> _Judged:
+    """Wait for the pod that comes with the move that this one follows."""
+    is_late = now >= move.created_at + FIRST_WRITTEN_S
+    if problem := ends.unfollowable(move, seen, is_late=is_late):
+        return _finish(move, now, Phase.ABORTED, Reason.NOTHING_TO_FOLLOW, problem)
+    if withdrawn := ends.withdrawn(seen, None):
+        return _finish(move, now, *withdrawn)
+    if seen.first is None or not seen.first.came.uid:
+        message = f"its pod comes with the PodMove {move.spec.after}, which has not ended yet"
+        return _with(move, reason=Reason.WAITS_FOR_MOVE, message=message), ()
+    came = seen.first.came
+    message = f"{came.name} has come with the PodMove {move.spec.after}"
+    found = _with(move, pod=came.name, uid=came.uid, found_at=now, source=came.node)
+    return _with(found, reason=Reason.WAITS_FOR_TURN, message=message), ()
+
+
 def _pending(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     """Wait for the move's turn."""
     if problem := ends.unmovable(move, seen, pod):
         return _finish(move, now, Phase.FAILED, *problem)
     move = _with(move, uid=pod.uid, controller=pod.controller, source=pod.node)
-    if move.is_planned and (why := ends.outdated(seen)):
+    if move.is_planned and (why := ends.outdated(move, seen)):
         return _finish(move, now, Phase.FAILED, Reason.PLAN_OUTDATED, why)
     if waits := _waits(move, seen.turn, begins=True):
         return waits
@@ -126,7 +145,7 @@ def _reserving(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
 
 def _entered(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     """End the move of a pod that had no node, and has one."""
-    said = f"{move.spec.pod.name} has landed on {pod.node}"
+    said = f"{move.pod.name} has landed on {pod.node}"
     reason = Reason.LANDED if seen.has_claimed else Reason.LANDED_ELSEWHERE
     said += "" if seen.has_claimed else ", without its seat"
     return _finish(_with(move, target=pod.node), now, Phase.SUCCEEDED, reason, said)
@@ -144,7 +163,7 @@ def _evicting(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
         return waits
     if now < move.status.retry_at:
         return move, ()
-    evict = Evict(pod=move.spec.pod, uid=pod.uid, grace_period_s=move.spec.grace_period_s)
+    evict = Evict(pod=move.pod, uid=pod.uid, grace_period_s=move.spec.grace_period_s)
     return _ready(move), (evict,)
 
 
@@ -211,12 +230,12 @@ def _hold(move: Move, pod: SeenPod, seen: Seen) -> Hold:
     keeps_name = pod.controller.kind == "StatefulSet"
     owner = OwnerRule(
         namespace=namespace,
-        pod=spec.pod.name if keeps_name else "",
+        pod=move.pod.name if keeps_name else "",
         controller=pod.controller,
         replaces=Replaced(pod.uid, seen.waiting),
     )
     if move.is_entering:
-        owner = OwnerRule(namespace=namespace, pod=spec.pod.name)
+        owner = OwnerRule(namespace=namespace, pod=move.pod.name)
     return Hold(
         seat=PodName(namespace, move.status.seat),
         owner=owner,
@@ -257,5 +276,7 @@ def _with(move: Move, **changes: object) -> Move:
 def _again_at(move: Move, now: float) -> float | None:
     if move.is_over:
         return None
+    if move.awaits_first:
+        return now + FIRST_WRITTEN_S
     retry_at = move.status.retry_at
     return min(move.deadline, retry_at) if retry_at > now else move.deadline

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
@@ -118,14 +118,23 @@ def _order(contender: Contender) -> tuple[int, float, PodName]:
     return -(pod.priority if pod else 0), move.created_at, move.name
 
 
+def _when(move: Move) -> tuple[float, PodName]:
+    """Return where a move is in its plan."""
+    return move.created_at, move.name
+
+
 def _which(contender: Contender) -> tuple[PodName, str]:
     """Return which pod is to leave."""
     move, pod = contender.move, contender.pod
-    return move.spec.pod, move.status.uid or move.spec.uid or (pod.uid if pod else "")
+    if move.awaits_first:
+        return move.name, move.uid  # Nobody knows yet.
+    return move.pod, move.status.uid or move.spec.uid or (pod.uid if pod else "")
 
 
 def _turn(each: Contender, groups: _Groups, ahead: _Ahead, under_way: _UnderWay) -> Turn:
     move = each.move
+    if move.awaits_first:
+        return _WAIT
     if move.spec.paused or move.status.phase is Phase.LANDING:
         return GO  # What is paused stands still by itself, and takes nobody's turn.
     missing = groups.incomplete(move)
@@ -144,17 +153,17 @@ class _Group:
     """How far the members of a group are.
 
     Attributes:
-        members: how many are written.
-        waiting: how many of these have no seat yet.
+        waiting: how many of them have no seat yet.
         first: one of the latter; empty for none.
         rooms: how many have a pod that had no node: the others make room for them.
         unheld: how many of these hold none yet.
         over: how many of these have ended.
         failed: the member with which the others fail; empty for none.
         is_first_cause: that one did not fail because another did.
+        members: those that are written.
+        unplaced: those that follow another one and have no seat yet.
     """
 
-    members: int = 0
     waiting: int = 0
     first: str = ""
     rooms: int = 0
@@ -162,21 +171,50 @@ class _Group:
     over: int = 0
     failed: str = ""
     is_first_cause: bool = False
+    members: dict[PodName, Move] = field(default_factory=dict)
+    unplaced: list[Move] = field(default_factory=list)
 
     def add(self, each: Contender) -> None:
         """Count one more member."""
         move = each.move
-        self.members += 1
+        self.members[move.name] = move
+        if move.spec.after and not (move.is_over or move.status.target):
+            self.unplaced.append(move)
         if _is_room(each):
             self.rooms += 1
             self.over += move.is_over
             self.unheld += not (move.is_over or move.status.target)
-        if not _is_seated(move):
+        if not (move.spec.after or _is_seated(move)):
             self.waiting += 1
             self.first = self.first or str(move.name)
-        if move.status.phase is Phase.FAILED and not self.is_first_cause:
+        has_failed = move.status.phase is Phase.FAILED
+        has_failed |= move.status.reason is Reason.NOTHING_TO_FOLLOW
+        if has_failed and not self.is_first_cause:
             self.is_first_cause = move.status.reason is not Reason.GROUP_FAILED
             self.failed = str(move.name) if self.is_first_cause or not self.failed else self.failed
+
+    def comes_first(self, move: Move) -> str:
+        """Return a member that follows another one and is to have its seat before a move; or none.
+
+        Until its pod has come it can hold no room. Meanwhile nobody leaves the node that it goes
+        to, and who comes after it in the plan takes no seat there, or where its pod is for a while.
+        It waits only for what it follows, which comes before the move: so they never wait for each
+        other.
+        """
+        begins, home = move.status.phase is Phase.PENDING, move.status.source
+        for each in self.unplaced:
+            first = self.members.get(PodName(each.name.namespace, each.spec.after))
+            if first is None or not each.spec.node:
+                continue
+            if begins:
+                is_later = not move.spec.after and _when(each) < _when(move)
+                nodes = {each.spec.node, first.spec.node} - {""}
+                comes = is_later and move.spec.node in nodes
+            else:
+                comes = _when(first) < _when(move) and home == each.spec.node
+            if comes:
+                return str(each.name)
+        return ""
 
 
 class _Groups:
@@ -191,18 +229,26 @@ class _Groups:
     def incomplete(self, move: Move) -> str:
         """Return what a group still lacks before its members begin; empty if nothing."""
         size = move.spec.group.size
-        lacks = size - self._of(move).members
-        return f"{lacks} of the {size} moves of its group are not written yet" if lacks > 0 else ""
+        group = self._of(move)
+        lacks = size - len(group.members)
+        if lacks > 0:
+            return f"{lacks} of the {size} moves of its group are not written yet"
+        first = group.comes_first(move)
+        return f"{first} of its group is to have its seat before" if first else ""
 
     def unseated(self, move: Move) -> str:
-        """Return how many members have no seat yet; empty if all have one, or need none.
+        """Return what a move waits for before it evicts; empty if for nothing.
 
-        Of those that make room, which may need each other's, none waits for another one's seat.
+        That is the seats of all members. Of those that make room, which may need each other's, none
+        waits for another one's seat. Nor does anybody wait for that of one that follows another,
+        but those whose room it is to have.
         """
         group, size = self._of(move), move.spec.group.size
+        if first := group.comes_first(move):
+            return f"{first} of its group has no seat yet in the room that this one leaves"
         if group.rooms:
             return f"room is not held yet for {group.unheld} pods" if group.unheld else ""
-        lacks = size - (group.members - group.waiting)
+        lacks = size - (len(group.members) - group.waiting)
         if lacks <= 0:
             return ""
         first = f", {group.first} among them" if group.first else ""

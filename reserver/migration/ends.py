@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reserver.cluster.pod import NO_CONTROLLER
-from reserver.migration.move import Mode, Move, Phase, Reason, Replacement
+from reserver.migration.move import ENDED, Mode, Move, Phase, Reason, Replacement
 from reserver.migration.seen import Answer, Seen, SeenPod
 from reserver.reservations.owner import MOST_EXISTING
 
@@ -20,9 +20,32 @@ def arrival(move: Move, came: Replacement, *, has_claimed: bool) -> tuple[Phase,
     return Phase.SUCCEEDED, Reason.LANDED_ELSEWHERE, f"{said}, without its seat"
 
 
-def withdrawn(seen: Seen, pod: SeenPod) -> tuple[Phase, Reason, str] | None:
-    """Return how a move ends that is no longer to be made; None if it is."""
-    if pod.is_finished:
+def unfollowable(move: Move, seen: Seen, *, is_late: bool) -> str:
+    """Return why the pod never comes that a move awaits; empty if it may.
+
+    Args:
+        move: it follows another one.
+        seen: what there is.
+        is_late: the other one would be written by now.
+    """
+    after, first = move.spec.after, seen.first
+    if first is None:
+        said = f"there is no PodMove {after} in the namespace {move.name.namespace}"
+        return said if is_late else ""
+    if first.problem:
+        return first.problem
+    if first.phase not in ENDED or first.came.uid:
+        return ""
+    brought = ", and brought no pod" if first.phase is Phase.SUCCEEDED else ""
+    return f"the PodMove {after} has {first.phase.lower()} ({first.reason}){brought}"
+
+
+def withdrawn(seen: Seen, pod: SeenPod | None) -> tuple[Phase, Reason, str] | None:
+    """Return how a move ends that is no longer to be made; None if it is.
+
+    Its pod is None if it has yet to come.
+    """
+    if pod is not None and pod.is_finished:
         return Phase.ABORTED, Reason.POD_FINISHED, "the pod has finished"
     if seen.rival:
         return Phase.ABORTED, Reason.MOVED_ALREADY, f"{seen.rival} moves the pod already"
@@ -59,13 +82,13 @@ def _unreplaced(move: Move, seen: Seen, pod: SeenPod) -> tuple[Reason, str] | No
     return None
 
 
-def outdated(seen: Seen) -> str:
+def outdated(move: Move, seen: Seen) -> str:
     """Return why a move is no more as its plan supposed, now that it could begin; empty if it is.
 
     Before its turn some of the plan may not be written that leaves it the room.
     """
-    if seen.turn.is_blocked:
-        return seen.turn.why
+    if seen.turn.is_blocked and not move.spec.after:
+        return seen.turn.why  # Of a pod that has just come, it may wait until that is ready.
     return seen.outdated if seen.turn.may_begin else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -14,6 +15,9 @@ DEFAULT_TIMEOUT_S = 600.0
 
 MAX_TIMEOUT_S = 24 * 3600.0
 """How long a move may take at most, in seconds."""
+
+MOST_IN_A_ROW = 8
+"""How many moves of one pod may follow each other; more could as well follow in a circle."""
 
 MOST_IN_GROUP = 500
 """How many moves a group may have; kubelets run at most a few hundred pods."""
@@ -66,6 +70,7 @@ class Reason(StrEnum):
     PAUSED = "Paused"
     WAITS_FOR_SEAT = "WaitsForSeat"
     WAITS_FOR_GROUP = "WaitsForGroup"
+    WAITS_FOR_MOVE = "WaitsForMove"
     BUDGET_BLOCKS = "BudgetBlocks"
     EVICTION_RETRIED = "EvictionRetried"
     READY_TO_EVICT = "ReadyToEvict"
@@ -90,6 +95,7 @@ class Reason(StrEnum):
     POD_FINISHED = "PodFinished"
     MOVED_ALREADY = "MovedAlready"
     NOT_NEEDED = "NotNeeded"
+    NOTHING_TO_FOLLOW = "NothingToFollow"
 
 
 class Group(NamedTuple):
@@ -118,10 +124,12 @@ class Spec:
     Attributes:
         pod: which pod is to leave.
         uid: tells it from another one of that name; empty for the one that is there.
+        after: the PodMove, in its namespace, that moves the pod first: it is the replacement of
+            that one which is to leave; empty if it follows none.
         node: where its replacement is to land; empty where `placement` says it.
         placement: where it may land, beside what the pod demands itself.
         mode: what has to be there before the eviction.
-        timeout_s: how long it may take from its creation, in seconds.
+        timeout_s: how long it may take, in seconds (`Move.deadline`).
         grace_period_s: what the pod gets to end, in seconds; None for its own.
         group: the moves that evict only together with it.
         paused: nothing new is begun for it; its deadline stays.
@@ -130,6 +138,7 @@ class Spec:
 
     pod: PodName
     uid: str = ""
+    after: str = ""
     node: str = ""
     placement: Placement = ANYWHERE
     mode: Mode = Mode.RESERVE_FIRST
@@ -162,6 +171,8 @@ class Status:
         reason: why it is there; None before anybody has looked.
         message: the same in a sentence.
         uid: of the pod that leaves; empty before it was found.
+        pod: its name, if it has come with the move that this one follows; else empty.
+        found_at: when it had come, unix seconds; else None.
         controller: what will replace the pod.
         source: the node that the pod leaves; empty if it had none when the move had its turn.
         target: the node of the seat, or where the replacement has landed.
@@ -179,6 +190,8 @@ class Status:
     reason: Reason | None = None
     message: str = ""
     uid: str = ""
+    pod: str = ""
+    found_at: float | None = None
     controller: Controller = NO_CONTROLLER
     source: str = ""
     target: str = ""
@@ -211,8 +224,26 @@ class Move:
 
     @property
     def deadline(self) -> float:
-        """When it ends whatever happens, unix seconds."""
-        return self.created_at + self.spec.timeout_s
+        """When it ends whatever happens, unix seconds.
+
+        One that follows another has its time once its pod has come. Until then the other one's end
+        is awaited, which has a deadline as well.
+        """
+        if self.awaits_first:
+            return math.inf
+        since = self.created_at if self.status.found_at is None else self.status.found_at
+        return since + self.spec.timeout_s
+
+    @property
+    def awaits_first(self) -> bool:
+        """Whether its pod has yet to come, with the move that it follows."""
+        return bool(self.spec.after) and not self.status.pod
+
+    @property
+    def pod(self) -> PodName:
+        """The pod that is to leave; while that has yet to come, the one that it comes after."""
+        name = self.status.pod
+        return PodName(self.name.namespace, name) if name else self.spec.pod
 
     @property
     def is_over(self) -> bool:
@@ -222,7 +253,8 @@ class Move:
     @property
     def is_planned(self) -> bool:
         """Whether it is part of a plan, which says which pod goes where before it has its turn."""
-        return bool(self.spec.uid and self.spec.node) and self.spec.group != ALONE
+        is_exact = self.spec.uid or self.spec.after
+        return bool(is_exact and self.spec.node) and self.spec.group != ALONE
 
     @property
     def is_entering(self) -> bool:

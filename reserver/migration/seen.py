@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller
-from reserver.migration.move import NOBODY, Replacement
+from reserver.migration.move import NOBODY, Phase, Replacement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,22 @@ class SeenPod:
     is_leaving: bool = False
     is_finished: bool = False
     is_mirror: bool = False
+
+
+class SeenMove(NamedTuple):
+    """The move that another one follows.
+
+    Attributes:
+        phase: how far it is.
+        reason: why it is there.
+        came: the pod that it has brought to its node; nobody before that.
+        problem: why it never brings the one that is awaited; empty if it may.
+    """
+
+    phase: Phase
+    reason: str = ""
+    came: Replacement = NOBODY
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +124,7 @@ class Seen:
     Attributes:
         pod: the pod of the move's name, None if there is none. Once `Status.uid` is known, one of
             another UID is not the pod; it may be the replacement.
+        first: the move that this one follows, while its pod has yet to come; None if there is none.
         seat: the Reservation of the seat's name, None if there is none.
         replacement: the pod that came after the one that left, as far as it is bound: the one that
             claimed the seat, or else one that nobody's seat accounts for.
@@ -129,6 +146,7 @@ class Seen:
     """
 
     pod: SeenPod | None = None
+    first: SeenMove | None = None
     seat: SeenSeat | None = None
     replacement: Replacement = NOBODY
     has_claimed: bool = False

@@ -3,12 +3,13 @@
 A PodMove holds room before its pod is evicted (docs/adr/0033). Its plan may be only partly carried
 out, so what is left takes with it what goes to the room that it would have left. Room for a pending
 pod is a PodMove, too, of a pod that leaves no node; others leave theirs for it all, or not at all.
+A pod that goes through another place (a swap) makes all of its steps, or none.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reserver.cluster.pod import PodName
@@ -59,9 +60,10 @@ class Division(NamedTuple):
 def divide(moves: Iterable[Move], inventory: Inventory, moving: Moving, most: int) -> Division:
     """Return what becomes of the moves of a plan.
 
-    Left are pods that move already or rest, second steps of a pod, what begins anew where it is,
-    and what goes beyond the number that may be under way. A pod that moves already counts in the
-    plan as one that may be moved: else another one would be chosen in its place.
+    Left are pods that move already or rest, what begins anew where it is, steps of a pod that
+    cannot make all of them, and what goes beyond the number that may be under way. A pod that moves
+    already counts in the plan as one that may be moved: else another one would be chosen in its
+    place.
 
     Args:
         moves: of the plan, in its order.
@@ -70,7 +72,11 @@ def divide(moves: Iterable[Move], inventory: Inventory, moving: Moving, most: in
         most: how many PodMoves may be written.
     """
     moves = tuple(moves)
+    steps = Counter(move.pod for move in moves)
     found = _divide(moves, inventory, moving, most)
+    while unfinished := _unfinished(found.seated, steps):
+        moving |= unfinished
+        found = _divide(moves, inventory, moving, most)
     seated = set(found.seated)
     halves = {
         move
@@ -79,13 +85,16 @@ def divide(moves: Iterable[Move], inventory: Inventory, moving: Moving, most: in
         for move in chain
     }
     seats, evicted = (
-        tuple(move for move in part if move not in halves) for part in (found.seated, found.evicted)
+        tuple(move for move in part if move not in halves)
+        for part in (found.seated, once(found.evicted))
     )
     return Division(seats, evicted, len(moves) - len(seats) - len(evicted))
 
 
 def chains(moves: Sequence[Move]) -> list[tuple[Move, ...]]:
     """Return moves with those that go to the room that they leave, in their order.
+
+    All steps of a pod are in one chain.
 
     None depends on a move of another chain.
     """
@@ -99,14 +108,26 @@ def chains(moves: Sequence[Move]) -> list[tuple[Move, ...]]:
             number = chain[number]
         return number
 
+    last: dict[PodName, int] = {}
     for number, move in enumerate(moves):
-        for other in leaving.get(move.target or "", ()) if move.target else ():
+        others = leaving.get(move.target, []) if move.target else []
+        before = last.get(move.pod, number)
+        last[move.pod] = number
+        for other in (*others, before):
             one, two = sorted((first(number), first(other)))
             chain[two] = one
     found: dict[int, list[Move]] = {}
     for number, move in enumerate(moves):
         found.setdefault(first(number), []).append(move)
     return [tuple(each) for each in found.values()]
+
+
+def once(moves: Iterable[Move]) -> tuple[Move, ...]:
+    """Return moves without further steps of a pod: once it is evicted, it is gone."""
+    first = dict[PodName, Move]()
+    for move in moves:
+        first.setdefault(move.pod, move)
+    return tuple(first.values())
 
 
 def makes_room(moves: Iterable[Move]) -> bool:
@@ -117,21 +138,34 @@ def makes_room(moves: Iterable[Move]) -> bool:
 def _divide(moves: Sequence[Move], inventory: Inventory, moving: Moving, most: int) -> Division:
     pods = {pod.name: pod for pod in inventory.pods}
     seated, evicted, missing = list[Move](), list[Move](), Missing()
-    done, left = set[PodName](), 0
+    stay, left = set[PodName](), 0
     for move in moves:
         is_moving = not moving.isdisjoint({(move.pod, move.uid), (move.pod, "")})
-        if is_moving or move.pod in done or missing.hinders(move):
+        if is_moving or move.pod in stay or missing.hinders(move):
             left += 1
             missing.add(move)
+            stay.add(move.pod)
         elif move.source and not _needs_seat(pods.get(move.pod)):
             evicted.append(move)
         elif move.target == move.source or len(seated) >= most:
             left += 1
             missing.add(move)
+            stay.add(move.pod)
         else:
             seated.append(move)
-        done.add(move.pod)
     return Division(tuple(seated), tuple(evicted), left)
+
+
+def _unfinished(seated: Sequence[Move], steps: Mapping[PodName, int]) -> Moving:
+    """Return the pods that make some of their steps, and not all.
+
+    None goes through a node where room is held for a pending pod: there is no place for it.
+    """
+    made = Counter(move.pod for move in seated)
+    held = {move.target for move in seated if not move.source}
+    further = set(seated).difference(once(seated))
+    through = {move.pod for move in further if move.source in held}
+    return frozenset((pod, "") for pod in made if made[pod] != steps[pod] or pod in through)
 
 
 class Missing:

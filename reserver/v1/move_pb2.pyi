@@ -76,12 +76,14 @@ class MoveSpec(_message.Message):
     def __init__(self, pod: _Optional[_Union[MovedPod, _Mapping]] = ..., to: _Optional[_Union[MoveTarget, _Mapping]] = ..., mode: _Optional[_Union[MoveMode, str]] = ..., timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., delete_options: _Optional[_Union[MoveDeleteOptions, _Mapping]] = ..., group: _Optional[_Union[MoveGroup, _Mapping]] = ..., paused: _Optional[bool] = ..., ttl_seconds_after_finished: _Optional[int] = ...) -> None: ...
 
 class MovedPod(_message.Message):
-    __slots__ = ("name", "uid")
+    __slots__ = ("name", "uid", "after")
     NAME_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
     name: str
     uid: str
-    def __init__(self, name: _Optional[str] = ..., uid: _Optional[str] = ...) -> None: ...
+    after: str
+    def __init__(self, name: _Optional[str] = ..., uid: _Optional[str] = ..., after: _Optional[str] = ...) -> None: ...
 
 class MoveTarget(_message.Message):
     __slots__ = ("node", "node_selector")
@@ -113,7 +115,7 @@ class MoveGroup(_message.Message):
     def __init__(self, name: _Optional[str] = ..., size: _Optional[int] = ...) -> None: ...
 
 class MoveStatus(_message.Message):
-    __slots__ = ("phase", "reason", "message", "from_node", "to_node", "reservation", "replacement", "started", "evicted", "finished")
+    __slots__ = ("phase", "reason", "message", "from_node", "to_node", "reservation", "replacement", "started", "evicted", "finished", "pod")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -124,6 +126,7 @@ class MoveStatus(_message.Message):
     STARTED_FIELD_NUMBER: _ClassVar[int]
     EVICTED_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
+    POD_FIELD_NUMBER: _ClassVar[int]
     phase: MovePhase
     reason: str
     message: str
@@ -134,7 +137,8 @@ class MoveStatus(_message.Message):
     started: _timestamp_pb2.Timestamp
     evicted: _timestamp_pb2.Timestamp
     finished: _timestamp_pb2.Timestamp
-    def __init__(self, phase: _Optional[_Union[MovePhase, str]] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., from_node: _Optional[str] = ..., to_node: _Optional[str] = ..., reservation: _Optional[str] = ..., replacement: _Optional[_Union[MoveReplacement, _Mapping]] = ..., started: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., evicted: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., finished: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    pod: str
+    def __init__(self, phase: _Optional[_Union[MovePhase, str]] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., from_node: _Optional[str] = ..., to_node: _Optional[str] = ..., reservation: _Optional[str] = ..., replacement: _Optional[_Union[MoveReplacement, _Mapping]] = ..., started: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., evicted: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., finished: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., pod: _Optional[str] = ...) -> None: ...
 
 class MoveReplacement(_message.Message):
     __slots__ = ("name", "uid", "node")

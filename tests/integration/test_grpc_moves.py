@@ -113,6 +113,18 @@ async def test_a_move_is_written_as_its_spec_says_and_comes_back_as_it_was_sent(
     assert (found.uid, found.spec) == (item["metadata"]["uid"], spec)
 
 
+async def test_a_move_that_follows_another_comes_back_as_it_was_sent(
+    world: World, client: Client
+) -> None:
+    spec = MoveSpec(pod="web-0", after="away", node="worker-2", timeout=timedelta(minutes=1))
+    (move,) = await client.moves.create("shop", {"home": spec})
+    assert (move.spec, move.pod) == (spec, "")
+    item = (await written(world))["home"]
+    assert item["spec"]["pod"] == {"name": "web-0", "after": "away"}
+    seen = await until(client, "home", MovePhase.PENDING, "WaitsForMove")
+    assert "its pod comes with the PodMove away" in seen.message
+
+
 async def test_a_move_is_carried_out_as_long_as_it_is_not_paused(
     world: World, client: Client
 ) -> None:

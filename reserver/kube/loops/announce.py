@@ -69,7 +69,7 @@ def moved(recorder: Recorder, known: KnownMove) -> None:
     write(known.metadata, said.reason or said.phase, said.message, podmove.KIND)
     move = known.move
     if move is not None and said.phase is Phase.LANDING:
-        namespace, name = move.spec.pod
+        namespace, name = move.pod
         pod = Metadata(name=name, namespace=namespace, uid=move.status.uid)
         seat = f"room for its replacement is held on {said.to}" if said.to else "no room is held"
         text = f"leaves {said.from_} for the PodMove {known.name.name}: {seat}"

@@ -73,7 +73,7 @@ class Hands:
                 return await self._release(effect)
 
     async def _hold(self, move: Move, hold: Hold) -> Told:
-        namespace, name = move.spec.pod
+        namespace, name = move.pod
         pod = await self.client.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
         if decode(PartialObject, pod).metadata.uid != move.status.uid:
             return Told()  # The watch will show that it is gone.

@@ -83,7 +83,8 @@ class Mover:
         self._fault = ""
 
     def _touched(self, name: PodName) -> None:
-        self.queue.add(name)
+        for each in (name, *self.moves.followers(name)):
+            self.queue.add(each)
         self.turns.changed()
         for tell in self.watchers:
             tell(name)
@@ -208,6 +209,8 @@ class Mover:
             self.queue.add(known.name, max(after_s, 0.01))
         elif step.move.spec.keep_s is not None and step.move.status.finished_at is not None:
             left_s = step.move.status.finished_at + step.move.spec.keep_s - now
+            if self.moves.followers(known.name):  # They note first which pod has come.
+                left_s = max(left_s, LOOK_AGAIN_S)
             if left_s > 0:
                 self.queue.add(known.name, left_s)
             else:

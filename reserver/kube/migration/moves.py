@@ -67,6 +67,7 @@ class Moves:
         self._of_pod: defaultdict[PodName, set[PodName]] = defaultdict(set)
         self._of_workload: defaultdict[Workload, set[PodName]] = defaultdict(set)
         self._of_seat: dict[PodName, PodName] = {}
+        self._followers: defaultdict[PodName, set[PodName]] = defaultdict(set)
         self._replacements: dict[str, PodName] = {}
         self._under_way: Counter[str] = Counter()
 
@@ -93,6 +94,10 @@ class Moves:
     def of_seat(self, seat: PodName) -> PodName | None:
         """Return whose seat a Reservation is; None if it is nobody's."""
         return self._of_seat.get(seat)
+
+    def followers(self, name: PodName) -> frozenset[PodName]:
+        """Return those that await the pod of a PodMove."""
+        return frozenset(self._followers.get(name, ()))
 
     def put(self, item: MoveObject) -> None:
         """Take a PodMove as it is now."""
@@ -164,8 +169,10 @@ class Moves:
         if move.status.replacement.uid:
             self.take(move.status.replacement.uid, move.name)
         if not move.is_over:
-            self._of_pod[move.spec.pod].add(move.name)
+            self._of_pod[move.pod].add(move.name)
             self._of_workload[workload_of(move)].add(move.name)
+            if move.awaits_first:
+                self._followers[first_name(move)].add(move.name)
             self._under_way[move.name.namespace] += 1
 
     def _forget(self, known: KnownMove | None) -> None:
@@ -175,11 +182,18 @@ class Moves:
         self._of_seat.pop(PodName(move.name.namespace, move.seat_name), None)
         self._replacements.pop(move.status.replacement.uid, None)
         if not move.is_over:
-            _discard(self._of_pod, move.spec.pod, move.name)
+            _discard(self._of_pod, move.pod, move.name)
             _discard(self._of_workload, workload_of(move), move.name)
+            if move.awaits_first:
+                _discard(self._followers, first_name(move), move.name)
             self._under_way[move.name.namespace] -= 1
             if not self._under_way[move.name.namespace]:
                 del self._under_way[move.name.namespace]
+
+
+def first_name(move: Move) -> PodName:
+    """Return the name of the PodMove that a move follows."""
+    return PodName(move.name.namespace, move.spec.after)
 
 
 def workload_of(move: Move) -> Workload:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cachetools import TTLCache
 
 from reserver.cluster.pod import NO_CONTROLLER, Pod, PodName
+from reserver.kube.migration.following import first_of
 from reserver.kube.migration.moves import Moves
 from reserver.kube.migration.supposed import outdated
 from reserver.kube.migration.workloads import Workload, Workloads
@@ -68,13 +69,14 @@ class Sight:
     def look(self, move: Move, ruling: Ruling, news: News, now: float) -> Seen:
         """Return all that a step of a move looks at, at `now` (unix seconds)."""
         came, has_claimed = NOBODY, False
-        pod = self.state.pods.get(move.spec.pod)
+        pod = self.state.pods.get(move.pod)
         if move.status.phase is Phase.LANDING:
             came, has_claimed = self._replacement(move)
         elif move.is_entering and pod is not None:
             has_claimed = _has_claimed(pod, move)
         return Seen(
             pod=self._pod(move),
+            first=first_of(move, self.moves) if move.awaits_first else None,
             seat=self._seat(move) or self._seat_that_went(move, now),
             replacement=came,
             has_claimed=has_claimed,
@@ -96,7 +98,7 @@ class Sight:
         return move.status.phase is Phase.LANDING and has_left and not any(self._waiting(move))
 
     def _pod(self, move: Move) -> SeenPod | None:
-        pod = self.state.pods.get(move.spec.pod)
+        pod = self.state.pods.get(move.pod)
         if pod is None:
             return None
         return SeenPod(
@@ -160,7 +162,7 @@ class Sight:
         """Return what makes a move's pod again; None if nothing does."""
         controller = move.status.controller
         if controller == NO_CONTROLLER:
-            pod = self.state.pods.get(move.spec.pod)
+            pod = self.state.pods.get(move.pod)
             controller = pod.controller if pod else NO_CONTROLLER
         return None if controller == NO_CONTROLLER else Workload(move.name.namespace, controller)
 
@@ -172,8 +174,8 @@ class Sight:
         keeps_name = workload.controller.kind == "StatefulSet"
         leaving = move.status.uid or move.spec.uid
         for pod in self.workloads.pods(workload):
-            is_other = pod.uid != leaving if leaving else pod.name != move.spec.pod
-            if is_other and (not keeps_name or pod.name == move.spec.pod):
+            is_other = pod.uid != leaving if leaving else pod.name != move.pod
+            if is_other and (not keeps_name or pod.name == move.pod):
                 yield pod
 
     def _waiting(self, move: Move) -> Iterator[Pod]:

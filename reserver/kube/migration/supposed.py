@@ -27,8 +27,8 @@ def outdated(move: Move, state: State, moves: Moves) -> str:
     """
     if move.status.phase is not Phase.PENDING or not move.is_planned:
         return ""
-    pod, node = state.pods.get(move.spec.pod), move.spec.node
-    if pod is None or pod.uid != move.spec.uid:
+    pod, node = state.pods.get(move.pod), move.spec.node
+    if pod is None or pod.uid != (move.status.uid or move.spec.uid):
         return ""  # There is none to be judged.
     row = state.snapshot.row(node)
     if row is None or not state.snapshot.exists[row]:
@@ -45,7 +45,7 @@ def _has_room(pod: Pod, row: int, state: State, moves: Moves) -> bool:
     if np.any(residents.terminating & (residents.rows == row)):
         return True  # They leave, and nobody knows yet what that frees.
     coming = Counter[str]()
-    for name in {known.move.spec.pod for known in moves if known.move and not known.move.is_over}:
+    for name in {known.move.pod for known in moves if known.move and not known.move.is_over}:
         leaving = state.pods.get(name)
         if leaving is not None and leaving.node == node and not leaving.finished:
             coming.update(leaving.requests)

@@ -88,7 +88,7 @@ class Turns:
                 yield Contender(move=move)
 
     def _contender(self, move: Move) -> Contender:
-        pod = self._state.pods.get(move.spec.pod)
+        pod = None if move.awaits_first else self._state.pods.get(move.pod)
         wanted = move.status.uid or move.spec.uid
         if pod is not None and wanted not in {"", pod.uid}:
             pod = None

@@ -2,7 +2,8 @@
 
 The moves of a round that need each other's room are a group: what depends on one that fails is
 dropped. It says the size 1, so that they wait for nobody; where pending pods get the room it says
-its own, so that none begins before all of it is written (docs/adr/0033, docs/adr/0041).
+its own, so that none begins before all of it is written (docs/adr/0033, docs/adr/0041). The second
+step of a pod follows the first one (docs/adr/0042).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from http import HTTPStatus
 import structlog
 
 from reserver.backoff import Backoff
+from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ConfigurationError
 from reserver.kube.api.client import ApiClient
 from reserver.kube.rebalance import evictions
@@ -90,15 +92,19 @@ class PodMoves:
         plan, until = f"rebalance-{int(now * 1000):x}", now + terms.patience_s
         moves = tuple(moves)
         groups = _groups(plan, moves)
-        outcomes, missing = list[Outcome](), Missing()
+        outcomes, missing, steps = list[Outcome](), Missing(), dict[PodName, str]()
         for order, move in enumerate(moves):
             name = _name(plan, order)
             asked = request.Terms(
                 grace_period_s=terms.grace_period_s, group=groups[move], keep_s=_KEEP_S
             )
+            after = steps.get(move.pod)
             why = "the room that it needs is not left"
-            if not missing.hinders(move):
-                why = await self._write(name, move, asked, until)
+            if after == "":
+                why = "the step before it is not made"
+            elif not missing.hinders(move):
+                why = await self._write(name, move, asked, until, after or "")
+            steps[move.pod] = "" if why else name
             if why:
                 missing.add(move)
                 outcome = Outcome(move, Result.ERROR, self._clock(), why)
@@ -111,12 +117,15 @@ class PodMoves:
                 log.info("room is held", pod=str(move.pod), node=move.target, name=name, why=why)
         return outcomes
 
-    async def _write(self, name: str, move: Move, terms: request.Terms, until: float) -> str:
+    async def _write(
+        self, name: str, move: Move, terms: request.Terms, until: float, after: str
+    ) -> str:
         """Write a PodMove, again if there is no answer; return why it is not there."""
         body = request.manifest(
             move.pod,
             terms,
-            uid=move.uid,
+            uid="" if after else move.uid,
+            after=after,
             to=move.target or "",
             metadata={"name": name, "labels": request.labels_of(move.profile, move.strategy)},
         )

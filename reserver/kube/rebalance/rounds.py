@@ -26,7 +26,7 @@ from reserver.rebalance.pending import without
 from reserver.rebalance.plan import Move, Plan
 from reserver.rebalance.policy import Policy
 from reserver.rebalance.scene import Held
-from reserver.rebalance.seats import Moving, divide, resting
+from reserver.rebalance.seats import Moving, divide, once, resting
 from reserver.rebalance.spells import Rounds
 from reserver.wire.migration.request import FailedMove, OpenMove
 
@@ -163,7 +163,7 @@ class Rebalancer:
         )
         outcomes = await self._carry_out(plan.moves, seats, terms)
         done = (each.move for each in outcomes if each.result is not Result.ERROR)
-        gone = [move for move in done if move.source]
+        gone = [move for move in once(done) if move.source]
         self.loads.left(gone, look.inventory, policy.grace_period_seconds)
         return Round(plan=plan, outcomes=tuple(outcomes), left=left)
 
@@ -198,7 +198,11 @@ class Rebalancer:
             own: how many PodMoves of rounds are under way.
         """
         if self._hands.pod_moves is None:
-            return plan, 0, 0
+            moves = once(plan.moves)
+            further = len(plan.moves) - len(moves)
+            note = f"{further} further steps of pods are left out: who is evicted is gone"
+            notes = (*plan.notes, note) if further else plan.notes
+            return replace(plan, moves=moves, notes=notes), 0, 0
         found = divide(plan.moves, look.inventory, moving, MOST_OPEN - own)
         notes = plan.notes
         if found.left:

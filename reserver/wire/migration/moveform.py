@@ -90,7 +90,7 @@ def _spec(raw: bytes) -> pb.MoveSpec | None:
         said = decode(SpecObject, raw)
         timeout = None if said.timeout is None else f"{parse_duration(said.timeout):.9f}s"
         known: dict[str, Any] = {
-            "pod": {"name": said.pod.name, "uid": said.pod.uid},
+            "pod": {"name": said.pod.name, "uid": said.pod.uid, "after": said.pod.after},
             "mode": f"{_MODE}{said.mode.name}",
             "timeout": timeout,
             "paused": said.paused,
@@ -118,6 +118,7 @@ def _status(said: StatusObject) -> pb.MoveStatus:
         from_node=said.from_ or "",
         to_node=said.to or "",
         reservation=said.reservation or "",
+        pod=said.pod or "",
         replacement=replacement,
         started=_moment(said.started_at),
         evicted=_moment(said.evicted_at),

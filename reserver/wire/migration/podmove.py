@@ -59,6 +59,7 @@ class PodObject(_Strict, frozen=True):
 
     name: str
     uid: str = ""
+    after: str = ""
 
 
 class TargetObject(_Strict, frozen=True):
@@ -174,6 +175,11 @@ def read_spec(said: SpecObject, namespace: str) -> Spec:
     options = said.delete_options or DeleteOptionsObject()
     names.check_subdomain(said.pod.name, "pod.name", "a pod's name")
     _check_length(said.pod.uid, "pod.uid", _MOST_UID)
+    if said.pod.after:
+        names.check_subdomain(said.pod.after, "pod.after", "a PodMove's name, without namespace")
+        if said.pod.uid:
+            remedy = "leave it out: the pod that comes with that PodMove has another one"
+            raise InvalidInput("pod.uid", "cannot be set together with pod.after", remedy)
     if to.node:
         names.check_subdomain(to.node, "to.node", "a node's name")
         if to.node_selector:
@@ -190,6 +196,7 @@ def read_spec(said: SpecObject, namespace: str) -> Spec:
     return Spec(
         pod=PodName(namespace, said.pod.name),
         uid=said.pod.uid,
+        after=said.pod.after,
         node=to.node,
         placement=placement,
         mode=said.mode,

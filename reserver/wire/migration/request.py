@@ -43,19 +43,23 @@ class Terms:
     keep_s: int | None = None
 
 
-def manifest(
+def manifest(  # noqa: PLR0913 - the fields of a PodMove
     pod: PodName,
     terms: Terms,
     *,
     uid: str = "",
+    after: str = "",
     to: str = "",
     mode: Mode = Mode.RESERVE_FIRST,
     metadata: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Return a PodMove as it is written; without metadata the API server names it like the pod."""
+    """Return a PodMove as it is written; without metadata the API server names it like the pod.
+
+    It follows the PodMove `after`, if that is not empty.
+    """
     grace_s, group = terms.grace_period_s, terms.group
     spec = SpecObject(
-        pod=PodObject(pod.name, uid),
+        pod=PodObject(pod.name, uid, after),
         to=TargetObject(to) if to else None,
         mode=mode,
         timeout=terms.timeout or None,
@@ -135,7 +139,7 @@ def read_page(raw: bytes) -> Page:
             move = read_object(item)
         except InvalidInput:
             continue  # Nobody carries it out.
-        status, pod = move.status, move.spec.pod
+        status, pod = move.status, move.pod
         uid = status.uid or move.spec.uid
         if not move.is_over:
             is_rebalance = STRATEGY in (item.metadata.labels or {})

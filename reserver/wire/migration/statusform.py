@@ -41,6 +41,8 @@ class StatusObject(msgspec.Struct, rename="camel", kw_only=True):
     message: str = ""
     observed_generation: Int64 = 0
     pod_uid: str | None = msgspec.field(default=None, name="podUID")
+    pod: str | None = None
+    found_at: str | None = None
     controller: ControllerObject | None = None
     from_: str | None = msgspec.field(default=None, name="from")
     to: str | None = None
@@ -68,6 +70,8 @@ def read_status(raw: msgspec.Raw) -> Status:
             reason=Reason(said.reason) if said.reason else None,
             message=said.message,
             uid=said.pod_uid or "",
+            pod=said.pod or "",
+            found_at=_moment(said.found_at),
             controller=Controller(made_by.kind, made_by.name) if made_by else NO_CONTROLLER,
             source=said.from_ or "",
             target=said.to or "",
@@ -99,6 +103,8 @@ def show_status(status: Status, generation: int) -> StatusObject:
         message=status.message,
         observed_generation=generation,
         pod_uid=status.uid or None,
+        pod=status.pod or None,
+        found_at=_shown(status.found_at),
         controller=ControllerObject(*status.controller) if status.controller.kind else None,
         from_=status.source or None,
         to=status.target or None,

@@ -18,10 +18,16 @@ import yaml
 from kubernetes.client.exceptions import ApiException
 
 from hack.moving.deadly import Deadly
+from hack.promises.check import Kind, Rules, judge, read_history
+from hack.promises.record import Recorder
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import Client, MoveSpec
+from tests.e2e.apart.conftest import SCHEDULER
 from tests.e2e.apart.yard import Moving, Yard
 from tests.e2e.cluster import GROUP, Corner
+
+NODE_AFFINITY = "RemovePodsViolatingNodeAffinity"
+SEATS = {Kind.EVICTED_WITHOUT_SEAT, Kind.SEAT_OUTLIVED}
 
 pytestmark = pytest.mark.controlplane
 
@@ -192,13 +198,69 @@ def test_a_round_of_rebalancing_holds_the_seats_of_its_plan_before_it_evicts(
     yard.wait_released()
 
 
+def test_two_pods_on_full_nodes_change_places_through_a_third_one(
+    yard: Yard, mishaps: Deadly, kubeconfig: Path, rebalance_kubeconfig: Path, tmp_path: Path
+) -> None:
+    """Others ask for all room that there is, from before the first eviction to the last landing."""
+    first, second, third = yard.nodes = [*yard.nodes, *yard.corner.add_nodes(1, cpu="4")]
+    roles = dict(zip("xyz", yard.nodes, strict=True))
+    for role, node in roles.items():
+        yard.corner.api.patch_node(node, {"metadata": {"labels": {"role": role}}})
+    yard.deploy("web", first, cpu="4", affinity=preferring("y"))
+    yard.deploy("db", second, cpu="4", affinity=preferring("x"))
+    policy = tmp_path / "policy.yaml"
+    asked = {"nodeAffinityType": ["preferredDuringSchedulingIgnoredDuringExecution"]}
+    selector = f"{GROUP}={yard.corner.name}"
+    policy.write_text(yaml.safe_dump(balancing(selector, NODE_AFFINITY, "deschedule", **asked)))
+    mishaps.may_evict.clear()
+    try:
+        with Recorder(kubeconfig, tmp_path, objects=True, moves=True):
+            said = rebalanced(rebalance_kubeconfig, f"--policy-config-file={policy}")
+            assert "3 PodMoves written, 0 pods evicted, 0 could not be" in said
+            written = sorted(yard.written(), key=lambda move: move["metadata"]["name"])
+            aside, across, home = (move["metadata"]["name"] for move in written)
+            assert [move["spec"]["pod"].get("after") for move in written] == [None, None, aside]
+            yard.wait_phase(aside, "Evicting", reason="ReadyToEvict")
+            yard.wait_phase(home, "Pending", reason="WaitsForMove")
+            greedy = yard.workload("greedy", replicas=6, cpu="1")
+            yard.apps.create_namespaced_deployment(yard.corner.name, greedy)
+            wait_for(lambda: len(yard.pods("greedy")) == 6, "there are six")
+            for pod in yard.pods("greedy"):
+                yard.corner.wait_refused(pod.metadata.name)
+            mishaps.may_evict.set()
+            for name in (aside, across, home):
+                yard.wait_phase(name, "Succeeded", reason="Landed")
+            wait_for(lambda: yard.nodes_of("greedy") == [third] * 4, "they have what is left over")
+            yard.wait_released()
+    finally:
+        mishaps.may_evict.set()
+    assert (yard.nodes_of("web"), yard.nodes_of("db")) == ([second], [first])
+    history = read_history(tmp_path)
+    assert {line.collection for line in history.lines} >= {"pods", "podmoves", "reservations"}
+    report = judge(history, Rules(schedulers=frozenset({SCHEDULER})))
+    broken = [each for each in report.violations if each.kind in SEATS]
+    assert not broken, broken
+
+
+def preferring(role: str) -> dict[str, Any]:
+    """Return the affinity of a pod that would rather be on nodes of a role."""
+    terms = {"matchExpressions": [{"key": "role", "operator": "In", "values": [role]}]}
+    preferred = [{"weight": 10, "preference": terms}]
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+
+
 def spreading(selector: str) -> dict[str, Any]:
     """Return a policy that spreads equal pods over the nodes with some labels."""
-    config = {"DefaultEvictor": {"nodeSelector": selector}, "RemoveDuplicates": {}}
+    return balancing(selector, "RemoveDuplicates", "balance")
+
+
+def balancing(selector: str, plugin: str, point: str, **args: Any) -> dict[str, Any]:
+    """Return a policy of one plugin for the nodes with some labels."""
+    config = {"DefaultEvictor": {"nodeSelector": selector}, plugin: args}
     profile = {
         "name": "e2e",
         "pluginConfig": [{"name": name, "args": args} for name, args in config.items()],
-        "plugins": {"balance": {"enabled": ["RemoveDuplicates"]}},
+        "plugins": {point: {"enabled": [plugin]}},
     }
     version, kind = "descheduler/v1alpha2", "DeschedulerPolicy"
     return {
@@ -211,6 +273,11 @@ def spreading(selector: str) -> dict[str, Any]:
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no pod": ({"pod": {"name": ""}}, "spec.pod.name"),
+    "a move that follows itself": ({"pod": {"name": "web-0", "after": "bad"}}, "spec.pod.after"),
+    "a pod that has yet to come, by its UID": (
+        {"pod": {"name": "web-0", "after": "first", "uid": "u"}},
+        "spec.pod",
+    ),
     "a node and labels": ({"to": {"node": "a", "nodeSelector": {"b": "c"}}}, "spec.to"),
     "an endless move": ({"timeout": "25h"}, "spec.timeout"),
     "no time": ({"timeout": "0s"}, "spec.timeout"),

@@ -133,10 +133,11 @@ class Yard(Moving):
             },
         }
 
-    def deploy(self, name: str, node: str, replicas: int = 1, cpu: str = "2") -> str:
+    def deploy(self, name: str, node: str, replicas: int = 1, cpu: str = "2", **spec: Any) -> str:
         """Create a Deployment whose pods land on a node; return the name of one of them."""
         with self.only(node):
             body = self.workload(name, replicas, cpu)
+            body["spec"]["template"]["spec"] |= spec
             self.apps.create_namespaced_deployment(self.corner.name, body)
             self.wait_on(name, node, replicas)
         return str(self.pods(name)[0].metadata.name)

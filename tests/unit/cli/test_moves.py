@@ -244,6 +244,22 @@ def test_moves_are_listed_for_people_and_programs(capsys: pytest.CaptureFixture[
     assert json.loads(capsys.readouterr().out)["items"] == found
 
 
+def test_of_a_move_that_follows_another_it_is_shown_which_and_whose_pod_has_come(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    spec = {"pod": {"name": "web-0", "after": "first"}, "to": {"node": "worker-2"}}
+    move: dict[str, Any] = {"metadata": {"name": "second", "namespace": "shop"}, "spec": spec}
+    waits = move | {"status": {"phase": "Pending", "reason": "WaitsForMove", "message": "m"}}
+    moves = move | {"status": {"phase": "Evicting", "pod": "web-1", "from": "worker-3"}}
+    move_view.show([waits, moves], Output.WIDE)
+    assert capsys.readouterr().out.splitlines() == [
+        "NAME     POD     PHASE      REASON         FROM       TO         AFTER   MESSAGE",
+        "second   web-0   Pending    WaitsForMove              worker-2   first   m",
+        "second   web-1   Evicting                  worker-3   worker-2   first",
+    ]
+    assert move_view.told(moves) == "shop/web-1 Evicting"
+
+
 def test_a_move_is_paused_and_resumed() -> None:
     api = Api(pod("a"))
     drain(api)

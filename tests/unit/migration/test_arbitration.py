@@ -35,12 +35,17 @@ def contender(  # noqa: PLR0913 - the fields of a scenario
     of: str = "",
     replicas: int = 0,
     paused: bool = False,
+    to: str = "",
+    after: str = "",
+    seat: str = "",
 ) -> Contender:
     """Return a move of a pod of the same name."""
-    spec = Spec(pod=PodName("shop", name), group=group, paused=paused)
+    spec = Spec(pod=PodName("shop", name), group=group, paused=paused, node=to, after=after)
     made = Move(name=spec.pod, uid=f"uid-{name}", created_at=NOW - age, spec=spec)
     is_new = phase is Phase.PENDING
-    status = replace(made.status, phase=phase, reason=reason, source="" if is_new else node)
+    status = replace(
+        made.status, phase=phase, reason=reason, source="" if is_new else node, target=seat
+    )
     leaves = pod(name, node=node, labels={"app": app}, priority=priority)
     return Contender(
         move=replace(made, status=status),
@@ -241,3 +246,72 @@ def test_a_step_from_any_phase_evicts_only_in_turn() -> None:
         seen = Seen(pod=there, seat=BACKED, turn=rulings["w"].turn)
         effects = advance(asks.move, seen, NOW).effects
         assert not any(isinstance(effect, Evict) for effect in effects)
+
+
+SWAP = Group("swap", 1)
+
+
+def swap(
+    first: Phase = Phase.LANDING, second: Phase = Phase.PENDING, seat: str = ""
+) -> tuple[Contender, Contender, Contender]:
+    """Return the moves of two pods on x and y that change places through z."""
+    aside = contender("a-0", first, group=SWAP, node="x", to="z")
+    across = contender("a-1", Phase.EVICTING, group=SWAP, node="y", to="x")
+    home = contender("a-2", second, group=SWAP, node="z", to="y", after="a-0", seat=seat)
+    if second is not Phase.PENDING:
+        status = replace(home.move.status, pod="web-1", uid="uid-web-1")
+        home = replace(home, move=replace(home.move, status=status))
+    return aside, across, home
+
+
+def test_nobody_leaves_the_room_of_a_second_step_before_it_is_held() -> None:
+    rulings = ruled(*swap())
+    assert "shop/a-2 of its group has no seat yet" in rulings["a-1"].turn.why
+    assert rulings["a-1"].turn.waits_for_group
+    assert not rulings["a-2"].turn.may_begin
+    held = swap(Phase.SUCCEEDED, Phase.RESERVING, seat="y")
+    assert "a-1" in evicting(ruled(*held))
+
+
+def test_a_second_step_waits_for_nobody_that_is_to_leave_its_room() -> None:
+    """It comes before them, whatever they wait for: so they never wait for each other."""
+    before = contender("a", Phase.EVICTING, group=SWAP, node="y", to="w")
+    aside = contender("a-0", Phase.EVICTING, group=SWAP, node="x", to="z")
+    _, across, home = swap()
+    assert evicting(ruled(before, aside, across, home)) == {"a", "a-0"}
+
+
+@pytest.mark.parametrize(("to", "begins"), [("z", False), ("y", False), ("x", True), ("", True)])
+def test_who_comes_later_takes_no_seat_where_a_second_step_is_or_goes(
+    to: str, *, begins: bool
+) -> None:
+    later = contender("a-3", group=SWAP, node="v", to=to)
+    assert ("a-3" in beginning(ruled(*swap(), later))) is begins
+    held = swap(Phase.SUCCEEDED, Phase.RESERVING, seat="y")
+    assert "a-3" in beginning(ruled(*held, later))
+    earlier = contender("a", group=SWAP, node="v", to=to)
+    assert "a" in beginning(ruled(*swap(), earlier))
+
+
+def test_one_that_has_nothing_to_follow_takes_its_group_with_it() -> None:
+    aside, across, home = swap(Phase.ABORTED, Phase.ABORTED)
+    status = replace(home.move.status, reason=Reason.NOTHING_TO_FOLLOW)
+    home = replace(home, move=replace(home.move, status=status))
+    assert ruled(aside, across, home)["a-1"].failed_member == "shop/a-2"
+
+
+def test_moves_that_follow_one_are_not_of_one_pod_before_it_has_come() -> None:
+    two = (contender("b", after="a", age=2), contender("c", after="a", age=1))
+    assert [ruling.rival for ruling in ruled(*two).values()] == ["", ""]
+
+
+def test_a_second_step_whose_pod_has_yet_to_come_takes_nobodys_turn() -> None:
+    waits = contender("b", after="a", app="web", age=9)
+    follows = contender("c", app="web")
+    assert beginning(ruled(waits, follows, budgets=[TIGHT], limits=Limits(ahead=1))) == {"c"}
+
+
+def test_a_group_does_not_wait_for_the_seat_of_a_second_step() -> None:
+    members = [contender(name, Phase.EVICTING, group=DRAIN) for name in ("a", "b")]
+    further = contender("c", group=DRAIN, after="a")
+    assert evicting(ruled(*members, further)) == {"a", "b"}

@@ -8,7 +8,7 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.rebalance.inventory import Inventory, ListedPod, Owner
 from reserver.rebalance.plan import Move
-from reserver.rebalance.seats import Division, chains, divide
+from reserver.rebalance.seats import Division, chains, divide, once
 from tests.unit.rebalance.build import inventory, pod
 
 REPLICAS = (Owner("ReplicaSet", "web", "u", is_controller=True),)
@@ -49,10 +49,30 @@ def test_a_pod_that_moves_already_is_left_alone_and_not_another_of_its_name(
     assert divided(move("a"), moving=(("a", uid),)).left == left
 
 
-def test_a_second_step_is_left_to_the_next_round_with_what_needs_its_room() -> None:
+def test_a_pod_makes_all_of_its_steps_or_none() -> None:
     aside, other, home = move("a", target="n3"), move("b", "n2", "n1"), move("a", "n3", "n2")
     follower, free = move("c", "n4", "n3"), move("d", "n4", "n5")
-    assert divided(aside, other, home, follower, free) == Division((aside, other, free), (), 2)
+    plan = (aside, other, home, follower, free)
+    assert divided(*plan) == Division(plan, (), 0)
+    assert divided(*plan, moving=(("a", ""),)) == Division((free,), (), 4)
+    assert divided(*plan, moving=(("b", ""),)) == Division((free,), (), 4)
+    assert divided(*plan, most=2) == Division((free,), (), 4)
+    assert divided(*plan, most=3) == Division((aside, other, home), (), 2)
+
+
+def test_what_two_pods_need_of_each_other_is_left_with_both() -> None:
+    """The first one makes way for the second, which would make its first step only."""
+    one = (move("a", target="n3"), move("a", "n3", "n2"))
+    two = (move("b", "n4", "n1"), move("b", "n1", "n5"))
+    assert divided(*one, *two) == Division((*one, *two), (), 0)
+    assert divided(*one, *two, most=3) == Division(one, (), 2)
+    assert divided(*one, *two, moving=(("a", ""),)) == Division((), (), 4)
+
+
+def test_who_is_evicted_without_a_seat_is_evicted_once() -> None:
+    steps = (move("bare", target="n3"), move("bare", "n3", "n2"))
+    assert divided(*steps) == Division((), steps[:1], 1)
+    assert once((move("a"), move("b"), move("a", "n2", "n3"))) == (move("a"), move("b"))
 
 
 def test_what_would_begin_anew_where_it_is_has_no_seat_elsewhere_and_stays() -> None:
@@ -68,7 +88,9 @@ def test_room_for_a_pending_pod_is_made_as_a_whole_or_not_at_all() -> None:
     other = move("c", "n4", "n5")
     assert divided(*chain, other) == Division((*chain, other), (), 0)
     aside = (room("big", "n1"), move("a", "n1", "n3"), move("a", "n3", "n2"))
-    assert divided(*aside, other) == Division((other,), (), 3)
+    assert divided(*aside, other) == Division((*aside, other), (), 0)
+    through = (room("big", "n3"), *aside[1:])  # While room is held on n3, a has no place there.
+    assert divided(*through, other) == Division((other,), (), 3)
     assert divided(*chain, other, most=2).seated == ()
     assert divided(room("big", "n1"), move("bare", "n1"), other) == Division((other,), (), 2)
     assert divided(*chain, moving=(("b", ""),)).seated == ()
@@ -82,6 +104,8 @@ def test_moves_belong_together_if_one_goes_to_the_room_that_another_leaves() -> 
         (beside,),
         (anywhere,),
     ]
+    further = move("a", "n2", "n6")
+    assert chains([leaves, further]) == [(leaves, further)]
     assert chains([room("big", "n3"), leaves, follows]) == [(room("big", "n3"), leaves, follows)]
 
 

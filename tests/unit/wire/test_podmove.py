@@ -18,14 +18,14 @@ from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.reservations.placement import ANYWHERE
 from reserver.wire.k8s.conditions import Condition
 from reserver.wire.k8s.objects import decode, encode
-from reserver.wire.migration import podmove, statusform
+from reserver.wire.migration import podmove, request, statusform
 from reserver.wire.migration.controllers import read_wanted
 from reserver.wire.migration.demands import placement
 from reserver.wire.migration.seat import seat
 from reserver.wire.spec import placementform
 
 CRD = Path(__file__).parents[3] / "scheduler-config/components/moves/crd.yaml"
-WHOLE, SMALL = shapes.MOVES
+WHOLE, SMALL, FOLLOWING = shapes.MOVES
 CREATED = "2030-01-01T00:00:00Z"
 
 
@@ -52,6 +52,16 @@ def test_a_move_says_what_is_wanted_and_how_far_it_is() -> None:
     assert encode(statusform.show_status(status, 2)) == encode(WHOLE["status"])
 
 
+def test_a_move_that_follows_another_says_which_pod_has_come_with_that() -> None:
+    move = podmove.read_object(item(FOLLOWING["spec"], FOLLOWING["status"]))
+    assert (move.spec.after, move.pod.name, move.status.uid) == ("first", "web-1", "v")
+    assert move.deadline == (move.status.found_at or 0.0) + 600.0
+    said = decode(statusform.StatusObject, encode(FOLLOWING["status"]))
+    assert statusform.show_status(move.status, 2) == said
+    written = request.manifest(move.spec.pod, request.Terms(), after="first")
+    assert written["spec"]["pod"] == FOLLOWING["spec"]["pod"]
+
+
 def test_a_move_that_says_little_goes_anywhere_with_a_seat_in_ten_minutes() -> None:
     spec = read().spec
     assert (spec.node, spec.placement, spec.mode) == ("", ANYWHERE, Mode.RESERVE_FIRST)
@@ -63,6 +73,8 @@ def test_a_move_that_says_little_goes_anywhere_with_a_seat_in_ten_minutes() -> N
     [
         ({"pod": {"name": "Web"}}, "spec.pod.name"),
         ({"pod": {"name": "web-0", "uid": "u" * 65}}, "spec.pod.uid"),
+        ({"pod": {"name": "web-0", "uid": "u", "after": "first"}}, "spec.pod.uid"),
+        ({"pod": {"name": "web-0", "after": "other/first"}}, "spec.pod.after"),
         ({"to": {"node": "a b"}}, "spec.to.node"),
         ({"to": {"node": "a", "nodeSelector": {"b": "c"}}}, "spec.to.nodeSelector"),
         ({"to": {"nodeSelector": {"a b": "c"}}}, "spec.to.nodeSelector.a b"),

@@ -138,7 +138,8 @@ class Api(ApiClient):
             part["node"]
             for seat in self.of(SEATS)
             for part in seat["status"].get("placements", ())
-            if seat["status"]["phase"] == "Active"
+            if seat["spec"]["owners"][0]["replaces"]["uid"] == pod["metadata"]["uid"]
+            and seat["status"]["phase"] == "Active"
         ]
         assert held, "evicted without a seat"
         assert pod["spec"]["nodeName"] not in held
@@ -146,31 +147,35 @@ class Api(ApiClient):
 
 
 class World:
-    """Two nodes, a ReplicaSet with one pod, and Reserver.
+    """Some nodes, ReplicaSets with a pod each, and Reserver.
 
     Attributes:
         api: what is written.
         reserver: the process that runs now.
-        replicas: how many pods the ReplicaSet wants.
+        replicas: how many pods the ReplicaSet web wants.
+        others: the other ReplicaSets, which want one each.
+        cpu: what each pod requests.
         schedules: whether pods are bound.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: int = 2, cpu: str = "2") -> None:
         self.api = Api()
         self.replicas = 1
+        self.others: tuple[str, ...] = ()
+        self.cpu = cpu
         self.schedules = True
         self.quota = "none"
         self._numbers = itertools.count()
-        for number in (1, 2):
+        for number in range(1, nodes + 1):
             node: Document = {"metadata": {"name": f"worker-{number}"}, "status": {}}
             node["status"] = {"allocatable": {"cpu": "4", "pods": "110"}}
             self.api.add("/api/v1/nodes", node)
         self.make_pod("worker-1")
 
-    def make_pod(self, node: str = "") -> Document:
-        owner = {"kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}
-        container = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
-        name = f"web-{next(self._numbers)}"
+    def make_pod(self, node: str = "", of: str = "web") -> Document:
+        owner = {"kind": "ReplicaSet", "name": of, "uid": f"rs-{of}", "controller": True}
+        container = {"name": "main", "resources": {"requests": {"cpu": self.cpu}}}
+        name = f"{of}-{next(self._numbers)}"
         return self.api.add(
             PODS,
             {
@@ -184,14 +189,23 @@ class World:
         which = {"name": pod} if isinstance(pod, str) else pod
         self.api.add(MOVES, {"metadata": metadata, "spec": {"pod": which, **spec}})
 
+    def status_of(self, name: str) -> Document:
+        found: Document = self.api.objects[f"{MOVES}/{name}"].get("status", {})
+        return found
+
     @property
     def status(self) -> Document:
-        found: Document = self.api.objects[f"{MOVES}/move"].get("status", {})
-        return found
+        return self.status_of("move")
 
     @property
     def has_ended(self) -> bool:
         return self.status.get("phase") in ENDED
+
+    def pods(self, of: str = "web") -> list[Document]:
+        return [each for each in self.api.of(PODS) if each["metadata"]["name"].startswith(of)]
+
+    def nodes_of(self, workload: str) -> list[str]:
+        return [each["spec"].get("nodeName", "") for each in self.pods(workload)]
 
     async def start(self) -> None:
         """Start Reserver, which lists what there is."""
@@ -221,13 +235,14 @@ class World:
         """Let everybody have a turn: watches, Reserver, the controller, the scheduler."""
         self.watch()
         await self._reserver()
-        replicas = {"metadata": {"name": "web"}, "spec": {"replicas": self.replicas}}
-        self.api.objects[f"{SETS}/web"] = replicas
-        pods = self.api.of(PODS)
-        if len(pods) < self.replicas:
-            self.make_pod()
-        elif len(pods) > self.replicas:
-            self.api.remove(f"{PODS}/{pods[-1]['metadata']['name']}")
+        for name, replicas in {"web": self.replicas, **dict.fromkeys(self.others, 1)}.items():
+            made_by = {"metadata": {"name": name}, "spec": {"replicas": replicas}}
+            self.api.objects[f"{SETS}/{name}"] = made_by
+            pods = self.pods(name)
+            if len(pods) < replicas:
+                self.make_pod(of=name)
+            elif len(pods) > replicas:
+                self.api.remove(f"{PODS}/{pods[-1]['metadata']['name']}")
         self.watch()
         if self.schedules:
             self._schedule()
@@ -266,4 +281,4 @@ class World:
             if self.has_ended and not self.api.of(SEATS):
                 return self.status
             self.api.now += 1.0
-        raise AssertionError(f"still {self.status}, seats {self.api.of(SEATS)}")
+        raise AssertionError(f"still {self.api.of(MOVES)}, seats {self.api.of(SEATS)}")

@@ -150,6 +150,34 @@ async def test_moves_that_need_each_others_room_are_a_group(clock: list[float]) 
     assert groups == [{"name": "rebalance-f4240-000", "size": 1}] * 2
 
 
+def steps() -> tuple[Move, Move, Move]:
+    """Return the moves of two pods that change places through a third node."""
+    aside, across = replace(MOVE, target="n4"), replace(OTHER, target="n1")
+    return aside, across, replace(MOVE, source="n4", target="n3")
+
+
+async def test_the_second_step_of_a_pod_follows_the_first_one(clock: list[float]) -> None:
+    client = ScriptedClient(*[DONE] * 6)
+    outcomes = await carried_out(client, clock, *steps())
+    aside, across, home = written(client)
+    name = aside["metadata"]["name"]
+    assert aside["spec"]["pod"] == {"name": "web-0", "uid": "uid-web-0"}
+    assert home["spec"]["pod"] == {"name": "web-0", "after": name}
+    assert (home["spec"]["to"], across["spec"]["to"]) == ({"node": "n3"}, {"node": "n1"})
+    assert {each["spec"]["group"]["name"] for each in (aside, across, home)} == {name}
+    assert outcomes[0].pod_move == name
+
+
+async def test_the_second_step_of_a_pod_is_not_written_without_the_first_one(
+    clock: list[float],
+) -> None:
+    client = ScriptedClient(refused(403, "Forbidden"))
+    outcomes = await carried_out(client, clock, *steps())
+    assert [each.result for each in outcomes] == [Result.ERROR] * 3
+    assert outcomes[2].why == "the step before it is not made"
+    assert len(written(client)) == 1
+
+
 async def test_room_for_a_pending_pod_is_written_first_and_nobody_begins_before_the_last(
     clock: list[float],
 ) -> None:

@@ -133,6 +133,17 @@ async def test_a_round_looks_decides_and_evicts(path: Path) -> None:
     assert len(world.evicted) == 1
 
 
+async def test_without_seats_a_pod_is_evicted_once_and_its_further_steps_are_named(
+    path: Path,
+) -> None:
+    """Who is evicted lands where kube-scheduler puts it: another node than the plan supposed."""
+    steps = replace(MOVE, target="n2"), replace(MOVE, source="n2", target="n3")
+    world = World(path, *CLUSTER, {}, {}, moves=steps)
+    found = await world.rebalancer.round()
+    assert [each.move for each in found.outcomes] == [steps[0]]
+    assert found.plan.notes == ("1 further steps of pods are left out: who is evicted is gone",)
+
+
 async def test_a_dry_run_evicts_nothing(path: Path) -> None:
     world = World(path, *CLUSTER, dry_run=True)
     found = await world.rebalancer.round()
