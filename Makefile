@@ -15,7 +15,7 @@ ARGS ?=
 # Without its caches Python compiles all that it imports at each start: three seconds instead of one.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live sbom dist image proto proto-check cli-reference dashboard docs lock clean
+.PHONY: help venv demo test test-rest check check-lint check-types check-unit check-property e2e e2e-scenarios e2e-apart grpcurl helm cluster controlplane chaos hostile moving live differential descheduler fuzz release-check bench bench-live sbom dist image image-check proto proto-check cli-reference dashboard docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -131,6 +131,9 @@ dist: venv ## Build wheel, source distribution and krew plug-in in dist/; try th
 
 image: ## Build the container image reserver:dev
 	docker build --tag reserver:dev .
+
+image-check: controlplane helm ## Build it without a registry and run it there (Debian, root); three minutes
+	$(BIN)/pytest -q -s tests/load/test_image.py
 
 proto: venv ## Generate reserver/v1 and docs/grpc-reference.md from the contracts in proto/
 	@$(BIN)/python -m hack.proto.generate

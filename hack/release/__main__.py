@@ -59,7 +59,7 @@ STEPS = (
     ),
     Step("differential", "make differential ARGS=--pairs=3000", 10),
     Step("descheduler", "make descheduler ARGS=--pairs=3000", 4),
-    Step("load", "python -m pytest -q tests/load", 11),
+    Step("load", "python -m pytest -q tests/load", 14),
     Step("bench", "make bench", 4),
     Step("hostile", "make hostile", 5),
     Step("moving", "make moving", 8),

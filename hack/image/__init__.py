@@ -1,0 +1,1 @@
+"""The image, built without a registry, and run as a container is."""

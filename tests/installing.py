@@ -1,0 +1,165 @@
+"""Somebody who installs Reserver as docs/install.md has it, and sees that it keeps seats."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hack.controlplane.build import bin_dir
+from hack.controlplane.cluster import (
+    PLAIN_SCHEDULER,
+    ControlPlane,
+    create_nodes,
+    render_scheduler_config,
+)
+from hack.helm.build import HELM
+from hack.reserver_process import wait_for
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/install.md"
+NAMESPACE = "reserver-system"
+_HEADING = re.compile(r"^##+ ", re.MULTILINE)
+_BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass
+class Reader:
+    """Somebody who types what the page says.
+
+    Attributes:
+        plane: their cluster.
+        folder: where they are; as in a checkout, the chart and the manifests are there.
+    """
+
+    plane: ControlPlane
+    folder: Path
+
+    @property
+    def _programs(self) -> tuple[str | Path, ...]:
+        return (self.folder, Path(sys.executable).parent, bin_dir(), os.environ["PATH"])
+
+    def run(self, line: str) -> str:
+        """Run a line that has to succeed; return what it printed."""
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=self.folder,
+            env={
+                "PATH": ":".join(map(str, self._programs)),
+                "KUBECONFIG": str(self.plane.kubeconfig),
+                "HOME": str(self.folder),
+            },
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def follow(self, title: str, *, only: str = "", but: str = "\n") -> None:
+        """Do what a section says, of its commands those with some words, and without others."""
+        _, _, text = PAGE.read_text().partition(f"# {title}\n")
+        end = _HEADING.search(text)
+        found = _BLOCK.findall(text[: end.start() if end else None])
+        assert found, f"no commands under {title!r}"
+        for kind, block in found:
+            if kind == "yaml":
+                (self.folder / block.split()[1]).write_text(block)
+                continue
+            for step in block.removeprefix("$ ").split("\n$ "):
+                line, _, expected = step.partition("\n")
+                if only in line and but not in line:
+                    said = self.run(line)
+                    assert said.strip() == expected.strip() or not expected.strip()
+
+    def get(self, what: str) -> Any:
+        return json.loads(self.run(f"kubectl get --namespace {NAMESPACE} {what} -o json"))
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        (self.folder / "objects.yaml").write_text(yaml.safe_dump_all(objects))
+        self.run("kubectl apply -f objects.yaml")
+
+    def left(self) -> str:
+        """Return what there still is of Reserver."""
+        kinds = "crd,clusterroles,clusterrolebindings,namespaces,validatingadmissionpolicies"
+        found = self.run(f"kubectl get {kinds} -o name").splitlines()
+        roles = self.run("kubectl get roles,rolebindings --namespace kube-system -o name")
+        return "\n".join(each for each in [*found, *roles.splitlines()] if "reserver" in each)
+
+
+@contextmanager
+def empty_cluster() -> Iterator[ControlPlane]:
+    """Run a cluster that has never heard of Reserver, with its own kube-scheduler and two nodes."""
+    with ControlPlane() as plane:
+        own = plane.folder / "own.yaml"
+        own.write_text(render_scheduler_config(PLAIN_SCHEDULER, kubeconfig=plane.kubeconfig))
+        plane.start_scheduler(own, "own")
+        create_nodes(plane.kubeconfig, 2, cpu="4", memory="16Gi")
+        yield plane
+
+
+def reading(plane: ControlPlane, folder: Path) -> Reader:
+    """Return a reader who has read how the image is named."""
+    for name in ("charts", "scheduler-config"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "helm").symlink_to(HELM.build())
+    someone = Reader(plane, folder)
+    someone.follow("The image")
+    return someone
+
+
+def seat(name: str) -> dict[str, Any]:
+    """Return three of the four CPUs of worker-1, for the pod of a name."""
+    owner = {"pod": {"name": name, "namespace": "default"}}
+    return {"owners": [owner], "resources": {"cpu": "3"}, "node": "worker-1", "ttl": "1h"}
+
+
+def pod(name: str, scheduler: str) -> dict[str, Any]:
+    """Return one that fits on worker-1 only where nothing is held for others."""
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "2"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "schedulerName": scheduler,
+            "nodeSelector": {"kubernetes.io/hostname": "worker-1"},
+            "containers": [container],
+        },
+    }
+
+
+def hold(reader: Reader, name: str) -> None:
+    """Reserve, and return once it is acknowledged."""
+    data = {"data": {name: json.dumps(seat(name))}}
+    reader.run(
+        f"kubectl patch configmap reservations --namespace {NAMESPACE} -p '{json.dumps(data)}'"
+    )
+    line = f"kubectl get configmap reservations-status --namespace {NAMESPACE}"
+    told = f"{line} -o jsonpath='{{.data.{name}}}' 2>/dev/null || true"
+    wait_for(lambda: "backed:true" in re.sub(r'[" ]', "", reader.run(told)), "it is acknowledged")
+
+
+def see_it_kept(reader: Reader, scheduler: str, name: str) -> None:
+    """See a stranger wait, and the owner land."""
+    reader.apply(pod(f"{name}-stranger", scheduler))
+    said = f"kubectl get pod {name}-stranger -o jsonpath='{{.status.conditions[*].message}}'"
+    wait_for(lambda: "held by reservation" in reader.run(said), "the stranger is refused")
+    reader.apply(pod(name, scheduler))
+    reader.run(f"kubectl wait pod/{name} --for=jsonpath='{{.spec.nodeName}}'=worker-1")
+    reader.run(f"kubectl delete pod {name} {name}-stranger --grace-period=0 --force")
+
+
+def containers(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = [*spec.get("initContainers", ()), *spec["containers"]]
+    return {each["name"]: each for each in found}
