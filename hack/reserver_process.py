@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -30,8 +30,15 @@ class ReserverProcess:
         log: file that its log is written to.
     """
 
-    def __init__(self, kubeconfig: Path, log: Path, *flags: str, wait_ready: bool = True) -> None:
-        self._command = [sys.executable, "-m", "reserver", "serve", "--kubeconfig", str(kubeconfig)]
+    def __init__(
+        self,
+        kubeconfig: Path,
+        log: Path,
+        *flags: str,
+        wait_ready: bool = True,
+        program: Sequence[str] = (sys.executable, "-m", "reserver"),
+    ) -> None:
+        self._command = [*program, "serve", "--kubeconfig", str(kubeconfig)]
         self._command += ["--log-level", "debug", *flags]
         self._port = "0"
         self._wait_ready = wait_ready

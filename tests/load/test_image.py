@@ -1,7 +1,7 @@
 """The image, built by the Dockerfile and run by an OCI runtime beside a real control plane.
 
-Its base is made of Debian's packages, where no registry is reached (`hack/image/build.py`). Building
-it takes two minutes, Debian's buildah, mmdebstrap and runc, and root.
+Its base is made of Debian's packages, where no registry is reached (`hack/image/build.py`).
+Building it takes two minutes, Debian's buildah, mmdebstrap and runc, and root.
 """
 
 from __future__ import annotations
