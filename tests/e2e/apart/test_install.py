@@ -36,34 +36,12 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 
 ON_NODES = "/etc/kubernetes/reserver"
 
-STATIC_POD = """\
-apiVersion: v1
-kind: Pod
-metadata:
-  labels: {component: kube-scheduler, tier: control-plane}
-  name: kube-scheduler
-  namespace: kube-system
-spec:
-  containers:
-  - command:
-    - kube-scheduler
-    - --authentication-kubeconfig=/etc/kubernetes/scheduler.conf
-    - --authorization-kubeconfig=/etc/kubernetes/scheduler.conf
-    - --bind-address=127.0.0.1
-    - --kubeconfig=/etc/kubernetes/scheduler.conf
-    - --leader-elect=true
-    image: registry.k8s.io/kube-scheduler:v1.37.0
-    name: kube-scheduler
-    resources: {requests: {cpu: 100m}}
-    volumeMounts:
-    - {mountPath: /etc/kubernetes/scheduler.conf, name: kubeconfig, readOnly: true}
-  hostNetwork: true
-  priorityClassName: system-node-critical
-  volumes:
-  - hostPath: {path: /etc/kubernetes/scheduler.conf, type: FileOrCreate}
-    name: kubeconfig
+STATIC_POD = Path(__file__).parent / "static-pod.yaml"
+CLUSTER_CONFIGURATION = """\
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v1.37.0
 """
-"""What kubeadm writes, but for probes (cmd/kubeadm/app/phases/controlplane/manifests.go)."""
 
 
 @pytest.fixture(scope="module")
@@ -166,9 +144,13 @@ def test_a_deployment_with_a_standby_finds_its_certificates(reader: Reader) -> N
 
 def test_the_clusters_own_kube_scheduler_asks_a_reserver_in_its_static_pod(reader: Reader) -> None:
     reader.follow("A Deployment with a standby", only="openssl")
+    data = {"ClusterConfiguration": CLUSTER_CONFIGURATION}  # As kubeadm leaves it in the cluster.
+    metadata = {"name": "kubeadm-config", "namespace": "kube-system"}
+    reader.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     reader.follow("In the static pod of the cluster's own kube-scheduler")
-    (reader.folder / "manifest.yaml").write_text(STATIC_POD)
-    apply = "--local -f manifest.yaml --type json --patch-file kube-scheduler+json.yaml"
+    kubeadm = [*yaml.safe_load_all((reader.folder / "kubeadm.yaml").read_text())]
+    assert [each["kind"] for each in kubeadm] == ["ClusterConfiguration", "InitConfiguration"]
+    apply = f"--local -f {STATIC_POD} --type json --patch-file kube-scheduler+json.yaml"
     patched = reader.run(f"kubectl patch {apply} -o yaml")
     (reader.folder / "patched.yaml").write_text(patched)
     reader.run("kubectl create --dry-run=server -f patched.yaml")

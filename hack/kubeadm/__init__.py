@@ -1,0 +1,1 @@
+"""The real kubeadm, for a test of the static pod."""
