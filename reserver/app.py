@@ -24,6 +24,7 @@ from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.lease import Lease
 from reserver.kube.migration.moves import KnownMove
+from reserver.kube.provisioning.crd import require_crd
 from reserver.measures import measured
 from reserver.migration.move import Move
 from reserver.server.bindings import BIND_PATIENCE_S
@@ -88,6 +89,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
     tls = ServerTls(settings.tls, settings.extender_allowed_names) if settings.tls else None
     clock = SteadyClock(time.time, time.monotonic)
     async with ApiClient(access) as client, ApiClient(access, _REVIEWS) as reviews:
+        if settings.provisioning_requests:
+            await require_crd(client)
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)

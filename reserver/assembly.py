@@ -30,6 +30,8 @@ from reserver.kube.loops.requeue import Requeue
 from reserver.kube.loops.waker import Waker
 from reserver.kube.migration.mover import Mover
 from reserver.kube.patching.patches import SchedPatches
+from reserver.kube.provisioning.booking import Booking
+from reserver.kube.provisioning.provisioner import Provisioner
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.status import CompanionStatuses
 from reserver.kube.stores.configmap.writer import ConfigMapWriter
@@ -47,6 +49,7 @@ from reserver.kube.watch.watches import (
     move_reflectors,
     object_reflector,
     quota_reflector,
+    request_reflector,
     store_reflectors,
 )
 from reserver.quarantine import take_note
@@ -88,6 +91,7 @@ class Assembly:
         reflectors: what keeps all of it up to date.
         history: what was before this process started.
         mover: carries out PodMoves; None where nobody does.
+        provisioner: carries out ProvisioningRequests; None where nobody does.
         keeper: keeps autoscalers from nodes that are held; None where nobody does.
         readiness: whether calls may be decided.
         rebalancing: what rebalances beside it; None if nobody has asked for that.
@@ -124,6 +128,7 @@ class Assembly:
         self.cleaner = Cleaner(self.apply, clock, self._cleaned, self._unwritten, self._spoiled)
         self.quota_writer = QuotaWriter(client, clock)
         self.keeper: Keeper | None = None
+        self.provisioner: Provisioner | None = None
         self.state = self._decided_on(settings)
         if settings.keep_held_nodes:
             self.keeper = Keeper(client, self.state)
@@ -134,6 +139,8 @@ class Assembly:
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
         self.mover = self._mover(client, objects) if settings.pod_moves else None
+        if settings.provisioning_requests:
+            self.provisioner = self._provisioner(client, objects)
         self.patches = self._patches(settings, client)
         changed = self.mover.pod_changed if self.mover else unheard
         marked = self.patches.pod_seen if self.patches else unheard
@@ -145,6 +152,8 @@ class Assembly:
         self.reflectors = (*cluster, *written, quota_reflector(client, self.quotas))
         if self.mover is not None:
             self.reflectors += tuple(move_reflectors(client, self.mover.moves, self.mover.turns))
+        if self.provisioner is not None:
+            self.reflectors += (request_reflector(client, self.provisioner.requests),)
         pods = next(reflector for reflector in cluster if reflector.path == PODS)
         past = self.state.ledger.past
         self.history = History(client, past, pods, written, settings.namespace)
@@ -228,6 +237,14 @@ class Assembly:
         self.subscribers.append(mover.seat_changed)
         return mover
 
+    def _provisioner(self, client: ApiClient, objects: ObjectCache) -> Provisioner:
+        writer = self.stores.by_kind[StoreKind.OBJECT].writer
+        booking = Booking(client, self.clock, self.state, objects, writer)
+        provisioner = Provisioner(client, self.clock, booking)
+        provisioner.subscribers.append(partial(announce.provisioned, self.recorder))
+        self.subscribers.append(provisioner.reservation_changed)
+        return provisioner
+
     def _touched(self, ref: Ref) -> None:
         self.cleaner.touched(ref)
         self.placer.touched(ref)
@@ -246,6 +263,8 @@ class Assembly:
         self.placer.eased(node)
         if self.keeper is not None:
             self.keeper.changed(node)
+        if self.provisioner is not None:
+            self.provisioner.eased()
 
     def _placed(self, notice: Notice) -> None:
         announce.placed(self.recorder, self.stores, notice)
@@ -278,6 +297,8 @@ class Assembly:
             yield from (self.mover.queue, self.mover.turns.queue)
         if self.patches is not None:
             yield self.patches.queue
+        if self.provisioner is not None:
+            yield self.provisioner.queue
 
     @property
     def ledger(self) -> LedgerView:

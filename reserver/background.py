@@ -97,3 +97,5 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
         tasks.create_task(assembly.keeper.run())
     if assembly.mover is not None:
         tasks.create_task(assembly.mover.run())
+    if assembly.provisioner is not None:
+        tasks.create_task(assembly.provisioner.run())

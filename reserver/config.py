@@ -213,6 +213,14 @@ class Settings:
             "nodes; needs the rights of scheduler-config/components/autoscalers."
         ),
     ] = False
+    provisioning_requests: Annotated[
+        bool,
+        _setting(
+            "Carry out ProvisioningRequests (autoscaling.x-k8s.io) of the class hold.reserver.io: "
+            "hold room for their pods; needs their CRD, the CRD of Reservations and the rights of "
+            "scheduler-config/components/provisioning."
+        ),
+    ] = False
     tracing: Annotated[
         bool,
         _setting(
@@ -381,7 +389,8 @@ class Settings:
     @property
     def needs_crd(self) -> bool:
         """Whether nothing is decided before the API server knows Reservations."""
-        return self.crd or self.reservation_store is StoreKind.OBJECT
+        writes_objects = self.reservation_store is StoreKind.OBJECT
+        return self.crd or writes_objects or self.provisioning_requests
 
     @property
     def is_grpc_local(self) -> bool:

@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from reserver.assembly import Assembly
 from reserver.migration.move import ENDED, Phase
+from reserver.provisioning.request import Kind
 
 _UNITS = {"cpu": ("core", 1000), "memory": ("byte", 1), "ephemeral-storage": ("byte", 1)}
 """Names of units as kube-state-metrics has them, and how many of ours are one; others: integer."""
@@ -22,6 +23,7 @@ def measured(parts: Assembly) -> Iterator[Metric]:
     yield from _resources(parts)
     yield from _queues(parts)
     yield from _moves(parts)
+    yield from _provisioning(parts)
     if parts.patches is not None:
         yield _gauge("reserver_sched_patches", "SchedPatches.", len(parts.patches.names()))
         writes = parts.patches.writes
@@ -122,6 +124,20 @@ def _moves(parts: Assembly) -> Iterator[Metric]:
     yield under_way
     writes = parts.mover.writes
     yield _counter("reserver_pod_move_status_writes", "Writes of statuses of PodMoves.", writes)
+
+
+def _provisioning(parts: Assembly) -> Iterator[Metric]:
+    if parts.provisioner is None:
+        return
+    requests = parts.provisioner.requests
+    counts = Tally(kind for known in requests for kind in Kind if known.request.holds(kind))
+    told = "ProvisioningRequests of hold.reserver.io, by the conditions that are true."
+    by_condition = GaugeMetricFamily("reserver_provisioning_requests", told, labels=("condition",))
+    for kind in Kind:
+        by_condition.add_metric((kind,), counts[kind])
+    yield by_condition
+    writes, told = parts.provisioner.writes, "Writes of statuses of ProvisioningRequests."
+    yield _counter("reserver_provisioning_request_status_writes", told, writes)
 
 
 def _counter(name: str, documentation: str, value: int) -> Metric:

@@ -34,6 +34,7 @@ Component = Literal[
     "move",
     "pass",
     "placer",
+    "provisioning",
     "quota",
     "status",
     "store",

@@ -62,6 +62,7 @@ class Pod:
         labels: ``metadata.labels``.
         controller: its controller.
         group: the PodGroup that it is scheduled with (KEP-4671); empty for none.
+        request: the ProvisioningRequest that it says it was provisioned by; empty for none.
         constraints: what it demands of its node and its neighbours.
         volume_claims: the PersistentVolumeClaims that it uses.
         is_refused: it is pending, and its condition says that a reservation keeps it from a node.
@@ -85,6 +86,7 @@ class Pod:
     labels: Labels = field(default_factory=dict)
     controller: Controller = NO_CONTROLLER
     group: str = ""
+    request: str = ""
     constraints: Constraints = UNCONSTRAINED
     volume_claims: tuple[ClaimUse, ...] = ()
     is_refused: bool = False

@@ -24,6 +24,9 @@ pkg/controller/cronjob/utils.go)."""
 _GROUP = "PodGroup"
 """The kind of what pods name in ``spec.schedulingGroup`` (docs/adr/0051)."""
 
+REQUEST = "ProvisioningRequest"
+"""The kind of what pods name in an annotation (docs/adr/0052)."""
+
 MOST_EXISTING = 100
 """How many pods a rule may exclude by their UIDs."""
 
@@ -50,8 +53,8 @@ class OwnerRule:
     Attributes:
         namespace: of the pods.
         pod: their name; empty for any.
-        controller: their controller (the controlling ownerReference), what made that, or their
-            PodGroup (`makers`).
+        controller: their controller (the controlling ownerReference), what made that, their
+            PodGroup, or their ProvisioningRequest (`makers`).
         selector: their labels.
         replaces: the pod that they come after: it may not claim itself, nor may those that were
             there before it went.
@@ -98,13 +101,15 @@ def keys(pod: Pod) -> Iterator[Key]:
 
 
 def makers(pod: Pod) -> Iterator[Controller]:
-    """Yield the controller of a pod, the Deployment or CronJob that made that, and its PodGroup.
+    """Yield the controller of a pod, what made that, its PodGroup, and its ProvisioningRequest.
 
-    The latter follows from names, as these controllers give them: a new ReplicaSet or Job belongs
-    to it at once, and not when some watch has shown it.
+    The Deployment or CronJob that made its controller follows from names, as these controllers give
+    them: a new ReplicaSet or Job belongs to it at once, and not when some watch has shown it.
     """
     if pod.group:
         yield Controller(_GROUP, pod.group)
+    if pod.request:
+        yield Controller(REQUEST, pod.request)
     made_by = pod.controller
     if made_by == NO_CONTROLLER:
         return

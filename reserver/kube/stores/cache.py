@@ -46,6 +46,7 @@ class Expected:
         entries: what that says.
         labels: of the object.
         set_id: the set that it is a member of; empty if it stands alone.
+        owner: the owner reference of the object; None for nobody's.
         revision: the resourceVersion that the write made; None until that is known.
         uid: of the object that the write made; empty until that is known.
         gone_at: a resourceVersion at which there was nothing there, as far as that is known.
@@ -55,6 +56,7 @@ class Expected:
     entries: Entries
     labels: Mapping[str, str] = field(default_factory=dict)
     set_id: str = ""
+    owner: Mapping[str, object] | None = None
     revision: int | None = None
     uid: str = ""
     gone_at: int = 0

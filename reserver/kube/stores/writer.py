@@ -104,6 +104,7 @@ class Writer(ABC, Generic[C]):
         texts: Mapping[str, str],
         entries: Mapping[str, Entries],
         labels: Mapping[str, Mapping[str, str]],
+        owner: Mapping[str, object] | None = None,
     ) -> asyncio.Task[Outcome]:
         """Begin to write reservations, all or none; they hold from now on.
 
@@ -115,11 +116,12 @@ class Writer(ABC, Generic[C]):
                 other object has.
             entries: what each text says.
             labels: of objects, by name.
+            owner: the owner reference of objects, with which they go; None for nobody's.
         """
         specs = {ref._replace(key=key): text for key, text in texts.items()}
         set_id = f"{ref.namespace}/{uuid4().hex}" if len(specs) > 1 else ""
         for each, text in specs.items():
-            expected = Expected(text, entries[each.key], labels.get(each.key, {}), set_id)
+            expected = Expected(text, entries[each.key], labels.get(each.key, {}), set_id, owner)
             self.cache.expect(each, expected)
         return self.tasks.create_task(self._insert(specs, set_id))
 

@@ -28,6 +28,18 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 """On a mirror pod: the only pods that the NodeRestriction admission plugin lets kubelets create
 (MirrorPodAnnotationKey in k8s.io/api/core/v1)."""
 
+PROVISIONING_CLASS = "hold.reserver.io"
+"""The class of the ProvisioningRequests that Reserver carries out (docs/provisioning.md)."""
+
+_CONSUMING = tuple(
+    (f"{domain}/consume-provisioning-request", f"{domain}/provisioning-class-name")
+    for domain in ("autoscaling.x-k8s.io", "cluster-autoscaler.kubernetes.io")
+)
+"""On a pod: its ProvisioningRequest, and the class of that; the deprecated ones last
+(ProvisioningRequestPodAnnotationKey in k8s.io/autoscaler/cluster-autoscaler/apis)."""
+
+_MOST_NAME = 253
+
 RETRY_ANNOTATION = "reserver.io/retry"
 """On a pending pod: any change of it makes kube-scheduler try the pod again."""
 
@@ -177,6 +189,7 @@ class PodObject(WireStruct, frozen=True):
             has_preferences=demanded.has_preferences,
             labels=shared.labels,
             controller=shared.controller,
+            request=provisioned_by(annotations) if annotations else "",
             group=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or "",
             constraints=demanded.constraints,
             volume_claims=claims,
@@ -267,6 +280,16 @@ def _claim_use(pod: str, volume: _Volume) -> ClaimUse | None:
     if volume.ephemeral is not None:
         return ClaimUse(f"{pod}-{volume.name}", is_ephemeral=True)
     return None
+
+
+def provisioned_by(annotations: Mapping[str, str]) -> str:
+    """Return the ProvisioningRequest that a pod says it is of; empty if it is of another class."""
+    for consuming, of_class in _CONSUMING:
+        name = annotations.get(consuming)
+        if name is not None:
+            is_ours = annotations.get(of_class, PROVISIONING_CLASS) == PROVISIONING_CLASS
+            return name if is_ours and len(name) <= _MOST_NAME else ""
+    return ""
 
 
 def _claims(annotations: Mapping[str, str]) -> frozenset[str]:

@@ -64,7 +64,7 @@ def placement(pod: bytes, *, leaves: str, node: str, selector: Mapping[str, str]
 
     Args:
         pod: as the API server has it.
-        leaves: the node that it leaves, where the seat may not be.
+        leaves: the node that it leaves, where the seat may not be; empty for none.
         node: where it has to be; empty for any.
         selector: labels that its node has to have, beside what the pod demands.
 
@@ -78,12 +78,11 @@ def placement(pod: bytes, *, leaves: str, node: str, selector: Mapping[str, str]
             problem = f"the pod itself demands {key}={own[key]}"
             raise InvalidInput(f"to.nodeSelector.{key}", problem, "choose nodes where it may run")
     affinity = spec.affinity or _Affinity()
+    terms = _node_terms(affinity.node_affinity, leaves, node)
+    on_nodes = {"nodeAffinity": {_REQUIRED: terms}} if terms else {}
     found: Placement = {
         "nodeSelector": {**own, **selector},
-        "affinity": {
-            "nodeAffinity": {_REQUIRED: _node_terms(affinity.node_affinity, leaves, node)},
-            **_pod_terms(affinity),
-        },
+        "affinity": {**on_nodes, **_pod_terms(affinity)},
         "tolerations": [_kept(each, _TOLERATION_FIELDS) for each in spec.tolerations or ()],
         "topologySpreadConstraints": [
             _kept(each, _SPREAD_FIELDS)
@@ -97,6 +96,8 @@ def placement(pod: bytes, *, leaves: str, node: str, selector: Mapping[str, str]
 def _node_terms(affinity: _NodeAffinity | None, leaves: str, node: str) -> Placement:
     """Return the pod's alternatives, each of them for the nodes where the seat may be."""
     required = affinity.required if affinity else None
+    if not (required or leaves or node):
+        return {}
     terms = (required.node_selector_terms if required else None) or [_NodeTerm()]
     names = [{"key": _NAME_FIELD, "operator": "NotIn", "values": [leaves]}] if leaves else []
     if node:
@@ -110,7 +111,8 @@ def _node_terms(affinity: _NodeAffinity | None, leaves: str, node: str) -> Place
 
 def _node_term(term: _NodeTerm, names: Sequence[_Part]) -> Placement:
     expressions = {"matchExpressions": term.match_expressions} if term.match_expressions else {}
-    return {**expressions, "matchFields": [*(term.match_fields or ()), *names]}
+    fields = [*(term.match_fields or ()), *names]
+    return {**expressions, **({"matchFields": fields} if fields else {})}
 
 
 def _pod_terms(affinity: _Affinity) -> Placement:

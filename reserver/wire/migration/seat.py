@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from reserver.cluster import quantity
 from reserver.migration.effects import Hold
@@ -39,13 +38,9 @@ def seat(move: Move, hold: Hold, pod: bytes) -> dict[str, object]:
         "policy": Policy.REQUIRE,
         "expiresAt": show_moment(hold.expires_at),
     }
-    body: dict[str, Any] = manifest(Ref.of_object(*hold.seat), encode(spec).decode(), {})
-    owner = {"apiVersion": API_VERSION, "kind": KIND, "name": move.name.name, "uid": move.uid}
-    body["metadata"] = {
-        **body["metadata"],
-        "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": False}],
-    }
-    return body
+    owner: dict[str, object] = {"apiVersion": API_VERSION, "kind": KIND, "name": move.name.name}
+    owner |= {"uid": move.uid, "controller": True, "blockOwnerDeletion": False}
+    return manifest(Ref.of_object(*hold.seat), encode(spec).decode(), {}, owner=owner)
 
 
 def _owner(rule: OwnerRule) -> dict[str, object]:

@@ -170,7 +170,12 @@ def check_labels(labels: Mapping[str, str], path: str) -> None:
 
 
 def manifest(
-    ref: Ref, text: str, labels: Mapping[str, str], set_id: str = "", size: int = 0
+    ref: Ref,
+    text: str,
+    labels: Mapping[str, str],
+    set_id: str = "",
+    size: int = 0,
+    owner: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """Return a Reservation to be created.
 
@@ -180,6 +185,7 @@ def manifest(
         labels: that somebody asks for; may be empty.
         set_id: the set that it is a member of, ``NAMESPACE/ID``; empty if it stands alone.
         size: of the set, if this one leads it; else 0.
+        owner: its owner reference: it goes with that object; None for nobody's.
     """
     metadata: dict[str, object] = {"name": ref.key, "namespace": ref.namespace}
     of_set = {SET_LABEL: set_id.rpartition("/")[2]} if set_id else {}
@@ -187,6 +193,8 @@ def manifest(
         metadata["labels"] = {**labels, **of_set}
     if size:
         metadata["annotations"] = {UNFINISHED_ANNOTATION: str(size)}
+    if owner:
+        metadata["ownerReferences"] = [owner]
     spec = msgspec.Raw(text.encode())
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
 

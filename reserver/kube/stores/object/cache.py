@@ -243,6 +243,11 @@ class ObjectCache(Cache[KnownObject, Deletion]):
             return expected.labels if expected else {}
         return known.metadata.labels or {}
 
+    def owner(self, ref: Ref) -> Mapping[str, object] | None:
+        """Return the owner reference of an object that is being written; None for nobody's."""
+        expected = self._expected.get(ref)
+        return expected.owner if expected else None
+
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:
         """Return when slots were claimed, by UID, as the status says."""
         known = self.known(ref)

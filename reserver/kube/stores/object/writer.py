@@ -69,14 +69,22 @@ class ObjectWriter(Writer[ObjectCache]):
         if set_id:
             return await self._insert_set(specs, set_id)
         ((ref, text),) = specs.items()
-        outcome = await self._create(ref, manifest(ref, text, self.cache.labels(ref)))
+        labels, owner = self.cache.labels(ref), self.cache.owner(ref)
+        outcome = await self._create(ref, manifest(ref, text, labels, owner=owner))
         await self.cache.placed(ref)
         return outcome
 
     async def _insert_set(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
         first, *others = specs
         bodies = {
-            ref: manifest(ref, text, self.cache.labels(ref), set_id, len(specs) * (ref == first))
+            ref: manifest(
+                ref,
+                text,
+                self.cache.labels(ref),
+                set_id,
+                len(specs) * (ref == first),
+                self.cache.owner(ref),
+            )
             for ref, text in specs.items()
         }
         outcome = await self._create(first, bodies[first])

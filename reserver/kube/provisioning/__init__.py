@@ -1,0 +1,1 @@
+"""ProvisioningRequests are carried out (docs/adr/0052)."""

@@ -1,0 +1,204 @@
+"""The Reservations of ProvisioningRequests: looked at, written all or none, deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+from reserver.cluster.quantity import shorten
+from reserver.cluster.remembered import Remembered
+from reserver.errors import ApiError, InvalidInput, ReserverError
+from reserver.kube.api.client import ApiClient
+from reserver.kube.provisioning.requests import refs
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.stores.writer import Writer
+from reserver.pacer import outcome
+from reserver.provisioning.advance import Hold, Refusal, Seen
+from reserver.provisioning.request import Reason, Request
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.terms import Phase
+from reserver.scheduling.admit import judge_set
+from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import encode
+from reserver.wire.limits import check_bytes, limits_at
+from reserver.wire.provisioning.requestform import owner_reference
+from reserver.wire.provisioning.template import document
+from reserver.wire.spec import object as reservation
+from reserver.wire.spec import specform
+from reserver.wire.spec.entries import Entries
+from reserver.wire.times import show_moment
+
+_REMEMBERED_BYTES = 16 * 2**20
+"""PodTemplates of requests that wait, which are not asked for again, take so much."""
+
+_MOST_SAID = 300
+
+Document = dict[str, Any]
+Outcome = asyncio.Task[ReserverError | None]
+
+
+class Booking:
+    """What is held for requests."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Callable[[], float],
+        state: State,
+        objects: ObjectCache,
+        writer: Writer[Any],
+    ) -> None:
+        """Hold nothing yet.
+
+        Args:
+            client: of the API server.
+            clock: unix seconds.
+            state: what is decided on.
+            objects: the Reservations.
+            writer: writes them.
+        """
+        self._client = client
+        self._clock = clock
+        self._state = state
+        self._objects = objects
+        self._writer = writer
+        self._templates: Remembered[str, tuple[bytes, ...]] = Remembered(_REMEMBERED_BYTES)
+
+    def look(self, request: Request) -> Seen:
+        """Return what is seen of a request's Reservations."""
+        ledger = self._state.ledger
+        ledger.advance(self._clock())
+        there, why, until, claimed = [], "", 0.0, 0
+        for ref in refs(request):
+            hold, obstacle = self._hold(request, ref)
+            there.append(hold)
+            why = why or obstacle
+            known = ledger.get(ref) if hold is not Hold.ABSENT else None
+            if known is not None:
+                claimed += ledger.claimed(ref)
+                until = max(until, known.expires_at or 0.0)
+        return Seen(tuple(there), show_moment(until) if until else "", claimed, why)
+
+    def _hold(self, request: Request, ref: Ref) -> tuple[Hold, str]:
+        """Return how far a Reservation is, and why it is lost."""
+        known, ledger = self._objects.known(ref), self._state.ledger
+        if known is None or known.metadata.controller_uid != request.uid:
+            is_coming = known is None and self._objects.latest(ref) is not None
+            return (Hold.UNSETTLED if is_coming else Hold.ABSENT), ""
+        if self._objects.is_ending(ref):
+            return Hold.UNSETTLED, ""
+        written = known.reservation
+        if written is None:
+            return Hold.LOST, f"{ref.key} cannot be read: {known.entries.problems[0].error}"
+        phase = ledger.phase(ref)
+        if phase is Phase.EXPIRED:
+            return Hold.EXPIRED, ""
+        if ledger.is_unplaced(ref):
+            lost = ledger.obstacle(ref)
+            why = f"a node of {ref.key} has gone, and there is no other room: {lost}"
+            return (Hold.LOST, why) if lost else (Hold.UNSETTLED, "")
+        is_written = ledger.placed(written) == written.placed
+        is_held = phase is Phase.CLAIMED or (phase is Phase.ACTIVE and not ledger.excess(ref))
+        return (Hold.HELD if is_written and is_held else Hold.UNSETTLED), ""
+
+    async def templates(self, request: Request) -> tuple[bytes, ...] | Refusal:
+        """Return the PodTemplates of a request, each as the API server has it.
+
+        Raises:
+            ApiError: they cannot be read; it is to be tried again.
+        """
+        remembered = self._templates.get(request.uid)
+        if remembered is not None:
+            return remembered
+        path = f"/api/v1/namespaces/{request.name.namespace}/podtemplates"
+        found = []
+        for index, each in enumerate(request.pod_sets):
+            try:
+                found.append(await self._client.get(f"{path}/{each.template}"))
+            except ApiError as exc:
+                if not exc.is_absent:
+                    raise
+                message = f"spec.podSets[{index}]: there is no PodTemplate {each.template} yet"
+                return Refusal(Reason.POD_TEMPLATE_NOT_FOUND, message)
+        self._templates.put(request.uid, tuple(found), sum(map(len, found)))
+        return tuple(found)
+
+    def book(self, request: Request, templates: tuple[bytes, ...]) -> Outcome | Refusal:
+        """Decide, hold and begin to write, all or none, without an `await` in between."""
+        try:
+            drafts = self._drafts(request, templates)
+            specform.check_set([one for one, _ in drafts])
+        except InvalidInput as exc:
+            return Refusal(Reason.INVALID_POD_TEMPLATE, str(exc), is_final=True)
+        now, new = self._clock(), [one for one, _ in drafts]
+        for one in new:
+            if self._objects.latest(one.ref) is not None:
+                message = f"there is a Reservation {one.ref.key} of somebody else; delete it"
+                return Refusal(Reason.RESERVATIONS_REFUSED, message)
+        if why := self._state.ledger.quotas.trial(new, now):
+            return Refusal(Reason.QUOTA_EXCEEDED, why)
+        verdict = outcome(judge_set(new, self._state, now))
+        if verdict.lacks:
+            return Refusal(Reason.CAPACITY_IS_NOT_FOUND, verdict.lacks[0].message)
+        entries = {one.ref.key: Entries((one,)) for one in verdict.reservations}
+        texts = {one.ref.key: encode(written).decode() for one, written in drafts}
+        where = Ref.of_object(request.name.namespace, "")
+        return self._writer.insert(where, texts, entries, {}, owner_reference(request))
+
+    def _drafts(
+        self, request: Request, templates: tuple[bytes, ...]
+    ) -> list[tuple[Reservation, Document]]:
+        """Return what is to be written, the smallest slots first.
+
+        A pod claims the oldest that covers it, so the small ones leave the large ones alone.
+
+        Raises:
+            InvalidInput: a PodTemplate cannot be held room for.
+        """
+        now, found = self._clock(), []
+        first = refs(request)[0]
+        for index, pod_set in enumerate(request.pod_sets):
+            try:
+                written = document(request, pod_set, templates[index], now)
+                check_bytes(len(encode(written)), limits_at(first, self._objects.home).spec_bytes)
+                found.append((self._read(written, first), written))
+            except InvalidInput as exc:
+                where = f"spec.podSets[{index}], PodTemplate {pod_set.template}"
+                raise exc.under(where) from exc
+        found.sort(key=lambda each: sum(each[0].resources.values()))
+        drafts = []
+        for ref, (_, written) in zip(refs(request), found, strict=True):
+            whole = {**written, "origin": f"{ref}#{uuid4().hex}"}
+            drafts.append((self._read(whole, ref), whole))
+        return drafts
+
+    def _read(self, written: Document, ref: Ref) -> Reservation:
+        return specform.read(written, ref, self._clock(), limits_at(ref, self._objects.home))
+
+    async def release(self, request: Request) -> bool:
+        """Delete the Reservations of a request; return whether none is left.
+
+        Raises:
+            ApiError: one may still be there; it is to be tried again.
+        """
+        for ref in refs(request):
+            known = self._objects.known(ref)
+            if known is None or known.metadata.controller_uid != request.uid:
+                continue
+            options = {"preconditions": {"uid": known.metadata.uid}}
+            try:
+                await self._client.delete(reservation.path(ref), options)
+            except ApiError as exc:
+                if not exc.is_absent and exc.status != HTTPStatus.CONFLICT:
+                    raise
+        return all(hold is Hold.ABSENT for hold in self.look(request).holds)
+
+
+def refused(error: ReserverError) -> Refusal:
+    """Return why Reservations were not written, as a condition says it."""
+    message = shorten(str(error), _MOST_SAID)
+    is_final = isinstance(error, InvalidInput)
+    return Refusal(Reason.RESERVATIONS_REFUSED, message, is_final=is_final)

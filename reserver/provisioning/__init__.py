@@ -1,0 +1,1 @@
+"""How a ProvisioningRequest of Reserver's class becomes reservations (docs/adr/0052)."""

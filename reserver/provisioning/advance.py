@@ -1,0 +1,129 @@
+"""What follows from what is seen of a request: its conditions, and what is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import NamedTuple
+
+from reserver.provisioning.request import Kind, Reason, Request, Said
+
+
+class Hold(Enum):
+    """How far one Reservation of a request is."""
+
+    ABSENT = auto()
+    UNSETTLED = auto()
+    """It is being written, placed or taken back."""
+    HELD = auto()
+    """Each slot of it is held, or a pod has claimed it."""
+    EXPIRED = auto()
+    LOST = auto()
+    """The node of some slots has gone, and no other one has the room."""
+
+
+class Refusal(NamedTuple):
+    """Why there is no booking.
+
+    Attributes:
+        reason: in one word.
+        message: what lacks.
+        is_final: to try again cannot help.
+    """
+
+    reason: Reason
+    message: str
+    is_final: bool = False
+
+
+class Seen(NamedTuple):
+    """What a step looks at.
+
+    Attributes:
+        holds: its Reservations, in the order of their names.
+        until: when they expire, as a text; empty where that is not known.
+        claimed: how many of their slots are claimed.
+        why: why one is lost; empty if none is.
+        refusal: why they were not written a moment ago; None if that was not tried.
+    """
+
+    holds: tuple[Hold, ...]
+    until: str = ""
+    claimed: int = 0
+    why: str = ""
+    refusal: Refusal | None = None
+
+
+class Step(NamedTuple):
+    """What follows.
+
+    Attributes:
+        said: all conditions, by kind.
+        books: its Reservations are to be written, all or none.
+        releases: those that are there are to be deleted.
+    """
+
+    said: Mapping[Kind, Said]
+    books: bool = False
+    releases: bool = False
+
+
+def advance(request: Request, seen: Seen) -> Step:
+    """Return what follows from what is seen of a request."""
+    has_some = any(hold is not Hold.ABSENT for hold in seen.holds)
+    if request.has_ended:
+        return Step(request.said, releases=has_some)
+    if request.problem:
+        return Step(_with(request, _failed(request.reason, request.problem)), releases=has_some)
+    if request.holds(Kind.PROVISIONED):
+        over = _over(request, seen)
+        return Step(_with(request, over), releases=has_some) if over else Step(request.said)
+    return _booking(request, seen)
+
+
+def _booking(request: Request, seen: Seen) -> Step:
+    """Return what follows of a request for which nothing has been held yet."""
+    accepted = Said(Kind.ACCEPTED, Reason.ACCEPTED, "Reserver looks for room", holds=True)
+    holds = set(seen.holds)
+    if holds == {Hold.HELD}:
+        pods = sum(each.pods for each in request.pod_sets)
+        message = f"room for {pods} pods is held until {seen.until}"
+        found = Said(Kind.PROVISIONED, Reason.CAPACITY_IS_FOUND, message, holds=True)
+        return Step(_with(request, accepted, found))
+    if Hold.UNSETTLED in holds:
+        return Step(_with(request, accepted))
+    if holds != {Hold.ABSENT}:
+        return Step(_with(request, accepted), releases=True)
+    if seen.refusal is None:
+        return Step(_with(request, accepted), books=True)
+    reason, message, is_final = seen.refusal
+    if is_final or (not request.retries and reason is not Reason.POD_TEMPLATE_NOT_FOUND):
+        return Step(_with(request, accepted, _failed(reason, message)))
+    waits = Said(Kind.PROVISIONED, reason, message, holds=False)
+    return Step(_with(request, accepted, waits))
+
+
+def _over(request: Request, seen: Seen) -> Said | None:
+    """Return why nothing is held for a request any more; None if it is, or all is claimed."""
+    if Hold.LOST in seen.holds:
+        message = f"{seen.why}; delete the request, and write another one"
+        return Said(Kind.CAPACITY_REVOKED, Reason.NODE_LOST, message, holds=True)
+    if Hold.ABSENT in seen.holds:
+        message = "a Reservation of it was deleted; delete the request, and write another one"
+        return Said(Kind.CAPACITY_REVOKED, Reason.RESERVATION_DELETED, message, holds=True)
+    if Hold.EXPIRED in seen.holds:
+        pods = sum(each.pods for each in request.pod_sets)
+        message = (
+            f"{seen.claimed} of {pods} pods had come by {seen.until}, nothing is held for the "
+            "others; write another request, with a longer validFor"
+        )
+        return Said(Kind.BOOKING_EXPIRED, Reason.BOOKING_EXPIRED, message, holds=True)
+    return None
+
+
+def _failed(reason: Reason, message: str) -> Said:
+    return Said(Kind.FAILED, reason, message, holds=True)
+
+
+def _with(request: Request, *news: Said) -> Mapping[Kind, Said]:
+    return {**request.said, **{said.kind: said for said in news}}

@@ -1,0 +1,94 @@
+"""The PodTemplate of a podSet, as the Reservation that holds room for its pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from reserver.cluster import quantity
+from reserver.provisioning.request import PodSet, Request
+from reserver.reservations.owner import REQUEST
+from reserver.wire.k8s.objects import WireStruct, decode
+from reserver.wire.k8s.requests import Actuated, Amounts, ContainerSpec, Requesting, Resources
+from reserver.wire.k8s.requests import request as effective
+from reserver.wire.limits import MOST_DESCRIPTION, TENANT, check_bytes
+from reserver.wire.migration.demands import placement
+from reserver.wire.times import show_moment
+
+
+class _Amounts(WireStruct, frozen=True):
+    requests: Amounts | None = None
+    limits: Amounts | None = None
+
+    def asked(self) -> Resources:
+        """Return the requests, with the limits where there is none, as new pods get them.
+
+        In templates the API server leaves that to be done (SetDefaults_Pod in
+        pkg/apis/core/v1/defaults.go).
+        """
+        return Resources({**(self.limits or {}), **(self.requests or {})})
+
+
+class _Container(WireStruct, frozen=True):
+    name: str = ""
+    resources: _Amounts = _Amounts()
+    restart_policy: str = ""
+
+    def asking(self) -> ContainerSpec:
+        """Return the container with all that it requests."""
+        restarts = self.restart_policy
+        return ContainerSpec(self.name, self.resources.asked(), restart_policy=restarts)
+
+
+class _Spec(WireStruct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+    init_containers: list[_Container] | None = None
+    resources: _Amounts | None = None
+    overhead: Amounts | None = None
+
+    def asking(self) -> Requesting:
+        """Return what the effective request follows from."""
+        return Requesting(
+            [each.asking() for each in self.containers],
+            [each.asking() for each in self.init_containers or ()],
+            self.resources.asked() if self.resources else None,
+            self.overhead,
+        )
+
+
+class _Template(WireStruct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+class _Object(WireStruct, frozen=True):
+    template: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+def document(request: Request, pod_set: PodSet, template: bytes, now: float) -> dict[str, Any]:
+    """Return the spec of the Reservation for a podSet, which begins at `now` (unix seconds).
+
+    It is retained: whether it was claimed or has expired is seen until the request is deleted.
+
+    Args:
+        request: whose podSet it is.
+        pod_set: how many pods come.
+        template: the PodTemplate, as the API server has it.
+        now: unix seconds.
+
+    Raises:
+        InvalidInput: the template cannot be read, or demands what no placement can say.
+    """
+    pod = bytes(decode(_Object, template).template)
+    check_bytes(len(pod), TENANT.spec_bytes)
+    amounts = effective(decode(_Template, pod).spec.asking(), Actuated())
+    where = placement(pod, leaves="", node="", selector={})
+    spec: dict[str, Any] = {
+        "owners": [{"controller": {"kind": REQUEST, "name": request.name.name}}],
+        "resources": {name: quantity.show(name, amount) for name, amount in amounts.items()},
+        "slots": pod_set.pods,
+        "expiresAt": show_moment(now + request.valid_s),
+        "retain": True,
+        "description": f"for {REQUEST} {request.name.name}"[:MOST_DESCRIPTION],
+    }
+    return spec | ({"placement": where} if where else {})
