@@ -10,7 +10,7 @@ from typing import NamedTuple
 from reserver.cluster.pod import PodName
 
 DEFAULT_VALID_S = 600.0
-"""How long a booking lasts that does not say so, in seconds; as long as the Cluster Autoscaler's."""
+"""How long a booking lasts that does not say so, in seconds: as in the Cluster Autoscaler."""
 
 MOST_VALID_S = 30 * 24 * 3600.0
 """How long a booking lasts at most, in seconds."""
