@@ -23,6 +23,7 @@ OWN = frozenset(
         "--leader-elect",
         "--namespace",
         "--pod-moves",
+        "--provisioning-requests",
         "--rebalance-interval",
         "--rebalance-policy",
         "--tls-cert-file",

@@ -76,7 +76,7 @@ def api(kubeconfig: Path) -> Any:
     """The API server, as its administrator."""
     core: Any = client.CoreV1Api(config.new_client_from_config(str(kubeconfig)))
     for crd, file in CRDS.items():
-        _install_crd(core.api_client, crd, file)
+        install_crd(core.api_client, crd, file)
     for store in (STORE, NAMED_STORE):
         labels = {"reserver.io/store": "true"} if store == STORE else {}
         metadata = {"name": store[1], "labels": labels}
@@ -87,8 +87,8 @@ def api(kubeconfig: Path) -> Any:
     return core
 
 
-def _install_crd(api_client: Any, name: str, file: Path) -> None:
-    """Have the API server know Reservations, or their quotas."""
+def install_crd(api_client: Any, name: str, file: Path) -> None:
+    """Have the API server know a kind of objects."""
     with suppress(FailToCreateError):  # Somebody's cluster has it already.
         create_from_dict(api_client, yaml.safe_load(file.read_text()))
     crds: Any = client.ApiextensionsV1Api(api_client)

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from reserver.migration.move import Reason
+from reserver.provisioning import request as provisioning
 from reserver.reservations.status import Status
 from reserver.reservations.terms import Phase
 from tests.pages import NOT_HERE, ROOT, commands
@@ -104,7 +105,7 @@ def test_the_reasons_of_conditions_that_troubleshooting_lists_are_those_of_the_c
     }
     assert {"Accepted", "Patching"} <= said
     assert done
-    assert listed == said | done | backed | set(Reason)
+    assert listed == said | done | backed | set(Reason) | set(provisioning.Reason)
 
 
 @pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])

@@ -18,10 +18,13 @@ from hack.grpcurl.build import GRPCURL
 from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.yard import Yard, opened
-from tests.e2e.conftest import MOVES, RBAC, grant, scheduling
-from tests.e2e.rights import AUTOSCALERS
+from tests.e2e.conftest import MOVES, RBAC, ROOT, grant, install_crd, scheduling
+from tests.e2e.rights import AUTOSCALERS, PROVISIONING
 
 SCHEDULER = "with-moves"
+REQUESTS = ROOT / "tests/e2e/crd-provisioning.yaml"
+"""The CRD of ProvisioningRequests, which others install."""
+
 ACCOUNT = "mover"
 """Ends the name of its service account; what it may without moves is tested elsewhere."""
 
@@ -51,10 +54,12 @@ def mover_kubeconfig(
     reserver_kubeconfig: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A service account with Reserver's rights and those of two components, and no others."""
+    """A service account with Reserver's rights and those of three components, and no others."""
     assert reserver_kubeconfig.exists()  # Its roles are there.
     path = tmp_path_factory.mktemp("mover") / "kubeconfig"
-    return account(api, kubeconfig, ACCOUNT, path, MOVES / "rbac.yaml", AUTOSCALERS)
+    components = (MOVES / "rbac.yaml", AUTOSCALERS, PROVISIONING)
+    install_crd(api.api_client, "provisioningrequests.autoscaling.x-k8s.io", REQUESTS)
+    return account(api, kubeconfig, ACCOUNT, path, *components)
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +75,7 @@ def mover(
     mishaps: Deadly,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ReserverProcess]:
-    """Reserver with --pod-moves and --keep-held-nodes, and a kube-scheduler that asks it."""
+    """Reserver with the flags of three components, and a kube-scheduler that asks it."""
     folder = tmp_path_factory.mktemp("mover")
     with Proxy(mover_kubeconfig, mishaps) as proxy:
         proxy.write_kubeconfig(folder / "kubeconfig")
@@ -80,6 +85,7 @@ def mover(
                 folder / "log",
                 "--pod-moves",
                 "--keep-held-nodes",
+                "--provisioning-requests",
                 "--grpc-address=127.0.0.1:0",
             ) as process,
             scheduling(control_plane, process, SCHEDULER),

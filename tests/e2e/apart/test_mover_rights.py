@@ -1,4 +1,4 @@
-"""The rights of components/moves and autoscalers: those that Reserver needs, and no others.
+"""The rights of components/moves, autoscalers and provisioning: those that Reserver needs, and no others.
 
 As tests/e2e/test_rights.py judges those that Reserver always has.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from hack.controlplane.cluster import ControlPlane
-from tests.e2e.rights import AUTOSCALERS, CORE, MOVER, MOVES, granted, unknown, unused
+from tests.e2e.rights import AUTOSCALERS, CORE, MOVER, MOVES, PROVISIONING, granted, unknown, unused
 
-COMPONENTS = granted(MOVES) | granted(AUTOSCALERS)
+COMPONENTS = granted(MOVES) | granted(AUTOSCALERS) | granted(PROVISIONING)
 pytestmark = pytest.mark.controlplane
 
 

@@ -20,7 +20,7 @@ from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.test_patches import ASKED, COMPONENT, configurations, dump, is_trusted
 from tests.e2e.cluster import NAMED_STORE
-from tests.e2e.conftest import _install_crd
+from tests.e2e.conftest import install_crd
 from tests.pages import Reader
 from tests.unit.test_pages import ON_A_CLUSTER, ON_THE_DEMO, REAL
 
@@ -157,7 +157,7 @@ def cluster(
     admin = control_plane.kubeconfig
     nodes = create_nodes(admin, 3, cpu="4", memory="16Gi", prefix="worker")
     api.create_namespace({"metadata": {"name": "shop", "labels": {ASKED: "yes"}}})
-    _install_crd(api.api_client, "schedpatches.reserver.io", COMPONENT / "crd-patch.yaml")
+    install_crd(api.api_client, "schedpatches.reserver.io", COMPONENT / "crd-patch.yaml")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     for document in configurations(port):

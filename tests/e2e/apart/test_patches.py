@@ -28,7 +28,7 @@ from reserver.wire.patching.review import MARKS_ANNOTATION
 from reserver.wire.patching.secretform import SECRET
 from tests.e2e.apart.conftest import account
 from tests.e2e.cluster import GROUP, OBJECT, OBJECTS, Corner
-from tests.e2e.conftest import _install_crd
+from tests.e2e.conftest import install_crd
 from tests.e2e.rights import WEBHOOKS
 from tests.e2e.test_status import wait_status
 
@@ -66,7 +66,7 @@ def hooks(
 ) -> Iterator[ReserverProcess]:
     """A reserver that serves the webhooks, with the rights that we ship for it."""
     assert reserver_kubeconfig.exists()  # Its roles are there.
-    _install_crd(api.api_client, "schedpatches.reserver.io", COMPONENT / "crd-patch.yaml")
+    install_crd(api.api_client, "schedpatches.reserver.io", COMPONENT / "crd-patch.yaml")
     folder = tmp_path_factory.mktemp("webhooks")
     hooked = account(api, kubeconfig, "hooks", folder / "kubeconfig", WEBHOOKS)
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -53,6 +53,19 @@ def test_a_pod_owns_what_a_rule_matches(
     assert keys(ledger, pod("other")) == []
 
 
+def test_pods_of_a_provisioning_request_are_those_that_name_it_in_their_namespace(
+    ledger: Ledger,
+) -> None:
+    of_request = rule(controller=Controller("ProvisioningRequest", "job"))
+    ledger.put(reservation("r", owners=[], rules=[of_request], cpu="1"))
+    asking = dataclasses.replace(pod("web-1"), request="job")
+    assert keys(ledger, asking) == ["r"]
+    assert keys(ledger, dataclasses.replace(asking, request="other")) == []
+    elsewhere = dataclasses.replace(asking, name=PodName("elsewhere", "web-1"))
+    assert keys(ledger, elsewhere) == []
+    assert keys(ledger, pod("job")) == []
+
+
 @pytest.mark.parametrize(
     ("made_by", "labels", "owner", "owns"),
     [
