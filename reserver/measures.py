@@ -127,16 +127,15 @@ def _moves(parts: Assembly) -> Iterator[Metric]:
 
 
 def _provisioning(parts: Assembly) -> Iterator[Metric]:
-    if parts.provisioner is None:
-        return
-    requests = parts.provisioner.requests
+    requests = parts.provisioner.requests if parts.provisioner else ()
     counts = Tally(kind for known in requests for kind in Kind if known.request.holds(kind))
     told = "ProvisioningRequests of hold.reserver.io, by the conditions that are true."
     by_condition = GaugeMetricFamily("reserver_provisioning_requests", told, labels=("condition",))
     for kind in Kind:
         by_condition.add_metric((kind,), counts[kind])
     yield by_condition
-    writes, told = parts.provisioner.writes, "Writes of statuses of ProvisioningRequests."
+    writes = parts.provisioner.writes if parts.provisioner else 0
+    told = "Writes of statuses of ProvisioningRequests."
     yield _counter("reserver_provisioning_request_status_writes", told, writes)
 
 

@@ -219,7 +219,7 @@ async def test_what_cannot_be_held_fails_and_says_why(
 async def test_a_booking_ends_with_its_time(shop: Shop) -> None:
     await shop.template()
     async with shop.serving():
-        await shop.request(validFor="1s")
+        await shop.request(validFor="2s")
         found = await shop.until("BookingExpired", "BookingExpired")
         assert found["message"].startswith("0 of 3 pods had come by 20")
         assert (await shop.conditions())["Provisioned"]["status"] == "True"

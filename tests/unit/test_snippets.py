@@ -20,6 +20,7 @@ from reserver.sim.apiserver.structural import causes, pruned
 from reserver.wire.k8s.objects import decode
 from reserver.wire.migration import podmove
 from reserver.wire.patching import patchform
+from reserver.wire.provisioning import requestform
 from reserver.wire.rebalance import policyform
 from reserver.wire.spec import quotaform
 from tests.pages import ROOT
@@ -27,8 +28,15 @@ from tests.pages import ROOT
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 WRONG = ("# store.yaml", "# policy.yaml")
 """Files that are broken: the page shows what is said of them."""
-OTHERS = ("resource.customizations.health", "healthCheckExprs", "scrape_configs")
-"""What Argo CD, Flux and Prometheus read."""
+OTHERS = (
+    "resource.customizations.health",
+    "healthCheckExprs",
+    "scrape_configs",
+    "kind: PodTemplate",
+    "kueue.x-k8s.io",
+    "consume-provisioning-request",
+)
+"""What Argo CD, Flux, Prometheus, kubelets and Kueue read."""
 STATUS = '"digest"'
 """What Reserver writes, in NAME-status."""
 
@@ -67,6 +75,10 @@ def problems(value: dict[str, Any], text: str) -> Iterator[str]:
         yield from (f"the chart has no {key}" for key in value if key not in _VALUES)
     elif kind == "DeschedulerPolicy":
         yield from map(str, policyform.read(text.encode(), lambda _: None).problems)
+    elif kind == requestform.KIND:
+        raw = json.dumps(with_metadata(value)).encode()
+        read = requestform.read_object(decode(requestform.RequestObject, raw))
+        yield from filter(None, (read.problem,))
     elif kind in _CRDS:
         yield from _schema_problems(value, kind)
         if kind in _READERS:

@@ -1,4 +1,4 @@
-"""The rights of components/moves, autoscalers and provisioning: those that Reserver needs, and no others.
+"""The rights of three components beside the core: those that Reserver needs, and no others.
 
 As tests/e2e/test_rights.py judges those that Reserver always has.
 """
