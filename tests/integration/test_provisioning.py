@@ -259,7 +259,7 @@ async def test_a_set_that_a_crash_left_unfinished_is_taken_back_and_written_anew
     await shop.template("driver", cpu="500m")
     await shop.request(others={"driver": 1})
     uid = (await shop.send("GET", f"{REQUESTS}/job"))["metadata"]["uid"]
-    owner = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest"}
+    owner: dict[str, Any] = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest"}
     owner |= {"name": "job", "uid": uid, "controller": True}
     half = {
         "metadata": {
