@@ -24,7 +24,6 @@ from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.lease import Lease
 from reserver.kube.migration.moves import KnownMove
-from reserver.kube.provisioning.crd import require_crd
 from reserver.measures import measured
 from reserver.migration.move import Move
 from reserver.server.bindings import BIND_PATIENCE_S
@@ -90,7 +89,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
     clock = SteadyClock(time.time, time.monotonic)
     async with ApiClient(access) as client, ApiClient(access, _REVIEWS) as reviews:
         if settings.provisioning_requests:
-            await require_crd(client)
+            await _require_crd(client)
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
@@ -136,6 +135,12 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
                         await tracing.end()
         if lease is not None:
             await lease.release()
+
+
+async def _require_crd(client: ApiClient) -> None:
+    from reserver.kube.provisioning.crd import require_crd  # noqa: PLC0415 - few ask for it
+
+    await require_crd(client)
 
 
 def _families(assembly: Assembly, expiries: Expiries) -> Iterator[Metric]:

@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from reserver.clock import SteadyClock
@@ -30,8 +30,6 @@ from reserver.kube.loops.requeue import Requeue
 from reserver.kube.loops.waker import Waker
 from reserver.kube.migration.mover import Mover
 from reserver.kube.patching.patches import SchedPatches
-from reserver.kube.provisioning.booking import Booking
-from reserver.kube.provisioning.provisioner import Provisioner
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.status import CompanionStatuses
 from reserver.kube.stores.configmap.writer import ConfigMapWriter
@@ -49,7 +47,6 @@ from reserver.kube.watch.watches import (
     move_reflectors,
     object_reflector,
     quota_reflector,
-    request_reflector,
     store_reflectors,
 )
 from reserver.quarantine import take_note
@@ -67,6 +64,9 @@ from reserver.wire.spec import quotaform
 from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.object import KIND
 from reserver.wire.status.archive import Archive
+
+if TYPE_CHECKING:
+    from reserver.kube.provisioning.provisioner import Provisioner
 
 _MOST_TOLD = 300
 """How many characters of an error of the API server are reported."""
@@ -153,7 +153,7 @@ class Assembly:
         if self.mover is not None:
             self.reflectors += tuple(move_reflectors(client, self.mover.moves, self.mover.turns))
         if self.provisioner is not None:
-            self.reflectors += (request_reflector(client, self.provisioner.requests),)
+            self.reflectors += (self.provisioner.reflector,)
         pods = next(reflector for reflector in cluster if reflector.path == PODS)
         past = self.state.ledger.past
         self.history = History(client, past, pods, written, settings.namespace)
@@ -238,10 +238,11 @@ class Assembly:
         return mover
 
     def _provisioner(self, client: ApiClient, objects: ObjectCache) -> Provisioner:
+        from reserver.kube.provisioning.parts import assembled  # noqa: PLC0415 - few ask for it
+
         writer = self.stores.by_kind[StoreKind.OBJECT].writer
-        booking = Booking(client, self.clock, self.state, objects, writer)
-        provisioner = Provisioner(client, self.clock, booking)
-        provisioner.subscribers.append(partial(announce.provisioned, self.recorder))
+        parts = (client, self.clock, self.state, objects, writer, self.recorder)
+        provisioner = assembled(*parts)
         self.subscribers.append(provisioner.reservation_changed)
         return provisioner
 

@@ -127,10 +127,10 @@ def _moves(parts: Assembly) -> Iterator[Metric]:
 
 
 def _provisioning(parts: Assembly) -> Iterator[Metric]:
-    requests = parts.provisioner.requests if parts.provisioner else ()
-    counts = Tally(kind for known in requests for kind in Kind if known.request.holds(kind))
     told = "ProvisioningRequests of hold.reserver.io, by the conditions that are true."
     by_condition = GaugeMetricFamily("reserver_provisioning_requests", told, labels=("condition",))
+    requests = parts.provisioner.requests if parts.provisioner else ()
+    counts = Tally(kind for known in requests for kind in Kind if known.request.holds(kind))
     for kind in Kind:
         by_condition.add_metric((kind,), counts[kind])
     yield by_condition

@@ -11,15 +11,12 @@ from reserver.errors import InvalidInput
 from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.placer import Notice
 from reserver.kube.migration.moves import KnownMove
-from reserver.kube.provisioning.requests import KnownRequest
 from reserver.kube.stores.stores import Stores
 from reserver.migration.move import Phase
-from reserver.provisioning.request import Kind, Said
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.migration import podmove
-from reserver.wire.provisioning import requestform
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.edits import Deletion, Edit
 
@@ -77,13 +74,6 @@ def moved(recorder: Recorder, known: KnownMove) -> None:
         seat = f"room for its replacement is held on {said.to}" if said.to else "no room is held"
         text = f"leaves {said.from_} for the PodMove {known.name.name}: {seat}"
         recorder.note(pod, "Moved", text, "Pod")
-
-
-def provisioned(recorder: Recorder, known: KnownRequest, said: Said) -> None:
-    """Report on a ProvisioningRequest a condition that has become true."""
-    is_good = said.kind in {Kind.ACCEPTED, Kind.PROVISIONED}
-    write = recorder.note if is_good else recorder.warn
-    write(known.metadata, said.kind, f"{said.reason}: {said.message}", requestform.KIND)
 
 
 def unread_quota(recorder: Recorder, metadata: Metadata, error: InvalidInput) -> None:

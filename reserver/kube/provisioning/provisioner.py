@@ -19,7 +19,8 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.provisioning.booking import Booking, Outcome, refused
 from reserver.kube.provisioning.requests import KnownRequest, Requests
-from reserver.kube.watch.reflector import advice
+from reserver.kube.watch.reflector import Reflector, advice
+from reserver.kube.watch.views import ObjectView
 from reserver.pacer import Pacer
 from reserver.provisioning.advance import Hold, Refusal, Seen, Step, advance
 from reserver.provisioning.request import Kind, Request, Said
@@ -27,6 +28,7 @@ from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import decode
 from reserver.wire.provisioning.requestform import (
+    COLLECTION,
     RequestObject,
     path,
     show_conditions,
@@ -51,6 +53,7 @@ class Provisioner:
     Attributes:
         queue: of the requests that may have a next step.
         requests: all requests.
+        reflector: keeps them up to date.
         writes: how many statuses were written.
         subscribers: called with each request of which a condition has become true, and with that.
     """
@@ -68,6 +71,7 @@ class Provisioner:
         self._booking = booking
         self.queue = WorkQueue[PodName]("provisioning", group=lambda name: name.namespace)
         self.requests = Requests(self.queue.add)
+        self.reflector = Reflector(client, COLLECTION, _view(self.requests), is_optional=True)
         self._tried_at: dict[PodName, float] = {}
         self._said_at: dict[PodName, float] = {}
         self._unwritten: dict[PodName, Refusal] = {}
@@ -230,3 +234,12 @@ class Provisioner:
         """Have a request that could not be judged tried again, later each time."""
         log.error("request cannot be judged", name=str(name), why=str(fault))
         self.queue.failed(name, what=str(fault))
+
+
+def _view(requests: Requests) -> ObjectView[RequestObject]:
+    return ObjectView(
+        read=lambda raw: decode(RequestObject, raw),
+        seen=lambda item, _: requests.put(item),
+        gone=lambda key: requests.drop(PodName(*key)),
+        known=requests.names,
+    )

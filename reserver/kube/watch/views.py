@@ -15,7 +15,6 @@ from reserver.cluster.storage import Storage, StorageClass, Volume, VolumeClaim
 from reserver.errors import InvalidInput
 from reserver.kube.migration.moves import Moves
 from reserver.kube.migration.turns import Turns
-from reserver.kube.provisioning.requests import Requests
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
@@ -31,7 +30,6 @@ from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObj
 from reserver.wire.k8s.watch import PartialObject
 from reserver.wire.migration.podmove import MoveObject
 from reserver.wire.patching.review import MARKS_ANNOTATION
-from reserver.wire.provisioning.requestform import RequestObject
 from reserver.wire.rebalance.objects import read_budget
 from reserver.wire.spec.object import ReservationObject
 from reserver.wire.spec.quotaform import QuotaObject
@@ -324,16 +322,6 @@ def move_view(moves: Moves) -> ObjectView[MoveObject]:
         seen=lambda item, _: moves.put(item),
         gone=lambda key: moves.drop(PodName(*key)),
         known=moves.names,
-    )
-
-
-def request_view(requests: Requests) -> ObjectView[RequestObject]:
-    """Return a view that keeps the ProvisioningRequests of our class up to date."""
-    return ObjectView(
-        read=lambda raw: decode(RequestObject, raw),
-        seen=lambda item, _: requests.put(item),
-        gone=lambda key: requests.drop(PodName(*key)),
-        known=requests.names,
     )
 
 

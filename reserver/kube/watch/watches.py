@@ -9,7 +9,6 @@ from operator import eq
 from reserver.kube.api.client import ApiClient
 from reserver.kube.migration.moves import Moves
 from reserver.kube.migration.turns import Turns
-from reserver.kube.provisioning.requests import Requests
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
@@ -26,14 +25,12 @@ from reserver.kube.watch.views import (
     object_view,
     pod_view,
     quota_view,
-    request_view,
     store_view,
     unheard,
     volume_view,
 )
 from reserver.scheduling.state import State
 from reserver.wire.migration import podmove
-from reserver.wire.provisioning import requestform
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.object import COLLECTION
 
@@ -87,8 +84,3 @@ def move_reflectors(client: ApiClient, moves: Moves, turns: Turns) -> Iterable[R
     """Yield the watches of PodMoves, whose CRD may be missing, and of what evictions may do."""
     yield Reflector(client, podmove.COLLECTION, move_view(moves), is_optional=True)
     yield Reflector(client, "/apis/policy/v1/poddisruptionbudgets", budget_view(turns))
-
-
-def request_reflector(client: ApiClient, requests: Requests) -> Reflector:
-    """Return the watch for all ProvisioningRequests, of other classes as well."""
-    return Reflector(client, requestform.COLLECTION, request_view(requests), is_optional=True)

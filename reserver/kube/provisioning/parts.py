@@ -1,0 +1,40 @@
+"""What carries out ProvisioningRequests, put together; only where it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.events import Recorder
+from reserver.kube.provisioning.booking import Booking
+from reserver.kube.provisioning.provisioner import Provisioner
+from reserver.kube.provisioning.requests import KnownRequest
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.stores.writer import Writer
+from reserver.provisioning.request import Kind, Said
+from reserver.scheduling.state import State
+from reserver.wire.provisioning import requestform
+
+
+def assembled(
+    client: ApiClient,
+    clock: Callable[[], float],
+    state: State,
+    objects: ObjectCache,
+    writer: Writer[Any],
+    recorder: Recorder,
+) -> Provisioner:
+    """Return what carries out ProvisioningRequests by Reservation objects."""
+    booking = Booking(client, clock, state, objects, writer)
+    provisioner = Provisioner(client, clock, booking)
+    provisioner.subscribers.append(partial(_announce, recorder))
+    return provisioner
+
+
+def _announce(recorder: Recorder, known: KnownRequest, said: Said) -> None:
+    """Report on a ProvisioningRequest a condition that has become true."""
+    is_good = said.kind in {Kind.ACCEPTED, Kind.PROVISIONED}
+    write = recorder.note if is_good else recorder.warn
+    write(known.metadata, said.kind, f"{said.reason}: {said.message}", requestform.KIND)
