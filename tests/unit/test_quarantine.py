@@ -14,8 +14,9 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from reserver.cluster.pod import Pod
+from reserver.cluster.pod import Pod, PodName
 from reserver.errors import LeadershipLost
+from reserver.kube.api.client import MERGE_PATCH, ApiClient
 from reserver.kube.loops import events as events_module
 from reserver.kube.loops import placer as placer_module
 from reserver.kube.loops.events import Recorder
@@ -23,6 +24,8 @@ from reserver.kube.loops.placer import Placer
 from reserver.kube.loops.quotas import QuotaWriter
 from reserver.kube.loops.requeue import Requeue
 from reserver.kube.migration import mover as mover_module
+from reserver.kube.provisioning.booking import Booking
+from reserver.kube.provisioning.provisioner import Provisioner
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import Companion
 from reserver.kube.stores.object import reading as objects_module
@@ -33,6 +36,9 @@ from reserver.migration.advance import Step, advance
 from reserver.migration.move import Move
 from reserver.migration.seen import Seen
 from reserver.pacer import Pacer, Steps, outcome
+from reserver.provisioning.advance import Hold
+from reserver.provisioning.advance import Seen as SeenOfRequest
+from reserver.provisioning.request import Request as ProvisioningRequest
 from reserver.quarantine import Component, quarantined
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
@@ -51,7 +57,7 @@ from reserver.server.rpc.catalogue import Catalogue, ReservationFeed
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire.extender import ExtenderBindingArgs
 from reserver.wire.k8s.nodes import NodeObject
-from reserver.wire.k8s.objects import ConfigMapObject, Metadata
+from reserver.wire.k8s.objects import ConfigMapObject, Metadata, encode
 from reserver.wire.k8s.pods import PodObject
 from reserver.wire.past import PodPast
 from reserver.wire.spec import specform
@@ -63,6 +69,7 @@ from tests.unit.kube import test_placer as placing
 from tests.unit.kube import test_waker as waking
 from tests.unit.kube.fakes import PatientClient, ScriptedClient
 from tests.unit.kube.migration.world import World
+from tests.unit.kube.provisioning.test_requests import item as a_request
 from tests.unit.kube.stores import companions as telling
 from tests.unit.kube.stores import test_object_status as acknowledging
 from tests.unit.kube.stores.test_object_cache import made
@@ -495,6 +502,42 @@ async def in_a_move(patch: pytest.MonkeyPatch) -> None:
     assert (await world.settle())["reason"] == "Landed"
 
 
+class _Requests(ApiClient):
+    """Takes the conditions of requests."""
+
+    def __init__(self) -> None:
+        self.said: list[dict[str, Any]] = []
+
+    async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
+        assert content_type == MERGE_PATCH
+        sent = json.loads(encode(body))
+        self.said = sent["status"]["conditions"]
+        name = path.removesuffix("/status").rpartition("/")[2]
+        there = json.loads(encode(a_request(name, revision=2)))
+        return encode(there | {"status": sent["status"]})
+
+
+class _Held(Booking):
+    """Has held all that is asked for, but cannot look at one request."""
+
+    def __init__(self) -> None:
+        pass
+
+    def look(self, request: ProvisioningRequest) -> SeenOfRequest:
+        if request.name.name == POISON:
+            raise ZeroDivisionError
+        return SeenOfRequest((Hold.HELD,), "2030-01-01T00:00:00Z")
+
+
+async def in_a_provisioning_request(_: pytest.MonkeyPatch) -> None:
+    api = _Requests()
+    provisioner = Provisioner(api, lambda: NOW, _Held())
+    for name in (POISON, "fine"):
+        provisioner.requests.put(a_request(name))
+        await provisioner.step(PodName("shop", name))
+    assert [each["type"] for each in api.said] == ["Accepted", "Provisioned"]
+
+
 async def in_an_http_call(_: pytest.MonkeyPatch) -> None:
     def at_once(request: Request) -> Answer:
         if request.path == f"/{POISON}":
@@ -533,6 +576,7 @@ SCENARIOS: dict[Component, tuple[Callable[[pytest.MonkeyPatch], Awaitable[None]]
     "move": (in_a_move,),
     "pass": (in_a_whole_pass,),
     "placer": (in_the_placer,),
+    "provisioning": (in_a_provisioning_request,),
     "quota": (in_a_quota, in_the_status_of_a_quota),
     "status": (in_a_status, in_the_status_of_an_object),
     "waker": (in_the_waker,),
