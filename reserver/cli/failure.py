@@ -21,6 +21,7 @@ _NOT_KNOWN = (
     "; the API server does not know the credentials of this kubeconfig, which may have expired: "
     "log in again, or choose another --context"
 )
+_NO_API_SERVER = "; check the server that the kubeconfig names, or choose another --context"
 _EXPIRED = "; it may have expired: log in again, or pass another --token"
 _INTERRUPTED = 130
 """As in shells: 128 + SIGINT."""
@@ -72,6 +73,7 @@ def of(error: ReserverError, subject: str = "") -> Failed:
         is_refusal = error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
         status = Status.REFUSED if is_refusal else Status.UNREACHABLE
         remedy = _NOT_KNOWN if error.status == HTTPStatus.UNAUTHORIZED else ""
+        remedy = remedy if error.status else _NO_API_SERVER
         return Failed(status, f"{before}{error}{remedy}")
     from reserver.client import CallFailed
 

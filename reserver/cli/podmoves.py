@@ -105,10 +105,15 @@ async def pause(client: Client, namespace: str, name: str, *, paused: bool) -> N
     """Have a PodMove begin nothing new, or go on.
 
     Raises:
-        ApiError: it cannot be changed.
+        Failed: there is no such PodMove, or it cannot be changed.
     """
     path = podmove.path(PodName(namespace, name))
-    await client.patch(path, {"spec": {"paused": paused}})
+    try:
+        await client.patch(path, {"spec": {"paused": paused}})
+    except ApiError as exc:
+        if exc.status == HTTPStatus.NOT_FOUND and f'"{name}"' in exc.message:
+            raise Failed(Status.REFUSED, f"there is no PodMove {namespace}/{name}") from exc
+        raise _told(exc) from exc
 
 
 async def awaited(

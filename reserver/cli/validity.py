@@ -114,7 +114,9 @@ class _Judging:
         elif kind == (API_VERSION, KIND):
             self._entries(document.where, "", _object(document.value, self.now, self.readers.home))
         elif kind is not None and kind[1] != KIND:
-            self.notes.append((document.where, f"passed over, a {' '.join(filter(None, kind))}"))
+            self.notes.append(
+                (document.where, f"passed over: {' of '.join(filter(None, kind[::-1]))}")
+            )
         else:
             self.reservations += _spec(document, self.now)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from http import HTTPStatus
@@ -255,6 +256,13 @@ def _keep_alive(address: aiohttp.AddrInfoType) -> socket.socket:
     return made
 
 
+def _why(error: Exception) -> str:
+    """Return why a connection failed, without what the library says of itself."""
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
+        return f"{error.host}:{error.port}: {os.strerror(error.os_error.errno)}"
+    return str(error)
+
+
 @contextlib.contextmanager
 def _as_api_error() -> Any:  # noqa: ANN401 - a context manager
     try:
@@ -267,7 +275,7 @@ def _as_api_error() -> Any:  # noqa: ANN401 - a context manager
     except aiohttp.ClientPayloadError as exc:
         raise ApiError(0, "Unreachable", "the API server broke off its answer") from exc
     except (aiohttp.ClientError, OSError) as exc:
-        raise ApiError(0, "Unreachable", f"the API server cannot be reached: {exc}") from exc
+        raise ApiError(0, "Unreachable", f"the API server cannot be reached: {_why(exc)}") from exc
 
 
 async def _raise_for_status(response: aiohttp.ClientResponse) -> None:

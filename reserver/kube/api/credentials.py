@@ -145,8 +145,10 @@ async def _of_kubeconfig(path: str, context: str) -> Credentials:
             renew=renew,
         )
     except (kubernetes_config.ConfigException, yaml.YAMLError, OSError, ValueError) as exc:
-        problem = " ".join(str(exc).split()) or type(exc).__name__
-        raise ConfigurationError(f"{source} cannot be used: {problem}") from exc
+        said = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+        problem = " ".join(said.split()) or type(exc).__name__
+        remedy = "set KUBECONFIG, or give --kubeconfig"
+        raise ConfigurationError(f"{source} cannot be used: {problem}; {remedy}") from exc
     except (TypeError, AttributeError, KeyError) as exc:
         # What the kubernetes package raises for YAML that is not a kubeconfig.
         raise ConfigurationError(f"{source} cannot be used: it is not a kubeconfig") from exc

@@ -1,5 +1,8 @@
 """Where a command looks for reserver, and what it says when there is none."""
 
+import json
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -58,7 +61,20 @@ def test_where_nobody_answers_the_address_is_named(monkeypatch: pytest.MonkeyPat
 def test_without_a_kubeconfig_it_names_the_file() -> None:
     result = run()
     assert result.exit_code == 2
-    assert "kubeconfig /no/such/file cannot be used: " in result.stderr
+    said = "kubeconfig /no/such/file cannot be used: No such file or directory"
+    assert result.stderr == f"reserver: {said}; set KUBECONFIG, or give --kubeconfig\n"
+
+
+def test_where_no_api_server_answers_the_kubeconfig_is_named(tmp_path: Path) -> None:
+    cluster = {"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    users = [{"name": "u", "user": {"token": "t"}}]
+    config = {"clusters": [cluster], "contexts": [context], "users": users, "current-context": "c"}
+    (tmp_path / "config").write_text(json.dumps(config))
+    result = run("--kubeconfig", str(tmp_path / "config"))
+    assert result.exit_code == 3
+    said = "the API server cannot be reached: 127.0.0.1:1: Connection refused"
+    assert result.stderr.startswith(f"reserver: {said}; check the server that the kubeconfig names")
 
 
 def test_who_waits_for_longer_than_a_second_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:

@@ -267,6 +267,23 @@ def test_a_move_is_paused_and_resumed() -> None:
     assert specs(api)[0]["paused"] is True
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('podmoves.reserver.io "a-0" not found', "there is no PodMove shop/a-0"),
+        ("the server could not find the requested resource", "apply scheduler-config/components"),
+    ],
+)
+def test_what_cannot_be_paused_says_why(said: str, told: str) -> None:
+    class Without(Api):
+        async def patch(self, path: str, body: object) -> bytes:  # noqa: ARG002
+            raise ApiError(404, "NotFound", said)
+
+    with pytest.raises(Failed, match=told) as caught:
+        asyncio.run(podmoves.pause(Without(pod("a")), "shop", "a-0", paused=True))
+    assert caught.value.status is Status.REFUSED
+
+
 def test_without_the_crd_it_is_told_what_to_apply() -> None:
     class Without(Api):
         async def create(self, path: str, body: object) -> bytes:
