@@ -83,6 +83,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return re.sub(folder, r"](\1/index.md)", markdown)
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let long names in tables break at their joints, which site.css keeps whole elsewhere."""
+    del page, config, files
+    return re.sub(
+        r"(?<=<td><code>)[^<\s]+(?=</code>)",
+        lambda m: re.sub(r"[-_./:,=](?=\w)", r"\g<0><wbr>", m[0]),
+        html,
+    )
+
+
 def _flat(markdown: str) -> str:
     """Return a page of the repository's root as a page of the site's."""
     return re.sub(r"\]\(docs/", "](", markdown)
