@@ -83,6 +83,7 @@ def main() -> None:
         timeout_s=options.timeout,
         seconds=options.seconds,
         seed=options.seed,
+        goes_on=options.faults,
     )
     outcomes = [_outcome(options, plan, mode) for mode in options.modes]
     print("| mode | evicted | waited for room | never landed | p50 | p99 | PodMoves |")
@@ -102,7 +103,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--timeout", type=int, default=60, help="of each move, in seconds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--modes", type=Mode, nargs="+", default=list(Mode))
-    parser.add_argument("--faults", action="store_true", help="kill, restart and stop what runs")
+    parser.add_argument(
+        "--faults", action="store_true", help="kill, restart and stop what runs; pods move on"
+    )
     parser.add_argument("--seconds", type=float, default=90.0, help="that faults strike at least")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep histories and logs there")
     return parser.parse_args()

@@ -21,7 +21,7 @@ class Deadly(Mishaps):
     Attributes:
         at: how the path of that write ends; empty for any.
         apart: at which kinds of writes it does not strike.
-        but: the name of a PodMove whose writes do not count.
+        but: the name of a PodMove whose writes do not count, or a pattern of several.
         is_done: whether it is carried out before.
         strike: what is done then; in a thread of its own. None for nothing.
         struck: the kind of the write at which it has struck; empty if there was none.

@@ -80,11 +80,12 @@ class People:
         """Return once so many pods of a Deployment have a node, at least."""
         wait_for(lambda: len(self.pods(app)) >= replicas, f"{replicas} pods of {app} are bound")
 
-    def move(self, pod: str, **spec: object) -> str:
-        """Create a PodMove; return its name."""
+    def move(self, pod: str, after: str = "", **spec: object) -> str:
+        """Create a PodMove, which may follow another one; return its name."""
         name = f"move-{next(self._sequence)}"
         body = {"apiVersion": "/".join(_OBJECTS), "kind": "PodMove", "metadata": {"name": name}}
-        body["spec"] = {"pod": {"name": pod}, **spec}
+        follows = {"after": after} if after else {}
+        body["spec"] = {"pod": {"name": pod, **follows}, **spec}
         self._objects.create_namespaced_custom_object(*_OBJECTS, NAMESPACE, "podmoves", body)
         return name
 

@@ -48,6 +48,7 @@ class Plan:
         timeout_s: of each move and drain, in seconds.
         seconds: how long faults strike at least, in seconds.
         seed: what is random follows from it.
+        goes_on: what is moved one by one is moved once more, by a PodMove that follows the first.
     """
 
     moves: int
@@ -57,6 +58,7 @@ class Plan:
     timeout_s: int
     seconds: float
     seed: int
+    goes_on: bool
 
 
 class Storm:
@@ -131,7 +133,10 @@ class Storm:
         for number in range(self._plan.moves):
             for pod in self._people.insist(partial(self._people.pods, f"web-{number}")):
                 terms = {"mode": self._mode, "timeout": timeout}
-                self._people.insist(partial(self._people.move, pod.metadata.name, **terms))
+                move = partial(self._people.move, pod.metadata.name, **terms)
+                first = self._people.insist(move)
+                if self._plan.goes_on:
+                    self._people.insist(partial(move, after=first))
 
     def _drain(self) -> None:
         """Drain nodes, and give each back."""

@@ -1,8 +1,9 @@
 """`python -m hack.moving.writes` strikes at each write of a move in turn.
 
 Reserver is killed before a write is carried out, and after it; kube-apiserver, kube-scheduler and
-kube-controller-manager are restarted at it. Then the next move, and another kind of write, until a
-move has none left. Each move has to land on its seat, and all that was written is judged
+kube-controller-manager are restarted at it. A second move follows the first one, and takes the pod
+back. Then the next two, and another kind of write, until they have none left. Each move has to land
+on its seat, and all that was written is judged
 (`hack.promises`). The exit status is 1 if one has not, or a promise was broken.
 """
 
@@ -66,21 +67,25 @@ class Striking:
         """Strike at one write of a move; return which, empty if it had no others than before."""
         strike.prepare()
         (pod,) = self._people.pods("web")
-        (there,) = set(self._field.nodes) - {pod.spec.node_name}
+        here, there = sorted(self._field.nodes, key=lambda node: node != pod.spec.node_name)
         self._struck.clear()
         self._over.clear()
         self._mishaps.arm(self._stand_still, is_done=is_done, apart=struck, but=self._before)
-        name = self._before = self._people.move(pod.metadata.name, to={"node": there}, timeout="5m")
-        wait_for(lambda: self._struck.is_set() or self._is_over(name), "it strikes", _LAND_S)
+        pod, terms = pod.metadata.name, {"timeout": "5m"}
+        away = self._people.move(pod, to={"node": there}, **terms)
+        home = self._people.move(pod, away, to={"node": here}, **terms)
+        self._before = f"({away}|{home})"
+        wait_for(lambda: self._struck.is_set() or self._is_over(home), "it strikes", _LAND_S)
         write = self._mishaps.struck
         if write:  # In this thread: what it starts ends with it.
             strike.carry_out()
             self._over.set()
         self._mishaps.disarm()
-        wait_for(lambda: self._is_over(name), f"{name} ends", _LAND_S)
-        status = self._people.status(name)
-        if status["reason"] != "Landed":
-            raise AssertionError(f"struck at {write}: {status}")
+        for name in (away, home):
+            wait_for(partial(self._is_over, name), f"{name} ends", _LAND_S)
+            status = self._people.status(name)
+            if status["reason"] != "Landed":
+                raise AssertionError(f"struck at {write}: {status}")
         wait_for(self._people.have_no_seats, "no seat is left", _LAND_S)
         return write
 
