@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import accumulate, islice, takewhile
 from math import inf
 from typing import Protocol
 
@@ -30,8 +31,9 @@ _UNSURE_S = 5.0
 _AT_ONCE = 4
 """How many ConfigMaps and Reservations are written at once."""
 
-_MOST_EDITS = 50
-"""How many edits are made in one request."""
+_MOST_EDITS = 500
+_MOST_CHARACTERS = 2**18
+"""How many edits are made in one request at most, and how much they may replace and write."""
 
 
 class Cleaned(Protocol):
@@ -96,7 +98,8 @@ class Cleaner:
         """Make the edits that are due in one ConfigMap, or of one Reservation."""
         due = await self._due(store, refs)
         while due:
-            batch, due = due[:_MOST_EDITS], due[_MOST_EDITS:]
+            count = _fitting(due)
+            batch, due = due[:count], due[count:]
             exc = await self._try(batch)
             if exc is None:
                 continue
@@ -136,17 +139,21 @@ class Cleaner:
         return None
 
     async def _make(self, batch: list[Edit | Deletion]) -> None:
-        """Make edits in one request if possible, else one by one.
+        """Make edits in one request if possible, else each half of them.
 
         Raises:
             ApiError: the API server refused, or did not answer.
         """
+        if len(batch) == 1:
+            self._count(batch, done=await self._apply.edit(batch[0]))
+            return
         at_once = [edit for edit in batch if isinstance(edit, Edit)]
-        if len(at_once) > 1 and await self._apply.edit_all(at_once):
+        if await self._apply.edit_all(at_once):
             self._count(batch, done=True)
             return
-        for edit in batch:
-            self._count((edit,), done=await self._apply.edit(edit))
+        half = len(batch) // 2
+        await self._make(batch[:half])
+        await self._make(batch[half:])
 
     def _count(self, batch: Iterable[Edit | Deletion], *, done: bool) -> None:
         for edit in batch:
@@ -156,6 +163,13 @@ class Cleaner:
             self.edits += done
             self.lost += not done
             log.info("entry cleaned", key=str(edit.ref), reason=edit.reason, done=done)
+
+
+def _fitting(due: list[Edit | Deletion]) -> int:
+    """Return how many edits, from the first on, one request makes."""
+    sizes = (len(each.seen) + len(each.value or "") for each in due if isinstance(each, Edit))
+    fitting = takewhile(_MOST_CHARACTERS.__ge__, accumulate(islice(sizes, _MOST_EDITS)))
+    return max(1, sum(1 for _ in fitting))
 
 
 def written_together(ref: Ref) -> Ref:

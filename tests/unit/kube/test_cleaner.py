@@ -88,6 +88,28 @@ async def test_every_edit_that_is_due_is_made() -> None:
     assert patched(client) == ["a+b"]  # In one request: a burst of owners may land at once.
 
 
+async def test_one_request_makes_hundreds_of_edits_that_are_small(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = ScriptedClient(*[{}] * 3)
+    tidying = Tidying(client, **{f"r-{number}": OVER for number in range(1_200)})
+    assert await tidying.tidy() == (1_200, 0)
+    assert [len(keys.split("+")) for keys in patched(client)] == [500, 500, 200]
+    monkeypatch.setattr(cleaner_module, "_MOST_CHARACTERS", 3 * len(json.dumps(OVER)))
+    few = ScriptedClient(*[{}] * 4)
+    tidying = Tidying(few, **{f"r-{number}": OVER for number in range(10)})
+    assert await tidying.tidy() == (10, 0)
+    assert [len(keys.split("+")) for keys in patched(few)] == [3, 3, 3, 1]
+
+
+async def test_of_many_edits_those_that_somebody_forestalled_are_found_in_few_requests() -> None:
+    halves = 7  # 64, 32, 16, 8, 4, 2 and 1: the first key of all.
+    client = ScriptedClient(*[OVERTAKEN] * halves, *[{}] * 6)
+    tidying = Tidying(client, **{f"r-{number:02}": OVER for number in range(64)})
+    assert await tidying.tidy() == (63, 1)
+    assert len(client.requests) == 13
+
+
 async def test_what_is_removed_is_told_with_what_became_of_it() -> None:
     item = {"namespace": "shop", "cpu": 1, "mem": 1}
     early = [item | {"pod": pod, "expire": 1893456000} for pod in ("a", "b")]
