@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -94,9 +94,12 @@ class ShortNodes:
     closed: Mapping[str, Taint] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> ShortNodes:
-        """Return where allocatable − requested − held is below zero."""
-        rows = np.flatnonzero(snapshot.has_holds)
+    def of(cls, snapshot: Snapshot, nodes: Sequence[str] | None = None) -> ShortNodes:
+        """Return where allocatable − requested − held is below zero; of these nodes, or of all."""
+        rows = np.flatnonzero(snapshot.has_holds) if nodes is None else snapshot.rows(nodes)
+        if nodes is not None:
+            rows = rows[rows >= 0]
+            rows = rows[snapshot.has_holds[rows]]
         offered, requested, held = (
             cells[rows] for cells in (snapshot.allocatable, snapshot.requested, snapshot.held)
         )

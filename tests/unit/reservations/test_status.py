@@ -145,6 +145,15 @@ def test_only_nodes_that_are_short_are_named() -> None:
     }
 
 
+@pytest.mark.parametrize("nodes", [[], ["worker-1"], ["worker-2", "never-seen"], ["ghost"]])
+def test_what_is_asked_of_some_nodes_is_answered_of_no_others(nodes: list[str]) -> None:
+    state = state_of(W1, node("worker-2", cpu="1"), WEB, reservation("x", node="worker-2", cpu="2"))
+    state.ledger.put(reservation("y", node="ghost"))
+    whole, some = ShortNodes.of(state.snapshot), ShortNodes.of(state.snapshot, nodes)
+    assert some.by_node == {name: lack for name, lack in whole.by_node.items() if name in nodes}
+    assert some.offered == whole.offered
+
+
 def test_holds_that_are_not_backed_are_counted_and_what_holds_nothing_is_not() -> None:
     state = state_of(W1, WEB, reservation("ghost", node="ghost"))
     state.ledger.put(reservation("over", node="ghost", expires=NOW))

@@ -109,7 +109,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
         """Return the status of some keys, of each as of one instant."""
         wanted: dict[str, str | None] = {}
         pacer = Pacer()
-        short_nodes = self.room.look(state, self.now)  # Much may have come since the last look.
+        self.room.look(state, self.now)  # Much may have come since the last look.
         for key in keys:
             ref = Ref(*companion.store, key)
             entries = self.cache.entries(ref)
@@ -120,10 +120,12 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             for reservation in entries.reservations:
                 spoil = partial(self.cache.spoiled, reservation.ref)
                 with quarantined("status", reservation.ref, spoil):
+                    # Of its nodes only: with all of them each turn would end after one entry.
+                    nodes = [part.node for part in reservation.parts]
+                    short_nodes = ShortNodes.of(state.snapshot, nodes)
                     statuses[reservation.ref] = short_nodes.status(reservation, state.ledger)
                 if await pacer.give_way():
                     state.ledger.advance(self.now)
-                    short_nodes = ShortNodes.of(state.snapshot)
             with quarantined("status", ref, partial(self.cache.spoiled, ref)):
                 judged = self.cache.entries(ref) or entries
                 wanted[key] = show(judged, partial(_status_of, statuses))

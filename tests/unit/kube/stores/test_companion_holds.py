@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
 
+from reserver.cluster.snapshot import Snapshot
 from reserver.kube.loops.events import Recorder
 from reserver.kube.stores.configmap import status
 from reserver.pacer import Pacer
+from reserver.reservations.status import ShortNodes
 from reserver.wire.k8s.objects import Metadata
 from tests.builders import NOW, node, pod
 from tests.unit.kube.fakes import PatientClient, refused
@@ -159,6 +162,29 @@ async def test_a_hold_that_comes_during_a_pass_is_not_said_to_be_backed_before_i
     assert "late" not in backed
     (patch,) = await world.write(answer(2))
     assert patch.body["data"].keys() == backed | {"late"}
+
+
+async def test_a_pass_looks_at_all_nodes_no_more_often_the_more_it_has_to_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(status, "Pacer", partial(Pacer, 0.0))
+    asked: list[Sequence[str] | None] = []
+    of = ShortNodes.of
+
+    def noted(snapshot: Snapshot, nodes: Sequence[str] | None = None) -> ShortNodes:
+        asked.append(nodes)
+        return of(snapshot, nodes)
+
+    monkeypatch.setattr(ShortNodes, "of", noted)
+    looks = []
+    for count in (2, 200):
+        world = World(things=(node("worker-1", cpu="64", pods="20000"),))
+        world.put(**{f"r{number}": spec(resources={"cpu": "1m"}) for number in range(count)})
+        asked.clear()
+        await world.write(MISSING, answer(1))
+        assert asked.count(["worker-1"]) == count
+        looks.append(asked.count(None))
+    assert looks[0] == looks[1]
 
 
 async def test_it_writes_until_it_is_stopped(pauses: list[float]) -> None:
