@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,13 +159,18 @@ def _means(found: Found) -> tuple[tuple[str, ...], list[Row]]:
     fates = (Fate.USED, Fate.UNUSED, Fate.OPEN)
     rows: list[Row] = [
         [_when(begin), _number(sum(mean.values())), *(_number(mean[fate]) for fate in fates)]
-        for begin, mean in found.parts()
+        for begin, mean in _since_anything(found)
     ]
     return titles, rows
 
 
+def _since_anything(found: Found) -> list[tuple[datetime, dict[Fate, float]]]:
+    """Return what was held in each part of the time, from the first in which anything was."""
+    return list(dropwhile(lambda part: not any(part[1].values()), found.parts()))
+
+
 def _bars(found: Found) -> tuple[tuple[str, ...], list[Row]]:
-    parts = found.parts()
+    parts = _since_anything(found)
     most = max(sum(mean.values()) for _, mean in parts) or 1.0
     rows: list[Row] = []
     for begin, mean in parts:

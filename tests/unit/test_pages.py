@@ -109,6 +109,17 @@ def test_the_reasons_of_conditions_that_troubleshooting_lists_are_those_of_the_c
 
 
 @pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])
+def test_no_block_of_commands_is_passed_over(page: str) -> None:
+    """What runs are the lines of `console` blocks behind `$`: each block begins with one."""
+    found = re.findall(
+        r"^```console\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert not [block for block in found if not block.startswith("$ ")]
+    lines = [line for block in found for line in block.splitlines() if line.startswith("$ ")]
+    assert len(commands(page)) == len(lines)
+
+
+@pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])
 def test_every_command_runs_in_ci(page: str) -> None:
     """Else name the page above; what is no command to be typed as it is needs no `console`."""
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
@@ -55,7 +56,12 @@ async def _listed(client: ApiClient, first: Mapping[str, str]) -> Dump:
         following = ""
         while True:
             params = {**first, "continue": following} if following else dict(first)
-            page = await client.get(path, params or None)
+            try:
+                page = await client.get(path, params or None)
+            except ApiError as exc:
+                if exc.status != HTTPStatus.NOT_FOUND:  # Any other says what it is about.
+                    raise
+                raise ApiError(exc.status, exc.reason, f"the API server has no {path}") from exc
             reading.take("the dump", page)
             await pacer.give_way()
             following = decode(_Page, page).metadata.continue_
