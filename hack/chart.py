@@ -14,6 +14,7 @@ SCHEMA = CHART / "values.schema.json"
 OWN = frozenset(
     {
         "--bind-address",
+        "--capacity-buffers",
         "--extender-client-ca-file",
         "--grpc-address",
         "--health-address",

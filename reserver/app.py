@@ -82,7 +82,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
     """Run reserver until the block ends, then let calls in flight finish.
 
     Raises:
-        ConfigurationError: the credentials or certificates cannot be used, or a port is taken.
+        ConfigurationError: the credentials or certificates cannot be used, a port is taken, or the
+            API server knows no CapacityBuffers.
     """
     access = await credentials.load(settings.kubeconfig)
     tls = ServerTls(settings.tls, settings.extender_allowed_names) if settings.tls else None
@@ -90,6 +91,8 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
     async with ApiClient(access) as client, ApiClient(access, _REVIEWS) as reviews:
         if settings.provisioning_requests:
             await _require_crd(client)
+        if settings.capacity_buffers:
+            await _require_buffers(client)
         lease = _lease(settings, client) if settings.leader_elect else None
         async with asyncio.TaskGroup() as writes:
             assembly = Assembly(settings, client, clock, writes, lease)
@@ -141,6 +144,12 @@ async def _require_crd(client: ApiClient) -> None:
     from reserver.kube.provisioning.crd import require_crd  # noqa: PLC0415 - few ask for it
 
     await require_crd(client)
+
+
+async def _require_buffers(client: ApiClient) -> None:
+    from reserver.kube.loops.buffers import check_served  # noqa: PLC0415 - few ask for it
+
+    await check_served(client)
 
 
 def _families(assembly: Assembly, expiries: Expiries) -> Iterator[Metric]:

@@ -66,6 +66,7 @@ from reserver.wire.spec.object import KIND
 from reserver.wire.status.archive import Archive
 
 if TYPE_CHECKING:
+    from reserver.kube.loops.buffers import Buffers
     from reserver.kube.provisioning.provisioner import Provisioner
 
 _MOST_TOLD = 300
@@ -93,6 +94,7 @@ class Assembly:
         mover: carries out PodMoves; None where nobody does.
         provisioner: carries out ProvisioningRequests; None where nobody does.
         keeper: keeps autoscalers from nodes that are held; None where nobody does.
+        buffers: has autoscalers make room for reservations that wait; None where nobody does.
         readiness: whether calls may be decided.
         rebalancing: what rebalances beside it; None if nobody has asked for that.
         patches: the SchedPatches; None where the webhooks are not served.
@@ -129,6 +131,7 @@ class Assembly:
         self.quota_writer = QuotaWriter(client, clock)
         self.keeper: Keeper | None = None
         self.provisioner: Provisioner | None = None
+        self.buffers: Buffers | None = None
         self.state = self._decided_on(settings)
         if settings.keep_held_nodes:
             self.keeper = Keeper(client, self.state)
@@ -138,6 +141,7 @@ class Assembly:
         self.quotas = QuotaCache(self.state.ledger, partial(announce.unread_quota, self.recorder))
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
+        self.buffers = self._buffers(client) if settings.capacity_buffers else None
         self.mover = self._mover(client, objects) if settings.pod_moves else None
         if settings.provisioning_requests:
             self.provisioner = self._provisioner(client, objects)
@@ -246,6 +250,13 @@ class Assembly:
         self.subscribers.append(provisioner.reservation_changed)
         return provisioner
 
+    def _buffers(self, client: ApiClient) -> Buffers:
+        from reserver.kube.loops.buffers import Buffers  # noqa: PLC0415 - few ask for it
+
+        buffers = Buffers(client, self.clock, self.stores.subject)
+        self.subscribers.append(buffers.touched)
+        return buffers
+
     def _touched(self, ref: Ref) -> None:
         self.cleaner.touched(ref)
         self.placer.touched(ref)
@@ -266,6 +277,8 @@ class Assembly:
             self.keeper.changed(node)
         if self.provisioner is not None:
             self.provisioner.eased()
+        if self.buffers is not None:
+            self.buffers.changed()
 
     def _placed(self, notice: Notice) -> None:
         announce.placed(self.recorder, self.stores, notice)
@@ -300,6 +313,8 @@ class Assembly:
             yield self.patches.queue
         if self.provisioner is not None:
             yield self.provisioner.queue
+        if self.buffers is not None:
+            yield from (self.buffers.queue, self.buffers.unwritten)
 
     @property
     def ledger(self) -> LedgerView:

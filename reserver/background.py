@@ -95,6 +95,8 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
         tasks.create_task(assembly.rebalancing.run())
     if assembly.keeper is not None:
         tasks.create_task(assembly.keeper.run())
+    if assembly.buffers is not None:
+        tasks.create_task(assembly.buffers.run(assembly.state))
     if assembly.mover is not None:
         tasks.create_task(assembly.mover.run())
     if assembly.provisioner is not None:

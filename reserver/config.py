@@ -221,6 +221,14 @@ class Settings:
             "scheduler-config/components/provisioning."
         ),
     ] = False
+    capacity_buffers: Annotated[
+        bool,
+        _setting(
+            "Write a CapacityBuffer for each reservation that finds no place, so that autoscalers "
+            "make room for it; needs --keep-held-nodes, their CRD and the rights of "
+            "scheduler-config/components/capacity-buffers."
+        ),
+    ] = False
     tracing: Annotated[
         bool,
         _setting(
@@ -319,6 +327,11 @@ class Settings:
             raise ConfigurationError(
                 f"--grpc-address: {self.grpc_address[0]} is not a loopback address; callers send "
                 "tokens, so use 127.0.0.1, or TLS: --tls-cert-file and --tls-private-key-file"
+            )
+        if self.capacity_buffers and not self.keep_held_nodes:
+            raise ConfigurationError(
+                "--capacity-buffers: needs --keep-held-nodes; else autoscalers remove the node "
+                "that they made for a reservation as soon as it is held"
             )
         if self.rebalance_make_room:
             check_making_room("--rebalance-", self.rebalance_compat, self.rebalance_mode)

@@ -24,6 +24,11 @@ def measured(parts: Assembly) -> Iterator[Metric]:
     yield from _queues(parts)
     yield from _moves(parts)
     yield from _provisioning(parts)
+    if parts.buffers is not None:
+        told = "CapacityBuffers that have autoscalers make room for reservations."
+        yield _gauge("reserver_capacity_buffers", told, len(parts.buffers))
+        told = "Writes and deletions of CapacityBuffers."
+        yield _counter("reserver_capacity_buffer_writes", told, parts.buffers.writes)
     if parts.patches is not None:
         yield _gauge("reserver_sched_patches", "SchedPatches.", len(parts.patches.names()))
         writes = parts.patches.writes
@@ -59,7 +64,8 @@ def _watches(parts: Assembly) -> Iterator[Metric]:
     """Yield how the watches are, by collection; several watches of one count together."""
     lists, watches, unreadable = Tally[str](), Tally[str](), Tally[str]()
     is_current: dict[str, bool] = {}
-    more = (parts.patches.reflector,) if parts.patches is not None else ()
+    own = (parts.patches, parts.buffers)
+    more = tuple(each.reflector for each in own if each is not None)
     for each in (*parts.reflectors, *more):
         name = each.path.rsplit("/", 1)[1]
         lists[name] += each.lists

@@ -22,6 +22,7 @@ log = structlog.get_logger(__name__)
 
 Component = Literal[
     "bind",
+    "buffer",
     "call",
     "cleaner",
     "companion",

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from reserver.cluster.constraints import Taint
 from reserver.cluster.labels import Labels
 
+HOSTNAME = "kubernetes.io/hostname"
+"""The label whose value is a node's own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Constraints
+from reserver.cluster.node import HOSTNAME
 from reserver.reservations.reservation import Reservation
 
 RESERVATIONS = "reservations"
@@ -22,7 +23,6 @@ HELD = "held."
 HELD_ELSE = "held.*"
 """Limits each resource that has no limit of its own."""
 
-_HOSTNAME = "kubernetes.io/hostname"
 _MOST_NAMED = 8
 
 
@@ -114,7 +114,7 @@ def _is_about_names(constraints: Constraints) -> bool:
     terms = constraints.node_terms or ()
     selectors = (constraints.node_selector, *(term.labels for term in terms))
     return any(term.fields.requirements for term in terms) or any(
-        requirement.key == _HOSTNAME
+        requirement.key == HOSTNAME
         for selector in selectors
         for requirement in selector.requirements
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from http.client import CREATED
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +15,12 @@ _CONFIG = Path(__file__).parents[2] / "scheduler-config"
 CORE = _CONFIG / "core/rbac-reserver.yaml"
 MOVES = _CONFIG / "components/moves/rbac.yaml"
 AUTOSCALERS = _CONFIG / "components/autoscalers/rbac.yaml"
+BUFFERS = _CONFIG / "components/capacity-buffers/rbac.yaml"
 PROVISIONING = _CONFIG / "components/provisioning/rbac.yaml"
 WEBHOOKS = _CONFIG / "components/webhooks/rbac.yaml"
 RESERVER = "system:serviceaccount:reserver-system:reserver"
 MOVER = f"{RESERVER}-mover"
-"""Reserver with the rights of these three components besides (tests/e2e/apart/conftest.py)."""
+"""Reserver with the rights of these components besides (tests/e2e/apart/conftest.py)."""
 
 HOOKS = f"{RESERVER}-hooks"
 """Reserver with the rights of components/webhooks besides, likewise."""
@@ -88,10 +90,13 @@ def _rights(events: Iterable[dict[str, Any]], named: set[tuple[str, str]]) -> It
         resource = "/".join(filter(None, (found.get("resource"), found.get("subresource"))))
         reason = _ROLE.search(notes.get("authorization.k8s.io/reason", ""))
         name = found.get("name", "") if event["verb"] != "create" else ""
-        yield Right(
+        asked = Right(
             reason[1] if reason else "",
             found.get("apiGroup", ""),
             resource or event["requestURI"],
             name if (resource, name) in named else "",
             event["verb"],
         )
+        yield asked
+        if event["verb"] == "patch" and event.get("responseStatus", {}).get("code") == CREATED:
+            yield asked._replace(verb="create")  # An apply that creates needs that right, too.

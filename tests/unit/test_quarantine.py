@@ -17,8 +17,10 @@ from structlog.testing import capture_logs
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import LeadershipLost
 from reserver.kube.api.client import MERGE_PATCH, ApiClient
+from reserver.kube.loops import buffers as buffers_module
 from reserver.kube.loops import events as events_module
 from reserver.kube.loops import placer as placer_module
+from reserver.kube.loops.buffers import Buffers
 from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.placer import Placer
 from reserver.kube.loops.quotas import QuotaWriter
@@ -44,6 +46,7 @@ from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase
 from reserver.scheduling.bind import judge_bind
+from reserver.scheduling.buffers import Need, need
 from reserver.scheduling.effects import Effect, Steer
 from reserver.scheduling.placement import place
 from reserver.scheduling.state import State
@@ -464,6 +467,21 @@ async def in_a_whole_pass(patch: pytest.MonkeyPatch) -> None:
     running.cancel()
 
 
+async def in_a_buffer(patch: pytest.MonkeyPatch) -> None:
+    def poisoned(at: Ref, state: State) -> Need:
+        if at.key == POISON:
+            raise ZeroDivisionError
+        return need(at, state)
+
+    patch.setattr(buffers_module, "need", poisoned)
+    waiting = [reservation(key, node="", cpu="1") for key in (POISON, "a")]
+    buffers = Buffers(ScriptedClient(), lambda: NOW, lambda _: None)
+    state = state_of(*waiting)
+    await buffers.begin(state, Pacer())
+    await buffers.look(state, Pacer())
+    assert buffers.unwritten.depth == 1
+
+
 async def in_the_feed(_: pytest.MonkeyPatch) -> None:
     class Shows:
         def short_nodes(self) -> ShortNodes:
@@ -565,6 +583,7 @@ async def in_a_grpc_call(_: pytest.MonkeyPatch) -> None:
 
 SCENARIOS: dict[Component, tuple[Callable[[pytest.MonkeyPatch], Awaitable[None]], ...]] = {
     "bind": (in_a_binding,),
+    "buffer": (in_a_buffer,),
     "call": (in_a_grpc_call,),
     "cleaner": (in_the_cleaner,),
     "companion": (in_a_companion,),

@@ -15,16 +15,18 @@ from hack.chaos.proxy import Proxy
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
 from hack.grpcurl.build import GRPCURL
+from hack.karpenter.build import crds
 from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.yard import Yard, opened
 from tests.e2e.conftest import MOVES, RBAC, ROOT, grant, install_crd, scheduling
-from tests.e2e.rights import AUTOSCALERS, PROVISIONING
+from tests.e2e.rights import AUTOSCALERS, BUFFERS, PROVISIONING
 
 SCHEDULER = "with-moves"
 REQUESTS = ROOT / "tests/e2e/crd-provisioning.yaml"
 """The CRD of ProvisioningRequests, which others install."""
 
+CAPACITY_BUFFERS = "capacitybuffers.autoscaling.x-k8s.io"
 ACCOUNT = "mover"
 """Ends the name of its service account; what it may without moves is tested elsewhere."""
 
@@ -54,10 +56,13 @@ def mover_kubeconfig(
     reserver_kubeconfig: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A service account with Reserver's rights and those of three components, and no others."""
+    """A service account with Reserver's rights and those of these components, and no others."""
     assert reserver_kubeconfig.exists()  # Its roles are there.
+    install_crd(
+        api.api_client, CAPACITY_BUFFERS, crds() / "autoscaling.x-k8s.io_capacitybuffers.yaml"
+    )
     path = tmp_path_factory.mktemp("mover") / "kubeconfig"
-    components = (MOVES / "rbac.yaml", AUTOSCALERS, PROVISIONING)
+    components = (MOVES / "rbac.yaml", AUTOSCALERS, BUFFERS, PROVISIONING)
     install_crd(api.api_client, "provisioningrequests.autoscaling.x-k8s.io", REQUESTS)
     return account(api, kubeconfig, ACCOUNT, path, *components)
 
@@ -75,7 +80,7 @@ def mover(
     mishaps: Deadly,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ReserverProcess]:
-    """Reserver with the flags of three components, and a kube-scheduler that asks it."""
+    """Reserver with all that these components are for, and a kube-scheduler that asks it."""
     folder = tmp_path_factory.mktemp("mover")
     with Proxy(mover_kubeconfig, mishaps) as proxy:
         proxy.write_kubeconfig(folder / "kubeconfig")
@@ -86,6 +91,7 @@ def mover(
                 "--pod-moves",
                 "--keep-held-nodes",
                 "--provisioning-requests",
+                "--capacity-buffers",
                 "--grpc-address=127.0.0.1:0",
             ) as process,
             scheduling(control_plane, process, SCHEDULER),

@@ -1,4 +1,7 @@
-"""Autoscalers are kept from nodes that are held, and Reserver changes nothing else of them."""
+"""Autoscalers are kept from nodes that are held, and have room to make for what finds no place.
+
+What a real one does with that: tests/karpenter.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from typing import Any
 
 import pytest
 import yaml
-from kubernetes.client import AdmissionregistrationV1Api, CoreV1Api
+from kubernetes.client import AdmissionregistrationV1Api, CoreV1Api, CustomObjectsApi
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config import new_client_from_config
 
 from hack.reserver_process import wait_for
 from reserver.wire.k8s.scaledown import KEEPING, KEPT
 from tests.e2e.apart.yard import Yard
-from tests.e2e.cluster import SPEC
+from tests.e2e.cluster import GROUP, SPEC
 from tests.e2e.rights import AUTOSCALERS, MOVER, RESERVER
 
 pytestmark = pytest.mark.controlplane
@@ -40,6 +43,47 @@ def test_a_node_is_kept_for_as_long_as_it_is_held_and_what_people_set_stays(yard
     corner.patch_store(SPEC.store, dict.fromkeys(keys))
     wait_for(lambda: not marks(yard, first), "the first node is let go")
     wait_for(lambda: marks(yard, second) == {THEIRS: "true"}, "theirs stays")
+
+
+def buffers(yard: Yard) -> list[Any]:
+    """Return the CapacityBuffers of the namespace as the API server has them."""
+    custom: Any = CustomObjectsApi(yard.corner.api.api_client)
+    where = ("autoscaling.x-k8s.io", "v1beta1", yard.corner.name, "capacitybuffers")
+    found: list[Any] = custom.list_namespaced_custom_object(*where)["items"]
+    return found
+
+
+def hosts(yard: Yard) -> list[str]:
+    """Return the nodes from which the pods of the only buffer are kept."""
+    api = yard.corner.api
+    templates = api.list_namespaced_pod_template(yard.corner.name).items
+    for each in templates if len(templates) == 1 else ():
+        affinity = each.template.spec.affinity
+        if affinity is not None:
+            demanded = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+            rules = demanded.node_selector_terms[0].match_expressions
+            return [name for rule in rules if rule.operator == "NotIn" for name in rule.values]
+    return []
+
+
+def test_a_reservation_without_a_place_has_a_buffer_until_it_has_one(yard: Yard) -> None:
+    corner = yard.corner
+    placement = {"nodeSelector": {GROUP: corner.name}}
+    spec = {"owners": [{"pod": {"name": "big"}}], "resources": {"cpu": "3"}, "ttl": "1h"}
+    first, second = yard.nodes
+    held = corner.reserve(SPEC, first, "held-1", cpu="3")
+    corner.reserve(SPEC, second, "held-2", cpu="3")
+    wait_for(lambda: all(marks(yard, node) for node in yard.nodes), "both are held, and kept")
+    corner.write_object("waits", {**spec, "placement": placement})
+    wait_for(lambda: hosts(yard) == sorted(yard.nodes), "pods are kept from what is held")
+    (buffer,) = buffers(yard)
+    assert buffer["spec"]["replicas"] == 1
+    (owner,) = buffer["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("Reservation", "waits")
+    corner.patch_store(SPEC.store, {held: None})
+    wait_for(lambda: not buffers(yard), "it has its place, and the buffer is gone")
+    assert set(marks(yard, first)) == {KEPT, *KEEPING}
+    wait_for(lambda: not corner.api.list_namespaced_pod_template(corner.name).items, "the template")
 
 
 def install_policy(api: Any) -> None:

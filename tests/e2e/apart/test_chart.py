@@ -28,6 +28,12 @@ TEMPLATE = (
     "--namespace=reserver-system",
     "--kube-version=v1.37.0",
 )
+VALUES = {"capacity-buffers": "capacityBuffers"}
+"""The values of components that have another name there."""
+
+NEEDED = {"capacity-buffers": ("autoscalers",)}
+"""What a component needs beside itself."""
+
 KEEP = {"helm.sh/resource-policy": "keep"}
 
 
@@ -104,7 +110,7 @@ def _by_name(value: Any) -> Any:
 
 
 def enabled(components: tuple[str, ...]) -> list[str]:
-    return [f"--set={each}.enabled=true" for each in components]
+    return [f"--set={VALUES.get(each, each)}.enabled=true" for each in components]
 
 
 def overlay(folder: Path, base: str, components: tuple[str, ...]) -> Path:
@@ -122,7 +128,7 @@ def overlay(folder: Path, base: str, components: tuple[str, ...]) -> Path:
 VARIANTS = [
     (base, components)
     for base in BASES
-    for components in [(), *((each,) for each in COMPONENTS), COMPONENTS]
+    for components in [(), *((*NEEDED.get(each, ()), each) for each in COMPONENTS), COMPONENTS]
 ]
 
 
@@ -228,6 +234,7 @@ REFUSED = {
     "settings.namespace=x": "'/settings': additional properties 'namespace' not allowed",
     "settings.crd=maybe": "'/settings/crd': got string, want boolean",
     "settings.configmap={x}": 'settings.configmap: "x" names no ConfigMap; write NAMESPACE/NAME',
+    "capacityBuffers.enabled=true": "set autoscalers.enabled: true, too",
     "settings.rebalance-mode=reserve-first": "set moves.enabled: true, too",
     "settings.rebalance-make-room=true": "set settings.rebalance-mode: reserve-first, too",
     "settings.rebalance-make-room=true,settings.rebalance-mode=reserve-first,moves.enabled=true": (

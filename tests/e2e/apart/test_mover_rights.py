@@ -1,4 +1,4 @@
-"""The rights of three components beside the core: those that Reserver needs, and no others.
+"""The rights of four components beside the core: those that Reserver needs, and no others.
 
 As tests/e2e/test_rights.py judges those that Reserver always has.
 """
@@ -8,9 +8,19 @@ from __future__ import annotations
 import pytest
 
 from hack.controlplane.cluster import ControlPlane
-from tests.e2e.rights import AUTOSCALERS, CORE, MOVER, MOVES, PROVISIONING, granted, unknown, unused
+from tests.e2e.rights import (
+    AUTOSCALERS,
+    BUFFERS,
+    CORE,
+    MOVER,
+    MOVES,
+    PROVISIONING,
+    granted,
+    unknown,
+    unused,
+)
 
-COMPONENTS = granted(MOVES) | granted(AUTOSCALERS) | granted(PROVISIONING)
+COMPONENTS = granted(MOVES) | granted(AUTOSCALERS) | granted(BUFFERS) | granted(PROVISIONING)
 pytestmark = pytest.mark.controlplane
 
 
