@@ -1,7 +1,7 @@
 """Builds Karpenter with its kwok provider, once (minutes), and finds the CRDs that it comes with.
 
-The Cluster Autoscaler, which reads the same CapacityBuffers, is not here: its module cannot be
-downloaded from the module proxy (docs/autoscalers.md).
+The Cluster Autoscaler, which reads the same CapacityBuffers, is not here: the Go module proxy does
+not have its module.
 """
 
 from __future__ import annotations

@@ -80,10 +80,12 @@ def test_a_reservation_without_a_place_has_a_buffer_until_it_has_one(yard: Yard)
     assert buffer["spec"]["replicas"] == 1
     (owner,) = buffer["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"]) == ("Reservation", "waits")
+    (template,) = corner.api.list_namespaced_pod_template(corner.name).items
+    (owner,) = template.metadata.owner_references
+    assert (owner.kind, owner.uid) == (buffer["kind"], buffer["metadata"]["uid"])
     corner.patch_store(SPEC.store, {held: None})
     wait_for(lambda: not buffers(yard), "it has its place, and the buffer is gone")
     assert set(marks(yard, first)) == {KEPT, *KEEPING}
-    wait_for(lambda: not corner.api.list_namespaced_pod_template(corner.name).items, "the template")
 
 
 def install_policy(api: Any) -> None:
