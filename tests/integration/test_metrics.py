@@ -15,6 +15,7 @@ from hack.dashboard import queries
 from reserver import app
 from reserver.config import Settings
 from reserver.server.descheduling import DeschedulingMetrics
+from reserver.sim.apiserver import deletion, resources, server
 from reserver.sim.cluster import EmbeddedCluster
 
 ROOT = Path(__file__).parents[2]
@@ -33,12 +34,32 @@ def documented() -> dict[str, set[str]]:
     }
 
 
+BUFFERS = {
+    "spec": {
+        "group": "autoscaling.x-k8s.io",
+        "scope": "Namespaced",
+        "names": {"kind": "CapacityBuffer", "plural": "capacitybuffers"},
+        "versions": [
+            {
+                "name": "v1beta1",
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {}}},
+                "subresources": {"status": {}},
+            }
+        ],
+    }
+}
+"""What the embedded API server needs of the CRD that autoscalers bring."""
+
+
 @pytest.fixture
-async def exposed(tmp_path: Path) -> dict[str, set[str]]:
+async def exposed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, set[str]]:
     """Return the labels of each metric that a Reserver exposes that serves all there is.
 
     Those of metrics without a sample yet are unknown, and left to the reference.
     """
+    known_too = (*resources.RESOURCES, resources._custom(BUFFERS))
+    for module in (server, deletion):
+        monkeypatch.setattr(module, "RESOURCES", known_too)
     async with EmbeddedCluster() as cluster, aiohttp.ClientSession() as session:
         await cluster.create_node("worker-1")
         cluster.write_kubeconfig(tmp_path / "kubeconfig")
@@ -48,6 +69,8 @@ async def exposed(tmp_path: Path) -> dict[str, set[str]]:
             grpc_address=("127.0.0.1", 0),
             webhook_address=("127.0.0.1", 0),
             pod_moves=True,
+            keep_held_nodes=True,
+            capacity_buffers=True,
             rebalance_policy=tmp_path / "policy.yaml",
         )
         async with app.running(settings) as running:

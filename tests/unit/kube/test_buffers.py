@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reserver.config import Settings
 from reserver.errors import ConfigurationError
 from reserver.kube.api.client import MERGE_PATCH, ApiClient
 from reserver.kube.loops.buffers import AFTER_S, Buffers, check_served
@@ -213,3 +214,9 @@ async def test_serve_is_refused_where_there_are_no_capacity_buffers() -> None:
         await check_served(ScriptedClient(refused(404, "NotFound")))
     await check_served(ScriptedClient({"items": []}))
     await check_served(ScriptedClient(NO_ANSWER))  # It will be there, or not.
+
+
+def test_buffers_are_refused_where_the_nodes_that_they_bring_would_be_removed() -> None:
+    with pytest.raises(ConfigurationError, match="needs --keep-held-nodes"):
+        Settings(capacity_buffers=True)
+    assert Settings(capacity_buffers=True, keep_held_nodes=True).capacity_buffers
