@@ -42,7 +42,12 @@ class Step:
 
 
 _SCENARIOS = " ".join(
-    f"tests/e2e/test_{name}.py" for name in ("scenario", "holds", "seats", "preemption", "grpc")
+    f"tests/e2e/{name}"
+    for name in (
+        *(f"test_{each}.py" for each in ("scenario", "holds", "seats", "preemption", "grpc")),
+        *("test_devices.py", "test_versions.py"),
+        "apart/test_patches.py::test_a_pod_does_not_grow_into_room_that_is_held",
+    )
 )
 """What runs on the older versions of Kubernetes (docs/compatibility.md)."""
 
