@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 PLAIN_SCHEDULER = HERE / "plain-scheduler.yaml"
+READY_SECONDS = 60.0
 
 
 class ControlPlane:
@@ -192,9 +193,13 @@ class ControlPlane:
         # It waits for the watches of those who stay, without end: a second, then it is killed.
         stop([self._running.pop("kube-apiserver")], grace=1)
 
-    def start_apiserver(self) -> None:
-        """Starts kube-apiserver after `stop_apiserver`; returns when it is ready."""
-        self._start_apiserver(self._port)
+    def start_apiserver(self, seconds: float = READY_SECONDS) -> None:
+        """Starts kube-apiserver after `stop_apiserver`; returns when it is ready.
+
+        Raises:
+            StartError: that took longer; it reads all objects first.
+        """
+        self._start_apiserver(self._port, seconds)
 
     def restart_controllers(self) -> None:
         """Ends kube-controller-manager and starts it again."""
@@ -228,7 +233,7 @@ class ControlPlane:
         self._run("etcd", commands.etcd(self._files, port), lambda: answers(port, "/health"))
         return port
 
-    def _start_apiserver(self, port: int) -> int:
+    def _start_apiserver(self, port: int, seconds: float = READY_SECONDS) -> int:
         command = commands.apiserver(
             self._files,
             self._etcd_port,
@@ -237,7 +242,7 @@ class ControlPlane:
             audit_policy=self._audit_policy,
             more=[*self._features, *self._apis],
         )
-        self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"))
+        self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"), seconds)
         return port
 
     def _start_controllers(self) -> None:
@@ -253,11 +258,17 @@ class ControlPlane:
         self._run(name, command, lambda: self._gets(port, "/readyz"))
         return port
 
-    def _run(self, name: str, command: commands.Command, ready: Callable[[], bool]) -> None:
+    def _run(
+        self,
+        name: str,
+        command: commands.Command,
+        ready: Callable[[], bool],
+        seconds: float = READY_SECONDS,
+    ) -> None:
         process = Process(command, self.logs_dir / f"{name}.log")
         self._running[name] = process
         try:
-            process.wait_until(ready)
+            process.wait_until(ready, seconds)
         except BaseException:
             stop([self._running.pop(name)])
             raise

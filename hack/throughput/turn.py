@@ -164,7 +164,7 @@ class Metrics:
         url = f"https://127.0.0.1:{self.port}/metrics"
         request = urllib.request.Request(url, headers=headers)
         with urllib.request.urlopen(request, context=context) as response:  # noqa: S310
-            at, cpu = time.monotonic(), {name: _cpu_s(pid) for name, pid in pids.items()}
+            at, cpu = time.monotonic(), {name: cpu_s(pid) for name, pid in pids.items()}
             text = response.read().decode()
         values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
         return Reading(
@@ -190,7 +190,7 @@ def _reached(metrics: Metrics, pids: Mapping[str, int], bound: int) -> Reading:
     return reading
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     """Return the seconds of CPU that a process has taken, in user and kernel mode."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
