@@ -1,4 +1,4 @@
-"""Builds Karpenter with its kwok provider, once (minutes), and finds the CRDs that it comes with.
+"""Builds Karpenter with its kwok provider, once (minutes), and finds its source.
 
 The Cluster Autoscaler, which reads the same CapacityBuffers, is not here: the Go module proxy does
 not have its module.
@@ -23,8 +23,8 @@ KARPENTER = GoTool(
 )
 
 
-def crds() -> Path:
-    """Return the folder of Karpenter's CRDs, CapacityBuffers among them.
+def source() -> Path:
+    """Return the folder of Karpenter's source; its CRDs, CapacityBuffers among them, are there.
 
     Raises:
         BuildError: no usable Go, or a failed download.
@@ -41,11 +41,11 @@ def crds() -> Path:
     )
     if found.returncode:
         raise BuildError(f"Karpenter's module cannot be had: {found.stderr[-2000:]}")
-    return Path(json.loads(found.stdout)["Dir"]) / "kwok/charts/crds"
+    return Path(json.loads(found.stdout)["Dir"])
 
 
 if __name__ == "__main__":
     try:
-        print(KARPENTER.build(), crds(), sep="\n")
+        print(KARPENTER.build(), source(), sep="\n")
     except BuildError as exc:
         sys.exit(str(exc))

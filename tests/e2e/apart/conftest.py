@@ -15,7 +15,7 @@ from hack.chaos.proxy import Proxy
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
 from hack.grpcurl.build import GRPCURL
-from hack.karpenter.build import crds
+from hack.karpenter.build import source
 from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.yard import Yard, opened
@@ -59,7 +59,9 @@ def mover_kubeconfig(
     """A service account with Reserver's rights and those of these components, and no others."""
     assert reserver_kubeconfig.exists()  # Its roles are there.
     install_crd(
-        api.api_client, CAPACITY_BUFFERS, crds() / "autoscaling.x-k8s.io_capacitybuffers.yaml"
+        api.api_client,
+        CAPACITY_BUFFERS,
+        source() / "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml",
     )
     path = tmp_path_factory.mktemp("mover") / "kubeconfig"
     components = (MOVES / "rbac.yaml", AUTOSCALERS, BUFFERS, PROVISIONING)
