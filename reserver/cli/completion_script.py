@@ -10,6 +10,21 @@ from typer import completion as scripts
 
 scripts.completion_init()  # type: ignore[attr-defined]  # The shells ask the command itself, in their own forms.
 
+_FISH = """\
+function __reserver_complete
+    set --local offered (env _RESERVER_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args \\
+        _TYPER_COMPLETE_ARGS=(commandline --cut-at-cursor --current-process) reserver)
+    if set --query offered[1]
+        printf '%s\\n' $offered
+    else
+        __fish_complete_path (commandline --current-token)
+    end
+end
+
+complete --command reserver --no-files --arguments '(__reserver_complete)'
+"""
+"""Typer's own script for fish starts the command twice for each Tab, which is felt."""
+
 
 class Shell(StrEnum):
     """A shell that completes words."""
@@ -34,6 +49,9 @@ def completion(
         source <(reserver completion zsh)     # in ~/.zshrc, after compinit
         reserver completion fish > ~/.config/fish/completions/reserver.fish
     """
+    if shell is Shell.FISH:
+        typer.echo(_FISH, nl=False)
+        return
     typer.echo(
         scripts.get_completion_script(  # type: ignore[attr-defined]
             prog_name="reserver", complete_var="_RESERVER_COMPLETE", shell=shell.value

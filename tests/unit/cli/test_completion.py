@@ -75,7 +75,7 @@ def test_usage_names_the_command_as_it_was_called(path: str, name: str) -> None:
     [
         ("bash", "_reserver_completion() {"),
         ("zsh", "#compdef reserver"),
-        ("fish", "complete --com"),
+        ("fish", "function __reserver_complete"),
     ],
 )
 def test_each_shell_gets_its_own_script(shell: str, begins: str) -> None:
