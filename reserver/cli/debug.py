@@ -20,7 +20,11 @@ app = App()
 
 @app.callback()
 def _debug() -> None:
-    """Collect what a bug report needs."""
+    """Collect what a bug report needs.
+
+    Examples:
+        reserver debug dump > reserver.json
+    """
 
 
 @app.command()

@@ -22,7 +22,11 @@ app = App()
 
 @app.callback()
 def _explain() -> None:
-    """Say why things are as they are."""
+    """Say why things are as they are.
+
+    Examples:
+        reserver explain pod shop/web-0
+    """
 
 
 @app.command()

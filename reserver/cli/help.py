@@ -146,7 +146,7 @@ class Command(_Told, TyperCommand):
         pieces = ["[OPTIONS]"]
         for each in self.get_params(ctx):
             if each.param_type_name == "argument":
-                name = f"{kind(each)}..." if each.nargs != 1 else kind(each)
+                name = f"{kind(each).rstrip('.')}..." if each.nargs != 1 else kind(each)
                 pieces.append(name if each.required else f"[{name}]")
         return pieces
 

@@ -20,7 +20,13 @@ app = App()
 
 @app.callback()
 def _rebalance() -> None:
-    """Find pods that sit on the wrong node, by the policies of kubernetes-sigs/descheduler."""
+    """Find pods that sit on the wrong node, by the policies of kubernetes-sigs/descheduler.
+
+    Examples:
+        reserver rebalance validate policy.yaml
+        reserver rebalance plan --policy-config-file policy.yaml
+        reserver rebalance run --policy-config-file policy.yaml --dry-run
+    """
 
 
 @app.command()

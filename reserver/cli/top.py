@@ -25,7 +25,12 @@ _RESOURCES = ("cpu", "memory")
 
 @app.callback()
 def _top() -> None:
-    """Show what is used, held and free."""
+    """Show what is used, held and free.
+
+    Examples:
+        reserver top nodes
+        reserver top reservations -n shop
+    """
 
 
 @app.command()

@@ -34,7 +34,7 @@ def test_help_cuts_no_flag_and_fits_the_terminal(words: tuple[str, ...], columns
         flags = [name for name in (*each.opts, *each.secondary_opts) if name.startswith("-")]
         assert all(flag in result.stdout for flag in flags)
     assert "…" not in result.stdout.replace("LIMIT,…", "")
-    for kind in ("<str>", "<bool>", "list[", "<path>", "<int"):
+    for kind in ("<str>", "<bool>", "list[", "<path>", "<int", "....."):
         assert kind not in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= int(columns)
 
@@ -64,8 +64,6 @@ def test_each_command_has_examples_that_it_takes(words: tuple[str, ...]) -> None
     command: Any = get_command(app)
     for word in words:
         command = command.commands[word]
-    if hasattr(command, "commands"):
-        return
     examples = Help.of(command).examples
     assert examples
     assert max(map(len, examples.splitlines())) < 79
