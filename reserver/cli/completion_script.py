@@ -12,8 +12,9 @@ scripts.completion_init()  # type: ignore[attr-defined]  # The shells ask the co
 
 _FISH = """\
 function __reserver_complete
-    set --local offered (env _RESERVER_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args \\
-        _TYPER_COMPLETE_ARGS=(commandline --cut-at-cursor --current-process) reserver)
+    set --local typed (commandline --cut-at-cursor --current-process)
+    set --local offered (env _RESERVER_COMPLETE=complete_fish \\
+        _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS="$typed" reserver)
     if set --query offered[1]
         printf '%s\\n' $offered
     else

@@ -28,6 +28,7 @@ ROOTS = (
     "io.k8s.api.core.v1.PersistentVolumeClaim",
     "io.k8s.api.core.v1.Pod",
     "io.k8s.api.policy.v1.Eviction",
+    "io.k8s.api.policy.v1.PodDisruptionBudget",
     "io.k8s.api.scheduling.v1.PriorityClass",
     "io.k8s.api.storage.v1.StorageClass",
 )

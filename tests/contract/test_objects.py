@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contract.api import Api
+from tests.contract.api import Api, Json
 
 
 async def test_a_created_object_has_identity_and_revision(api: Api) -> None:
@@ -237,3 +237,18 @@ async def test_a_new_namespace_is_active_and_labelled(api: Api) -> None:
     assert home.body["status"]["phase"] == "Active"
     assert home.body["metadata"]["labels"] == {"kubernetes.io/metadata.name": api.namespace}
     assert home.body["spec"] == {"finalizers": ["kubernetes"]}
+
+
+async def test_a_budget_begins_uncounted_and_says_one_thing(api: Api) -> None:
+    path = "/apis/policy/v1/namespaces/" + api.namespace + "/poddisruptionbudgets"
+    spec: Json = {"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}}
+    both = {"metadata": {"name": "web"}, "spec": spec | {"maxUnavailable": 1}}
+    refused = await api.post(path, both)
+    assert refused.outline == (422, "Invalid")
+    assert refused.body["details"]["causes"][0]["field"] == "spec"
+    made = await api.post(path, {"metadata": {"name": "web"}, "spec": spec}, dryRun="All")
+    assert made.status == 201
+    assert (made.body["spec"], made.body["metadata"]["generation"]) == (spec, 1)
+    counts = {"currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"}
+    assert made.body["status"] == dict.fromkeys(counts, 0)
+    assert (await api.get("/apis/policy/v1/poddisruptionbudgets")).status == 200

@@ -85,6 +85,7 @@ async def test_discovery_lists_what_is_served(api: Api) -> None:
     assert "scheduling.k8s.io" in [group["name"] for group in groups]
     for path, expected in (
         ("/api/v1", {"pods", "pods/status", "pods/binding", "pods/eviction", "nodes", "events"}),
+        ("/apis/policy/v1", {"poddisruptionbudgets", "poddisruptionbudgets/status"}),
         ("/apis/scheduling.k8s.io/v1", {"priorityclasses"}),
     ):
         listed = (await api.get(path)).body

@@ -38,6 +38,8 @@ async def test_what_the_demo_says_is_true_in_the_order_in_which_it_is_said() -> 
                 if line.startswith("  ") and not command.strip().startswith(BY_HAND):
                     status, said = await _shell(folder, command)
                     assert (status == 0) is (remark != "refused"), f"{command}\n{said}"
+            status, said = await _shell(folder, "reserver rebalance plan --defragment")
+            assert status == 0, said
             nodes = await _nodes_of_pods(demo)
     assert nodes["default/web-0"] == "worker-2"
     assert nodes["default/normal-pod"] == ""

@@ -46,7 +46,7 @@ REAL = (
     "reserver migrate",
     "reserver rebalance plan",
 )
-"""How commands begin that the demo's cluster does not take."""
+"""How commands begin that are for a real cluster, also on a page for the demo."""
 BY_THEMSELVES = ("docs/cli.md", "docs/install.md")
 """tests/e2e/test_cli.py and tests/e2e/apart/test_install.py."""
 

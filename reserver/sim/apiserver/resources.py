@@ -13,6 +13,7 @@ from reserver.sim.apiserver.selectors import Fields
 from reserver.sim.apiserver.status import Json
 from reserver.sim.apiserver.storage_strategies import CLAIM, STORAGE_CLASS, VOLUME
 from reserver.sim.apiserver.strategies import (
+    BUDGET,
     CONFIG_MAP,
     EVENT,
     NAMESPACE,
@@ -200,6 +201,14 @@ EVENT_RESOURCE = Resource(
     | {"source": _reader("source.component")},
     strategy=EVENT,
 )
+BUDGET_RESOURCE = Resource(
+    kind="PodDisruptionBudget",
+    plural="poddisruptionbudgets",
+    group="policy",
+    short_names=("pdb",),
+    schema="io.k8s.api.policy.v1.PodDisruptionBudget",
+    strategy=BUDGET,
+)
 PRIORITY_CLASS_RESOURCE = Resource(
     kind="PriorityClass",
     plural="priorityclasses",
@@ -256,6 +265,7 @@ def _custom(crd: Json) -> Resource:
 
 
 RESOURCES = (
+    BUDGET_RESOURCE,
     CLAIM_RESOURCE,
     CONFIG_MAP_RESOURCE,
     EVENT_RESOURCE,

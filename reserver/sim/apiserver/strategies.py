@@ -1,4 +1,4 @@
-"""How nodes, namespaces, ConfigMaps, events and priority classes are written."""
+"""How nodes, namespaces, ConfigMaps, events, budgets and priority classes are written."""
 
 from __future__ import annotations
 
@@ -138,6 +138,33 @@ def _check_event(event: Json) -> Iterator[Cause]:
 
 
 EVENT = Strategy(check=_check_event)
+
+
+def _prepare_budget(budget: Json) -> None:
+    budget["metadata"]["generation"] = 1
+    counts = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+    budget["status"] = dict.fromkeys(counts, 0)
+
+
+def _prepare_budget_update(new: Json, old: Json) -> None:
+    keep("status", new, old)
+    if new.get("spec") != old.get("spec"):
+        new["metadata"]["generation"] = old["metadata"]["generation"] + 1
+
+
+def _check_budget(budget: Json) -> Iterator[Cause]:
+    spec = budget.get("spec", {})
+    if "minAvailable" in spec and "maxUnavailable" in spec:
+        yield invalid_value("spec", "", "minAvailable and maxUnavailable cannot be both set")
+
+
+BUDGET = Strategy(
+    prepare_create=_prepare_budget,
+    prepare_update=_prepare_budget_update,
+    prepare_status=_keep_spec,
+    check=_check_budget,
+)
+"""A cluster without a disruption controller: nobody counts pods, and evictions ask no budget."""
 
 
 def _prepare_priority_class(priority_class: Json) -> None:
