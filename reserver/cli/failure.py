@@ -21,6 +21,7 @@ _NOT_KNOWN = (
     "; the API server does not know the credentials of this kubeconfig, which may have expired: "
     "log in again, or choose another --context"
 )
+_NO_RIGHT = "; ask for a role with this right, or choose another --context"
 _NO_API_SERVER = "; check the server that the kubeconfig names, or choose another --context"
 _EXPIRED = "; it may have expired: log in again, or pass another --token"
 _INTERRUPTED = 130
@@ -72,14 +73,25 @@ def of(error: ReserverError, subject: str = "") -> Failed:
     if isinstance(error, ApiError):
         is_refusal = error.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
         status = Status.REFUSED if is_refusal else Status.UNREACHABLE
-        remedy = _NOT_KNOWN if error.status == HTTPStatus.UNAUTHORIZED else ""
-        remedy = remedy if error.status else _NO_API_SERVER
-        return Failed(status, f"{before}{error}{remedy}")
+        return Failed(status, f"{before}{error}{_remedy(error)}")
     from reserver.client import CallFailed
 
     if isinstance(error, CallFailed):
         return _of_call(error, before)
     return Failed(Status.UNREACHABLE, f"{before}{error}")
+
+
+def _remedy(error: ApiError) -> str:
+    if not error.status:
+        return _NO_API_SERVER
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        return _NOT_KNOWN
+    return _NO_RIGHT if lacks_right(error) else ""
+
+
+def lacks_right(error: ApiError) -> bool:
+    """Return whether RBAC refused it; quotas and admission refuse with the same status."""
+    return error.status == HTTPStatus.FORBIDDEN and " is forbidden: User " in error.message
 
 
 def _of_call(error: CallFailed, before: str) -> Failed:

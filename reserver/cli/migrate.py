@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from reserver.cli import failure
 from reserver.errors import ApiError, ConfigurationError, InvalidInput
 
 _CANNOT = 2
@@ -52,7 +53,7 @@ def migrate(
             raise ConfigurationError("--to: is of the kind of --from; move to the other kind")
         failed = asyncio.run(_migrate(*stores, kubeconfig, namespace, timeout))
     except (ConfigurationError, ApiError, InvalidInput) as exc:
-        typer.echo(f"reserver: {exc}", err=True)
+        failure.tell(failure.of(exc).message)
         raise typer.Exit(_CANNOT) from exc
     raise typer.Exit(int(failed))
 

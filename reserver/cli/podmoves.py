@@ -206,4 +206,7 @@ def _told(error: ApiError) -> Failed:
     if error.status == HTTPStatus.NOT_FOUND:
         message = "the API server has no PodMoves: apply scheduler-config/components/moves"
         return Failed(Status.REFUSED, message)
+    if failure.lacks_right(error):
+        roles = "reserver-edit, or to reserver-view if you only look"
+        return Failed(Status.REFUSED, f"{error}; ask for a RoleBinding to the ClusterRole {roles}")
     return failure.of(error)

@@ -21,7 +21,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import create_from_dict
 
 from hack.controlplane.build import bin_dir
-from hack.controlplane.cluster import ControlPlane, create_nodes
+from hack.controlplane.cluster import ControlPlane, create_nodes, service_account_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.forwarding import reserver_pod
 
@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/cli.md"
 USERS = ROOT / "scheduler-config/core/rbac-users.yaml"
+POLICY = ROOT / "scheduler-config/rebalance/core/policy.yaml"
 SCRIPTS = Path(sys.executable).parent
 
 _BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -306,6 +307,36 @@ def test_who_may_not_forward_is_told_so_at_once(
     create_from_dict(api.api_client, role)
     shell.run(f"kubectl create rolebinding reserver-cli --role reserver-cli {given}")
     assert "NODE" in shell.run("reserver top nodes --kubeconfig user")
+
+
+WITHOUT_RIGHTS = {
+    "get": ("list", "pods", "RoleBinding to the Role reserver-cli in reserver-system"),
+    "moves": ("list", "podmoves", "RoleBinding to the ClusterRole reserver-edit"),
+    "move shop/a": ("create", "podmoves", "RoleBinding to the ClusterRole reserver-edit"),
+    "pause a": ("patch", "podmoves", "RoleBinding to the ClusterRole reserver-edit"),
+    "drain worker-1": ("patch", "nodes", "role with this right"),
+    "rebalance plan --defragment": ("list", "nodes", "role with this right"),
+    f"rebalance run --dry-run --policy-config-file {POLICY}": (
+        "list",
+        "nodes",
+        "role with this right",
+    ),
+}
+"""What somebody without any right types; what is refused, and what to ask for."""
+
+
+def test_without_rights_each_command_says_which_is_missing_and_what_to_ask_for(
+    shell: Shell, kubeconfig: Path
+) -> None:
+    del shell.environment["RESERVER_ADDRESS"]
+    service_account_kubeconfig(kubeconfig, "shop", "default", shell.folder / "nobody")
+    shell.environment["KUBECONFIG"] = "nobody"
+    for line, (verb, resource, remedy) in WITHOUT_RIGHTS.items():
+        said = shell.run(f"reserver {line}; echo status $?")
+        assert "status 1" in said.splitlines(), said
+        assert f'cannot {verb} resource "{resource}"' in said
+        assert f"; ask for a {remedy}" in said
+        assert "Traceback" not in said
 
 
 def test_without_a_ready_pod_it_says_where_it_looked(shell: Shell) -> None:

@@ -97,3 +97,17 @@ def test_who_is_not_known_is_told_to_log_in_again() -> None:
     assert "may have expired: log in again" in told.message
     over_tls = failure.of(CallFailed("UNAUTHENTICATED", "send a token", "NO_VALID_TOKEN", {}))
     assert "may have expired: log in again, or pass another --token" in over_tls.message
+
+
+@pytest.mark.parametrize(
+    ("why", "remedy"),
+    [
+        ('nodes is forbidden: User "a" cannot list resource "nodes"', "ask for a role with this"),
+        ('pods "a" is forbidden: exceeded quota: small', ""),
+    ],
+)
+def test_who_lacks_a_right_is_told_to_ask_for_it_and_nobody_else(why: str, remedy: str) -> None:
+    told = failure.of(ApiError(403, "Forbidden", why))
+    assert told.status == failure.Status.REFUSED
+    assert why in told.message
+    assert told.message.endswith(why) if not remedy else remedy in told.message
