@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.cli.bar import bar
+from reserver.cli.bar import bar, legend
 from reserver.cli.table import Cell, Row, plain
 from reserver.cli.words import duration
 
@@ -32,6 +32,17 @@ def test_a_bar_is_as_long_as_it_should_be_and_shows_what_is_held(
     assert sum(parts) == 20
     assert min(parts) >= 0
     assert (parts[1] > 0) == (held > 0)
+
+
+def test_without_colours_a_bar_still_tells_used_held_and_free_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    parts = [cell.text for cell in bar(total=20, used=10, held=5)]
+    assert [len(text) for text in parts] == [10, 5, 5]
+    assert len({character for text in parts for character in text}) == 3
+    legend()
+    used, held, free = (text[0] for text in parts)
+    assert capsys.readouterr().out.split() == [used, "used", held, "held", free, "free"]
 
 
 @pytest.mark.parametrize(
