@@ -9,7 +9,8 @@ from reserver.reservations.status import Status
 from reserver.reservations.terms import Phase
 from reserver.wire.spec.entries import Entries, Problem, read_key
 from reserver.wire.status.configmap import newly_unbacked, show, without_messages
-from tests.builders import NOW, ref
+from reserver.wire.status.object import summary
+from tests.builders import NOW, ref, reservation
 
 SPEC = '{"owners": [{"pod": {"name": "a"}}], "node": "n", "resources": {"cpu": 1}, "ttl": 0}'
 ACTIVE = {"phase": "Active", "backed": True, "message": ""}
@@ -130,3 +131,15 @@ def test_messages_are_left_out_of_both_forms() -> None:
 def test_what_somebody_else_wrote_is_left_as_it_is() -> None:
     for text in ('{"message": ', '["message"]', 'a "message"'):
         assert without_messages(text) == text
+
+
+def test_the_columns_of_kubectl_name_all_nodes_and_owners_and_count_those_beyond_five() -> None:
+    owners = ["a", "b", "c"]
+    three = reservation(
+        "r", node="", owners=owners, slots=3, placed={f"w{n}": 1 for n in (1, 2, 3)}
+    )
+    told = summary(three, claimed=1)
+    assert (told.nodes, told.claimed) == ("w1, w2, w3", "1/3")
+    assert len(told.owners.split(", ")) == 3
+    seven = reservation("r", node="", slots=7, placed={f"w{n}": 1 for n in range(1, 8)})
+    assert summary(seven, claimed=0).nodes == "w1, w2, w3, w4, w5 +2"
