@@ -20,6 +20,7 @@ from datetime import timedelta
 
 from kubernetes import client as kubernetes
 from kubernetes import config
+from urllib3.exceptions import HTTPError
 
 from reserver.client import (
     CallFailed,
@@ -55,7 +56,7 @@ async def send(arguments: argparse.Namespace) -> int:
                     await asyncio.to_thread(create_pod, arguments)
                     await landed(changes)
                     print(f"{'/'.join(owner)} has landed")
-        except CallFailed as exc:
+        except (CallFailed, config.ConfigException, kubernetes.ApiException, HTTPError) as exc:
             print(f"not sent: {exc}", file=sys.stderr)
             return 1
     return 0

@@ -249,21 +249,31 @@ def test_a_token_is_not_sent_in_plain_text() -> None:
         Client("10.0.0.1:1", token="t")
 
 
-async def test_the_example_reserves_before_it_sends(world: World, tmp_path: Path) -> None:
+async def example(world: World, *flags: str) -> tuple[int | None, str]:
+    """Run the global manager of the examples; return its exit status and what it says."""
     assert world.running.grpc_address
-    kubeconfig = tmp_path / "kubeconfig"
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         str(EXAMPLE),
         f"--address={world.running.grpc_address}",
-        f"--kubeconfig={kubeconfig}",
         "--node=worker-1",
         "--namespace=shop",
-        "--dry-run",
+        *flags,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
     output, _ = await process.communicate()
-    assert process.returncode == 0, output.decode()
-    assert "held on worker-1" in output.decode()
+    return process.returncode, output.decode()
+
+
+async def test_the_example_reserves_before_it_sends(world: World, tmp_path: Path) -> None:
+    status, said = await example(world, f"--kubeconfig={tmp_path / 'kubeconfig'}", "--dry-run")
+    assert (status, "held on worker-1" in said) == (0, True), said
+    assert not world.running.assembly.ledger.held_on("worker-1")
+
+
+async def test_the_example_without_a_kubeconfig_says_so_and_holds_nothing(world: World) -> None:
+    status, said = await example(world, "--kubeconfig=/nope")
+    assert (status, "not sent: Invalid kube-config" in said) == (1, True), said
+    assert "Traceback" not in said
     assert not world.running.assembly.ledger.held_on("worker-1")
