@@ -255,6 +255,12 @@ class Cordoned:
 
     def __exit__(self, *_: object) -> None:
         self._cordon(is_cordoned=False)
+        wait_for(lambda: not any(map(self._is_tainted, self._nodes)), "their taints are gone")
+
+    def _is_tainted(self, node: str) -> bool:
+        """Return whether the taint of a cordon is there, which its controller removes later."""
+        taints = self._api.read_node(node).spec.taints or ()
+        return any(taint.key == "node.kubernetes.io/unschedulable" for taint in taints)
 
     def _cordon(self, *, is_cordoned: bool) -> None:
         for node in self._nodes:
