@@ -22,7 +22,7 @@ from hack.controlplane.cluster import (
     create_nodes,
     render_scheduler_config,
 )
-from hack.helm.build import HELM
+from hack.go_tool import HELM
 from hack.reserver_process import wait_for
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
-from hack.descheduler.build import DESCHEDULER
+from hack.go_tool import DESCHEDULER
 
 Json = dict[str, Any]
 Evictions = tuple[str, ...]

@@ -1,4 +1,8 @@
-"""A Karpenter that adds and removes nodes, for as long as a test needs it."""
+"""A Karpenter that adds and removes nodes, for as long as a test needs it.
+
+The Cluster Autoscaler, which reads the same CapacityBuffers, is not here: the Go module proxy does
+not have its module.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from kubernetes.client import CustomObjectsApi
 from kubernetes.config import new_client_from_config
 
 from hack.controlplane.process import Process, answers, start_on_free_port, stop
-from hack.karpenter.build import KARPENTER, source
+from hack.go_tool import KARPENTER
 
 _CLASS = {
     "apiVersion": "karpenter.kwok.sh/v1alpha1",
@@ -43,6 +47,15 @@ _POOL = {
         },
     },
 }
+
+
+def source() -> Path:
+    """Return the folder of Karpenter's source; its CRDs, CapacityBuffers among them, are there.
+
+    Raises:
+        BuildError: no usable Go, or a failed download.
+    """
+    return KARPENTER.source("sigs.k8s.io/karpenter")
 
 
 def crds() -> list[Path]:

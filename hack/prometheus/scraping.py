@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from hack.controlplane.process import Process, answers, start_on_free_port, stop
-from hack.prometheus.build import PROMETHEUS
+from hack.go_tool import PROMETHEUS
 
 
 @contextmanager

@@ -11,18 +11,11 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from pathlib import Path
 
 from hack.controlplane.build import BuildError
-from hack.go_tool import GoTool
+from hack.go_tool import BUF
 from hack.proto.generate import PROTO
 
-BUF = GoTool(
-    name="buf",
-    package="github.com/bufbuild/buf/cmd/buf",
-    folder=Path(__file__).parents[1] / "buf",
-    least_go="1.25",
-)
 BASELINE = PROTO / "baseline.binpb"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,12 @@ class Cluster:
         where = ("reserver.io", "v1alpha1", "default", "reservations", name)
         self.custom.delete_namespaced_custom_object(*where)
 
+    def clear(self) -> None:
+        """Delete all pods and reservations, which count in the default quota of their namespace."""
+        where = ("reserver.io", "v1alpha1", "default", "reservations")
+        self.custom.delete_collection_namespaced_custom_object(*where)
+        self.api.delete_collection_namespaced_pod("default", grace_period_seconds=0)
+
     def node_of(self, name: str) -> str:
         where = ("reserver.io", "v1alpha1", "default", "reservations", name)
         status = self.custom.get_namespaced_custom_object(*where).get("status", {})
@@ -56,11 +63,17 @@ class Cluster:
         node: str = wait_for(lambda: self.node_of(name), f"{name} has a place")
         return node
 
-    def run_pod(self, name: str, cpu: str) -> None:
-        resources = {"requests": {"cpu": cpu}}
+    def run_pods(self, *names: str) -> list[str]:
+        """Create pods that take a node each; return the nodes where they are bound."""
+        resources = {"requests": {"cpu": "3"}}
         containers = [{"name": "main", "image": "none", "resources": resources}]
         spec = {"schedulerName": SCHEDULER, "containers": containers}
-        self.api.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
+        for name in names:
+            self.api.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
+        return [wait_for(partial(self.pod_node, name), f"{name} is bound", 90) for name in names]
+
+    def pod_node(self, name: str) -> str:
+        return self.api.read_namespaced_pod(name, "default").spec.node_name or ""
 
     def nodes(self) -> set[str]:
         return {each.metadata.name for each in self.api.list_node().items}
@@ -74,7 +87,7 @@ class Cluster:
         return [each["metadata"]["name"] for each in found]
 
     def wait_settled(self) -> None:
-        wait_for(lambda: not self.buffers(), "no reservation waits any more")
+        wait_for(lambda: not self.buffers(), "nothing waits any more")
 
     def remains(self, nodes: set[str]) -> None:
         """Look on for as long as Karpenter would need to add or remove a node."""
@@ -85,7 +98,7 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("karpenter")
     with ExitStack() as stack:
         plane = stack.enter_context(ControlPlane())
@@ -112,6 +125,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
 
 
+@pytest.fixture
+def cluster(running: Cluster) -> Iterator[Cluster]:
+    yield running
+    running.clear()
+
+
 def test_a_node_comes_for_each_reservation_and_stays_for_as_long_as_it_is_held(
     cluster: Cluster,
 ) -> None:
@@ -126,15 +145,22 @@ def test_a_node_comes_for_each_reservation_and_stays_for_as_long_as_it_is_held(
     assert cluster.nodes() == {first, second}
     assert cluster.is_kept(first)
     assert cluster.is_kept(second)
-    # A pod that only holds keep out brings no node: it fits as far as Karpenter can see.
-    cluster.run_pod("stranger", "2")
-    cluster.remains({first, second})
+    # Two that only holds keep out bring a node each, although they fit as far as Karpenter can see,
+    # and stay there, although it would remove the nodes of pods that fit elsewhere.
+    third, fourth = cluster.run_pods("stranger", "other")
+    assert {third, fourth}.isdisjoint({first, second})
+    cluster.wait_settled()
+    wait_for(lambda: all(map(cluster.is_kept, (third, fourth))), "their nodes are kept")
+    cluster.remains({first, second, third, fourth})
     # What nobody holds any more goes; what somebody does stays.
-    cluster.api.delete_namespaced_pod("stranger", "default", grace_period_seconds=0)
     cluster.release("first")
-    wait_for(lambda: cluster.nodes() == {second}, "the first node is removed", 180)
+    wait_for(lambda: first not in cluster.nodes(), "the first node is removed", 180)
+    assert cluster.nodes() == {second, third, fourth}
+    # Nothing looks free that is held, so Karpenter is right about the pods: it may do as it likes.
     cluster.release("second")
-    wait_for(lambda: not cluster.nodes(), "the second node is removed", 180)
+    wait_for(lambda: not any(map(cluster.is_kept, cluster.nodes())), "all nodes are let go")
+    cluster.clear()
+    wait_for(lambda: not cluster.nodes(), "all nodes are removed", 180)
 
 
 def test_one_that_somebody_else_protects_stays_protected(cluster: Cluster) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hack.helm.build import HELM
-from hack.kubeadm.build import KUBEADM
+from hack.go_tool import HELM, KUBEADM
 from tests.e2e.apart.test_install import CLUSTER_CONFIGURATION, ON_NODES, STATIC_POD
 from tests.installing import PAGE, ROOT, containers
 from tests.pages import blocks

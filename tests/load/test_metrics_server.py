@@ -23,7 +23,7 @@ from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.process import Process, free_port, stop
-from hack.metrics_server.build import METRICS_SERVER
+from hack.go_tool import METRICS_SERVER
 from hack.reserver_process import wait_for
 from tests.load.loads import CORES, PODS, fill, relieve
 

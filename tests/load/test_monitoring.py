@@ -28,7 +28,7 @@ from kubernetes.utils import create_from_dict
 
 from hack.controlplane.cluster import ControlPlane, create_nodes, render_scheduler_config
 from hack.dashboard import FOLDER, queries
-from hack.prometheus.build import PROMTOOL
+from hack.go_tool import PROMTOOL
 from hack.prometheus.scraping import scraping
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import Client

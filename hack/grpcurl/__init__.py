@@ -1,1 +1,0 @@
-"""grpcurl, built from its Go module: a gRPC client that nobody here wrote."""

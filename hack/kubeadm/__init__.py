@@ -1,1 +1,0 @@
-"""The real kubeadm, for a test of the static pod."""

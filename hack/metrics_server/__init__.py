@@ -1,1 +1,0 @@
-"""A real metrics-server for the end-to-end tests of rebalancing."""
