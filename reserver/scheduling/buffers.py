@@ -1,4 +1,4 @@
-"""For which reservations autoscalers should make room, and where they see room that there is not.
+"""For which reservations autoscalers make room, and where they see room that there is not.
 
 Autoscalers do not see holds, so in their simulation a slot that waits fits beside what is held. The
 CapacityBuffer of a reservation keeps its pods from the nodes where only holds keep its slots out:
@@ -14,6 +14,7 @@ import numpy as np
 
 from reserver.cluster.node import HOSTNAME
 from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Int64s, Rows, Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.fit import wanted
 from reserver.scheduling.placement import slot_pod
@@ -23,7 +24,8 @@ MOST_NODES = 500
 """How many nodes a buffer's pods are kept from at most: they are named in its template."""
 
 MOST_BUFFERS = 100
-"""How many reservations of one namespace have buffers at most, those that have waited longest."""
+"""How many reservations and pods of one namespace have buffers at most: reservations first, and
+those that have waited longest."""
 
 
 class Need(Enum):
@@ -40,13 +42,13 @@ class Buffer:
     """Room that an autoscaler is to make.
 
     Attributes:
-        reservation: whose slots wait.
-        pod: what one of them is judged as.
+        reservation: whose slots wait; None for a pod that waits itself.
+        pod: what one of them is judged as, or name, UID and requests of the pod.
         replicas: how many of them wait.
         shunned: values of the label kubernetes.io/hostname of nodes that look free and are held.
     """
 
-    reservation: Reservation
+    reservation: Reservation | None
     pod: Pod
     replicas: int
     shunned: tuple[str, ...]
@@ -94,19 +96,23 @@ def buffer(ref: Ref, state: State, sight: Sight) -> Buffer | None:
     return Buffer(reservation, pod, slots, sight.shunned(pod, state))
 
 
-def _shunned(pod: Pod, state: State) -> tuple[str, ...]:
-    snapshot = state.snapshot
+def deceptive(pod: Pod, snapshot: Snapshot) -> Rows:
+    """Return the rows of the nodes where such pods fit, and fewer of them beside the holds."""
     columns, amounts = wanted(pod, snapshot)
-    rows = np.flatnonzero(snapshot.has_holds & snapshot.exists)
+    rows: Rows = np.flatnonzero(snapshot.has_holds & snapshot.exists)
     is_offered = len(columns) == sum(amount > 0 for amount in pod.requests.values())
     if not is_offered or not len(columns) or not len(rows):
-        return ()
+        return rows[:0]
     at = np.ix_(rows, columns)
     free = snapshot.allocatable[at] - snapshot.requested[at]
-    seen = (free // amounts).min(axis=1)
+    seen: Int64s = (free // amounts).min(axis=1)
     room = ((free - snapshot.held[at]) // amounts).min(axis=1)
-    differs = (seen > 0) & (seen > room)
-    names = map(snapshot.name_of, map(int, rows[differs]))
+    found: Rows = rows[(seen > 0) & (seen > room)]
+    return found
+
+
+def _shunned(pod: Pod, state: State) -> tuple[str, ...]:
+    names = map(state.snapshot.name_of, map(int, deceptive(pod, state.snapshot)))
     nodes = ((name, state.node(name)) for name in names)
     hosts = (node.labels.get(HOSTNAME, name) if node else name for name, node in nodes)
     return tuple(sorted(hosts)[:MOST_NODES])

@@ -11,7 +11,8 @@ from reserver.cluster.node import HOSTNAME
 from reserver.cluster.quantity import show
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.buffers import Buffer
-from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.k8s.watch import PartialObject
 from reserver.wire.spec import object as reservation_object
 
 API_VERSION = "autoscaling.x-k8s.io/v1beta1"
@@ -24,14 +25,23 @@ LABEL = "reserver.io/capacity-buffer"
 RESERVATION = "reserver.io/reservation"
 """The annotation that names the reservation."""
 
+POD = "reserver.io/pod"
+"""The annotation that names the pod, where a pod waits itself."""
+
+_SHAPE = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints")
+
 _APPLY = "fieldManager=reserver&force=true"
 _DEMANDED = "requiredDuringSchedulingIgnoredDuringExecution"
-_VERSIONS = {"ConfigMap": "v1", reservation_object.KIND: reservation_object.API_VERSION}
+_VERSIONS = {
+    "ConfigMap": "v1",
+    "Pod": "v1",
+    reservation_object.KIND: reservation_object.API_VERSION,
+}
 
 
-def name_for(ref: Ref) -> str:
-    """Return the name of the CapacityBuffer and of the PodTemplate of a reservation."""
-    return f"reserver-{blake2b(str(ref).encode(), digest_size=10).hexdigest()}"
+def name_for(whose: Ref | str) -> str:
+    """Return the name of the CapacityBuffer and of the PodTemplate of a reservation, or a UID."""
+    return f"reserver-{blake2b(str(whose).encode(), digest_size=10).hexdigest()}"
 
 
 def path_of(namespace: str, name: str) -> str:
@@ -50,38 +60,63 @@ def show_buffer(wanted: Buffer, owner: Metadata, kind: str) -> dict[str, Any]:
 
     Args:
         wanted: what it is for.
-        owner: the object in which the reservation is written; with it the buffer goes.
-        kind: of that object: ``Reservation`` or ``ConfigMap``.
+        owner: the object in which the reservation is written, or the pod; with it the buffer goes.
+        kind: of that object: ``Reservation``, ``ConfigMap`` or ``Pod``.
     """
     metadata = _metadata(wanted, _VERSIONS[kind], kind, owner)
     spec = {"podTemplateRef": {"name": metadata["name"]}, "replicas": wanted.replicas}
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
 
 
-def show_template(wanted: Buffer, owner: Metadata) -> dict[str, Any]:
-    """Return a PodTemplate, to be applied; with its CapacityBuffer, the owner, it goes."""
-    pod = {"metadata": {"labels": dict(wanted.pod.labels)}, "spec": _pod_spec(wanted)}
+def read_shape(raw: bytes) -> tuple[Metadata, dict[str, Any]]:
+    """Return metadata of a Pod, and the template of its like: where it may go, and nothing else."""
+    pod = json.loads(raw)
+    found = pod["spec"]
+    spec = {name: found[name] for name in _SHAPE if found.get(name)}
+    claim = "persistentVolumeClaim"
+    volumes = [v for v in found.get("volumes") or () if v.get(claim)]
+    labels = pod["metadata"].get("labels") or {}
+    template = {"metadata": {"labels": labels}, "spec": {**spec, "volumes": volumes}}
+    return decode(PartialObject, raw).metadata, template
+
+
+def show_template(
+    wanted: Buffer, owner: Metadata, shape: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return a PodTemplate, to be applied; with its CapacityBuffer, the owner, it goes.
+
+    Args:
+        wanted: what it is for.
+        owner: the CapacityBuffer.
+        shape: the template of the pod's like, where a pod waits itself; it is given its containers.
+    """
+    pod = shape or _slot_template(wanted)
+    pod = {**pod, "spec": _pod_spec(wanted, pod["spec"])}
     metadata = _metadata(wanted, API_VERSION, KIND, owner)
     return {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": pod}
 
 
 def _metadata(wanted: Buffer, version: str, kind: str, owner: Metadata) -> dict[str, Any]:
-    ref = wanted.reservation.ref
+    made, pod = wanted.reservation, wanted.pod
     reference = {"apiVersion": version, "kind": kind, "name": owner.name, "uid": owner.uid}
     return {
-        "name": name_for(ref),
+        "name": name_for(made.ref if made else pod.uid),
         "labels": {LABEL: "true"},
-        "annotations": {RESERVATION: str(ref)},
+        "annotations": {RESERVATION: str(made.ref)} if made else {POD: str(pod.name)},
         "ownerReferences": [reference],
     }
 
 
-def _pod_spec(wanted: Buffer) -> dict[str, Any]:
-    placement = wanted.reservation.placement.text
+def _slot_template(wanted: Buffer) -> dict[str, Any]:
+    placement = wanted.reservation.placement.text if wanted.reservation else ""
     spec: dict[str, Any] = json.loads(placement) if placement else {}
     spec.pop("strategy", None)
-    resources = wanted.reservation.resources
-    amounts = {name: show(name, value) for name, value in resources.items() if name != "pods"}
+    return {"metadata": {"labels": dict(wanted.pod.labels)}, "spec": spec}
+
+
+def _pod_spec(wanted: Buffer, shape: Mapping[str, Any]) -> dict[str, Any]:
+    requests, spec = wanted.pod.requests, dict(shape)
+    amounts = {name: show(name, value) for name, value in requests.items() if name != "pods"}
     # Limits as well: extended resources and huge pages take no request without one.
     asked = {"requests": amounts, "limits": amounts}
     spec["containers"] = [{"name": "slot", "image": "none", "resources": asked}]

@@ -1,4 +1,4 @@
-"""Writes a CapacityBuffer for each reservation that waits for room, and takes it back."""
+"""Decides for what autoscalers make room: for reservations, and for pods that holds keep out."""
 
 from __future__ import annotations
 
@@ -7,68 +7,38 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-import structlog
-
-from reserver.errors import ApiError, ConfigurationError
+from reserver.cluster.pod import Pod
 from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.buffer_writer import BufferWriter
 from reserver.kube.loops.queue import Time, WorkQueue
 from reserver.kube.stores.cache import Name
-from reserver.kube.watch.reflector import Reflector
-from reserver.kube.watch.views import ObjectView
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.buffers import MOST_BUFFERS, Buffer, Need, Sight, buffer, need
+from reserver.scheduling.kept_out import Guests, Simulation, came_before, lands
 from reserver.scheduling.state import State
-from reserver.wire.capacitybuffer import (
-    API_VERSION,
-    COLLECTION,
-    LABEL,
-    applied_at,
-    name_for,
-    path_of,
-    show_buffer,
-    show_template,
-)
-from reserver.wire.k8s.objects import Metadata, decode
-from reserver.wire.k8s.watch import PartialObject
-
-log = structlog.get_logger(__name__)
+from reserver.wire.capacitybuffer import name_for
+from reserver.wire.k8s.objects import Metadata
 
 AFTER_S = 1.0
-"""How long a reservation waits for its place before an autoscaler is asked, in seconds."""
+"""How long a reservation or a pod waits before an autoscaler is asked, in seconds.
 
-_APPLY = "application/apply-patch+yaml"
+What finds its place by itself, because a hold ends or kube-scheduler's sample was small, does so in
+less; and Karpenter gathers pods for as long before it adds nodes.
+"""
+
 _AGAIN = ""
-_AT_ONCE = 4
-"""How many buffers are written at once."""
-
-
-async def check_served(client: ApiClient) -> None:
-    """Refuse to begin where there are no CapacityBuffers.
-
-    Raises:
-        ConfigurationError: the API server does not know them.
-    """
-    try:
-        await client.get(COLLECTION, {"limit": "1"})
-    except ApiError as exc:
-        if exc.is_absent:
-            raise ConfigurationError(
-                f"--capacity-buffers: the API server knows no CapacityBuffers ({API_VERSION}); "
-                "install the CRD that comes with your autoscaler, or leave the option out"
-            ) from exc
-        log.warning("CapacityBuffers cannot be read yet", why=str(exc))
 
 
 class Buffers:
-    """Writes a CapacityBuffer for each reservation that waits for room, and takes it back.
+    """Decides which CapacityBuffers there are, and which nodes stay for pods that came by one.
 
     Attributes:
-        queue: of reservations to look at; a string has all that wait looked at again.
-        unwritten: the buffers that may have to be written, or deleted.
-        reflector: shows which there are.
-        writes: how many buffers were written or deleted.
+        queue: of reservations to look at, and of the UIDs of pods; an empty one has all that wait
+            looked at again.
+        writer: writes the buffers.
+        guests: the pods that came by one, whose nodes stay.
     """
 
     def __init__(
@@ -77,6 +47,8 @@ class Buffers:
         clock: Callable[[], float],
         subject: Callable[[Ref], tuple[Metadata, str] | None],
         time: Time | None = None,
+        *,
+        let_go: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Begin with nothing known.
 
@@ -85,152 +57,126 @@ class Buffers:
             clock: unix seconds.
             subject: returns metadata and kind of the object in which a reservation is written.
             time: passes for the queues; None for that of the event loop.
+            let_go: called with each node that need not stay any more.
         """
-        self._client = client
         self._clock = clock
-        self._subject = subject
+        self._let_go = let_go
         self.queue = WorkQueue[Ref | str]("buffers", time=time)
-        self.unwritten = WorkQueue[Name]("CapacityBuffers", time=time)
-        self.reflector = Reflector(
-            client, COLLECTION, _view(self), {"labelSelector": LABEL}, is_optional=True
-        )
+        again = partial(self.queue.add, _AGAIN, AFTER_S)
+        self.writer = BufferWriter(client, subject, again, time)
         self._waiting: dict[Ref, Name] = {}
-        self._wanted: dict[Name, Buffer] = {}
-        self._written: dict[Name, Buffer] = {}
-        self._there: set[Name] = set()
-        self._fault = ""
-        self.writes = 0
-
-    def __len__(self) -> int:
-        """Return how many buffers there are."""
-        return len(self._there)
+        self._refused: dict[str, Name] = {}
+        self.guests = Guests()
 
     def touched(self, ref: Ref) -> None:
         """Note that a reservation may wait for room now, or no longer; returns at once."""
         self.queue.add(ref, AFTER_S)
 
+    def refused(self, pod_uid: str) -> None:
+        """Note that a pod begins to wait because of holds; returns at once."""
+        self.queue.add(pod_uid, AFTER_S)
+
+    def binding(self, pod: Pod, node: str) -> None:
+        """Note that a pod is being bound; returns at once.
+
+        An autoscaler that sees the pod on its node, and its buffer still, adds another node.
+        """
+        name = self._refused.pop(pod.uid, None)
+        if name is not None and self.writer.wanted(name) is not None:
+            self.writer.want(name, None)
+            self.guests.add(pod, node)
+
     def changed(self) -> None:
         """Note that some node has changed; returns at once."""
-        if self._waiting:
+        if self._waiting or self._refused or self.guests:
             self.queue.add(_AGAIN, AFTER_S)
-
-    def names(self) -> tuple[Name, ...]:
-        """Return which buffers there are."""
-        return tuple(self._there)
-
-    def seen(self, name: Name) -> None:
-        """Note that a buffer exists; returns at once."""
-        if name not in self._there:
-            self._there.add(name)
-            self.queue.add(_AGAIN, AFTER_S)
-
-    def gone(self, name: Name) -> None:
-        """Note that a buffer exists no more; returns at once."""
-        self._there.discard(name)
-        self._written.pop(name, None)
-        self.queue.add(_AGAIN, AFTER_S)
 
     async def run(self, state: State) -> None:
-        """Write buffers until cancelled."""
+        """Have buffers written until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.reflector.run())
-            await self.reflector.synced.wait()
+            tasks.create_task(self.writer.reflector.run())
+            await self.writer.reflector.synced.wait()
             await self.begin(state, Pacer())
-            tasks.create_task(self.write())
+            tasks.create_task(self.writer.run())
             tasks.create_task(self.queue.passes(partial(self.look, state), AFTER_S))
 
     async def begin(self, state: State, pacer: Pacer) -> None:
-        """Have all reservations looked at: what a predecessor has left is known only by them."""
+        """Have all looked at that may wait: what a predecessor has left is known only by them."""
         for ref in state.ledger.refs():
             self.queue.add(ref)
+            await pacer.give_way()
+        for uid in tuple(state.waiting):
+            self.queue.add(uid)
+        for pod in tuple(state.pods.values()):
+            if came_before(pod, state):
+                self.guests.add(pod, pod.node)
             await pacer.give_way()
         self.queue.add(_AGAIN)
 
     async def look(self, state: State, pacer: Pacer) -> None:
         """Decide which buffers there should be now."""
         await pacer.run(state.ledger.advancing(self._clock()))
-        for ref in self.queue.take_all():
-            if isinstance(ref, Ref) and ref not in self._waiting:
-                with quarantined("buffer", ref):
-                    if need(ref, state) is not Need.NOTHING:
-                        self._waiting[ref] = (ref.namespace, name_for(ref))
-                await pacer.give_way()
+        for key in self.queue.take_all():
+            with quarantined("buffer", key):
+                self._take(key, state)
+            await pacer.give_way()
         sight, numbers = Sight(), Counter[str]()
         for ref in tuple(self._waiting):
             with quarantined("buffer", ref):
                 self._decide(ref, state, sight, numbers)
             if await pacer.give_way():
                 sight = Sight()
-        for name in self._there.difference(self._waiting.values()):
-            if not self.unwritten.rests(name):
-                self.unwritten.add(name)
+        await self._look_at_pods(state, Simulation(state, numbers), pacer)
+        self.writer.keep_only({*self._waiting.values(), *self._refused.values()})
+        for uid in self.guests.uids():
+            with quarantined("buffer", uid):
+                if node := self.guests.let_go(uid, state):
+                    self._let_go(node)
+            await pacer.give_way()
+
+    def _take(self, key: Ref | str, state: State) -> None:
+        """Take what may wait: a reservation, or a pod by its UID."""
+        if isinstance(key, str):
+            if waiting := state.waiting.get(key):
+                self._refused[key] = (waiting.pod.name.namespace, name_for(key))
+        elif key not in self._waiting and need(key, state) is not Need.NOTHING:
+            self._waiting[key] = (key.namespace, name_for(key))
 
     def _decide(self, ref: Ref, state: State, sight: Sight, numbers: Counter[str]) -> None:
         """Decide whether a reservation should have a buffer, and which."""
         name, needed = self._waiting[ref], need(ref, state)
-        if needed is Need.PATIENCE and name in self._there:
+        if needed is Need.PATIENCE and name in self.writer:
             return  # Without it an autoscaler might remove the node before it is kept.
         wanted = buffer(ref, state, sight) if numbers[ref.namespace] < MOST_BUFFERS else None
-        if wanted is not None:
-            numbers[ref.namespace] += 1
-            self._wanted[name] = wanted
-        else:
-            self._wanted.pop(name, None)
+        numbers[ref.namespace] += wanted is not None
         if needed is not Need.ROOM:
             del self._waiting[ref]
-        wanted = self._wanted.get(name)
-        if wanted != self._written.get(name) and not self.unwritten.rests(name, wanted):
-            self.unwritten.add(name)
+        self.writer.want(name, wanted)
 
-    async def write(self) -> None:
-        """Write and delete until cancelled."""
-        await self.unwritten.run(self._write, _AT_ONCE)
+    async def _look_at_pods(self, state: State, simulation: Simulation, pacer: Pacer) -> None:
+        """Decide which pods should have buffers now, once all reservations are decided on."""
+        for uid in tuple(self._refused):
+            with quarantined("buffer", uid):
+                simulation.consider(uid)
+            await pacer.give_way()
+        wanted: dict[str, Buffer | None] = {}
+        for waiting in simulation.in_order():
+            uid = waiting.pod.uid
+            with quarantined("buffer", uid):
+                wanted[uid] = simulation.buffer(waiting)
+            await pacer.give_way()
+        for uid in tuple(self._refused):
+            self._decide_pod(uid, wanted.get(uid), state)
+            await pacer.give_way()
 
-    async def _write(self, names: list[Name]) -> None:
-        (name,) = names
-        wanted = self._wanted.get(name)
-        try:
-            if wanted is not None:
-                await self._apply(name, wanted)
-            else:
-                self._written.pop(name, None)
-                await self._client.delete(path_of(*name), {"propagationPolicy": "Background"})
-        except ApiError as exc:
-            if wanted is not None or not exc.is_absent:
-                self.unwritten.failed(name, exc, wanted)
-                self._tell(exc)
-                return
-            self._there.discard(name)
-        else:
-            self.writes += 1
-        self.unwritten.succeeded(name)
-        if self._wanted.get(name) != wanted:
-            self.unwritten.add(name)
-
-    async def _apply(self, name: Name, wanted: Buffer) -> None:
-        """Apply a buffer, and the template that belongs to it."""
-        subject = self._subject(wanted.reservation.ref)
-        if subject is None:
-            return  # Its reservation is gone, as a change to come will say.
-        at, template_at = applied_at(*name)
-        raw = await self._client.patch(at, show_buffer(wanted, *subject), _APPLY)
-        made = decode(PartialObject, raw).metadata
-        await self._client.patch(template_at, show_template(wanted, made), _APPLY)
-        self._there.add(name)
-        self._written[name] = wanted
-
-    def _tell(self, error: ApiError) -> None:
-        if str(error) != self._fault:  # One line for one fault, however often it is retried.
-            self._fault = str(error)
-            grant = "; grant it: scheduler-config/components/capacity-buffers"
-            why = self._fault + (grant if error.status == 403 else "")  # noqa: PLR2004 - Forbidden
-            log.warning("CapacityBuffer cannot be written, retrying", why=why)
-
-
-def _view(buffers: Buffers) -> ObjectView[Metadata]:
-    return ObjectView(
-        read=lambda raw: decode(PartialObject, raw).metadata,
-        seen=lambda item, _: buffers.seen((item.namespace, item.name)),
-        gone=buffers.gone,
-        known=buffers.names,
-    )
+    def _decide_pod(self, uid: str, wanted: Buffer | None, state: State) -> None:
+        """Give a pod the buffer that it should have."""
+        name = self._refused.get(uid)
+        if name is None:
+            return  # It has been bound meanwhile.
+        before = self.writer.wanted(name)
+        if wanted is None and before is not None and lands(before.pod, state):
+            wanted = before
+        elif wanted is None and uid not in state.waiting:
+            del self._refused[uid]
+        self.writer.want(name, wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import structlog
 
 from reserver.errors import ApiError, InvalidInput
@@ -31,11 +33,23 @@ class Keeper:
     """
 
     def __init__(
-        self, client: ApiClient, state: State, queue: WorkQueue[str] | None = None
+        self,
+        client: ApiClient,
+        state: State,
+        is_host: Callable[[str], bool] = lambda _: False,
+        queue: WorkQueue[str] | None = None,
     ) -> None:
-        """Annotate nodes through a client, as a state has them."""
+        """Begin with nothing to do.
+
+        Args:
+            client: of the API server.
+            state: the nodes, and what is held on them.
+            is_host: returns whether a node is kept for who is there, held or not.
+            queue: of nodes that may have to be written.
+        """
         self._client = client
         self._state = state
+        self._is_host = is_host
         self._queue = queue or WorkQueue[str]("keeper")
         self.writes = 0
 
@@ -54,13 +68,14 @@ class Keeper:
         """Annotate nodes until cancelled."""
         await self._queue.run(self._write, _AT_ONCE)
 
-    def _is_held(self, node: str) -> bool:
+    def _is_needed(self, node: str) -> bool:
         row = self._state.snapshot.row(node)
-        return row is not None and bool(self._state.snapshot.has_holds[row])
+        is_held = row is not None and bool(self._state.snapshot.has_holds[row])
+        return is_held or self._is_host(node)
 
     def _is_due(self, name: str) -> bool:
         node = self._state.node(name)
-        return node is not None and node.is_kept != self._is_held(name)
+        return node is not None and node.is_kept != self._is_needed(name)
 
     async def _write(self, names: list[str]) -> None:
         (name,) = names
@@ -84,7 +99,7 @@ class Keeper:
 
     async def _annotate(self, path: str, found: Metadata, name: str) -> None:
         """Write what is to be changed, unless somebody writes the node meanwhile."""
-        wanted = changes(found.annotations or {}, is_held=self._is_held(name))
+        wanted = changes(found.annotations or {}, is_needed=self._is_needed(name))
         if wanted:
             metadata = {"resourceVersion": found.resource_version, "annotations": wanted}
             await self._client.patch(path, {"metadata": metadata})

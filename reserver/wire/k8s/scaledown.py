@@ -1,4 +1,4 @@
-"""The annotations that keep autoscalers from removing a node, set for as long as it is held."""
+"""The annotations that keep autoscalers from removing a node, for as long as it is needed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def is_kept(annotations: Mapping[str, str] | None) -> bool:
     return KEPT in (annotations or {})
 
 
-def changes(annotations: Mapping[str, str], *, is_held: bool) -> dict[str, str | None]:
+def changes(annotations: Mapping[str, str], *, is_needed: bool) -> dict[str, str | None]:
     """Return what Reserver changes of a node's annotations; None removes one.
 
     What somebody else has set is left alone, and so is what somebody has changed since.
 
     Args:
         annotations: of the node.
-        is_held: something is held there.
+        is_needed: something is held there, or it is kept for who is there.
     """
-    if is_held == is_kept(annotations):
+    if is_needed == is_kept(annotations):
         return {}
-    if is_held:
+    if is_needed:
         unset = [name for name in KEEPING if name not in annotations]
         return {KEPT: ",".join(unset), **dict.fromkeys(unset, _KEEP)}
     own = [name for name in annotations[KEPT].split(",") if name in KEEPING]

@@ -53,20 +53,30 @@ def buffers(yard: Yard) -> list[Any]:
     return found
 
 
+def shape(yard: Yard) -> Any:
+    """Return the spec of the only buffer's pods; None if there is none.
+
+    Templates of buffers that are gone go later, with the garbage.
+    """
+    here = buffers(yard)
+    for each in yard.corner.api.list_namespaced_pod_template(yard.corner.name).items:
+        owners = [(owner.kind, owner.uid) for owner in each.metadata.owner_references or ()]
+        if [(buffer["kind"], buffer["metadata"]["uid"]) for buffer in here] == owners:
+            return each.template.spec
+    return None
+
+
 def hosts(yard: Yard) -> list[str]:
     """Return the nodes from which the pods of the only buffer are kept."""
-    api = yard.corner.api
-    templates = api.list_namespaced_pod_template(yard.corner.name).items
-    for each in templates if len(templates) == 1 else ():
-        affinity = each.template.spec.affinity
-        if affinity is not None:
-            demanded = affinity.node_affinity.required_during_scheduling_ignored_during_execution
-            rules = demanded.node_selector_terms[0].match_expressions
-            return [name for rule in rules if rule.operator == "NotIn" for name in rule.values]
-    return []
+    found = shape(yard)
+    if found is None or found.affinity is None:
+        return []
+    demanded = found.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    rules = demanded.node_selector_terms[0].match_expressions
+    return [name for rule in rules if rule.operator == "NotIn" for name in rule.values]
 
 
-def test_a_reservation_without_a_place_has_a_buffer_until_it_has_one(yard: Yard) -> None:
+def test_what_finds_no_place_has_a_buffer_until_it_has_one(yard: Yard) -> None:
     corner = yard.corner
     placement = {"nodeSelector": {GROUP: corner.name}}
     spec = {"owners": [{"pod": {"name": "big"}}], "resources": {"cpu": "3"}, "ttl": "1h"}
@@ -80,12 +90,24 @@ def test_a_reservation_without_a_place_has_a_buffer_until_it_has_one(yard: Yard)
     assert buffer["spec"]["replicas"] == 1
     (owner,) = buffer["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"]) == ("Reservation", "waits")
-    (template,) = corner.api.list_namespaced_pod_template(corner.name).items
-    (owner,) = template.metadata.owner_references
-    assert (owner.kind, owner.uid) == (buffer["kind"], buffer["metadata"]["uid"])
     corner.patch_store(SPEC.store, {held: None})
     wait_for(lambda: not buffers(yard), "it has its place, and the buffer is gone")
     assert set(marks(yard, first)) == {KEPT, *KEEPING}
+    # Now both are held, and both look free: a pod that only these holds keep out needs room, too.
+    corner.create_pod("stranger", {"cpu": "3"}, tolerations=[{"operator": "Exists"}])
+    (buffer,) = wait_for(lambda: buffers(yard), "a pod has a buffer")
+    wait_for(lambda: hosts(yard) == sorted(yard.nodes), "such pods are kept from what is held")
+    (owner,) = buffer["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"]) == ("Pod", corner.pod("stranger").metadata.uid)
+    asked = shape(yard)
+    assert asked.node_selector == {GROUP: corner.name}
+    assert {"Exists"} <= {each.operator for each in asked.tolerations}
+    (new,) = corner.add_nodes(1, cpu="4")
+    assert corner.wait_bound("stranger") == new
+    wait_for(lambda: not buffers(yard), "it is bound, and the buffer is gone")
+    wait_for(lambda: set(marks(yard, new)) == {KEPT, *KEEPING}, "its node is kept, held or not")
+    corner.api.delete_namespaced_pod("stranger", corner.name, grace_period_seconds=0)
+    wait_for(lambda: not marks(yard, new), "the node is let go")
 
 
 def install_policy(api: Any) -> None:

@@ -28,7 +28,8 @@ class Desk:
         self.client = ScriptedClient(*script)
         queue = WorkQueue[str]("keeper", time=self.time)
         self.state = state_of()
-        self.keeper = Keeper(self.client, self.state, queue)
+        self.hosts: set[str] = set()
+        self.keeper = Keeper(self.client, self.state, self.hosts.__contains__, queue)
         self._queue = queue
         self.see(is_kept=is_kept)
 
@@ -62,6 +63,21 @@ async def test_a_node_is_kept_for_as_long_as_something_is_held_there() -> None:
     (patch,) = await desk.work()
     assert patch.body["metadata"]["annotations"] == dict.fromkeys(ALL)
     assert desk.keeper.writes == 2
+
+
+async def test_a_node_is_kept_for_who_is_there_too() -> None:
+    desk = Desk(shown(), {}, shown(**ALL), {})
+    desk.hosts.add("worker-1")
+    desk.keeper.changed("worker-1")
+    (patch,) = await desk.work()
+    assert patch.body["metadata"]["annotations"] == ALL
+    desk.see(is_kept=True)
+    desk.hold()
+    desk.hosts.clear()
+    desk.keeper.changed("worker-1")
+    assert await desk.work() == []  # It is held now.
+    desk.release()
+    assert len(await desk.work()) == 1
 
 
 async def test_a_hold_that_comes_and_goes_costs_nothing() -> None:

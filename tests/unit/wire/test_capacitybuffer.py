@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,10 +10,18 @@ import pytest
 from reserver.cluster.node import HOSTNAME
 from reserver.scheduling.buffers import Buffer
 from reserver.scheduling.placement import slot_pod
-from reserver.wire.capacitybuffer import LABEL, RESERVATION, name_for, show_buffer, show_template
+from reserver.wire.capacitybuffer import (
+    LABEL,
+    POD,
+    RESERVATION,
+    name_for,
+    read_shape,
+    show_buffer,
+    show_template,
+)
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec import placementform
-from tests.builders import reservation
+from tests.builders import pod, reservation
 
 _NODE = "requiredDuringSchedulingIgnoredDuringExecution"
 _RULE = {"key": HOSTNAME, "operator": "NotIn", "values": ["a", "b"]}
@@ -42,7 +51,7 @@ def spec(placement: dict[str, Any] | None = None, *shunned: str) -> dict[str, An
 
 
 def test_a_buffer_goes_with_what_the_reservation_is_written_in_and_its_template_with_it() -> None:
-    ref = wanted().reservation.ref
+    ref = reservation("r").ref
     name = name_for(ref)
     shown = show_buffer(wanted(), Metadata(name="store", uid="u1"), "ConfigMap")
     assert shown == {
@@ -115,6 +124,49 @@ def test_pods_are_kept_from_nodes_beside_what_their_affinity_says(said: Any, ter
     affinity = {"affinity": {"nodeAffinity": {_NODE: {"nodeSelectorTerms": said}}}} if said else {}
     shown = spec(affinity, "a", "b")["affinity"]["nodeAffinity"]
     assert shown == {_NODE: {"nodeSelectorTerms": terms}}
+
+
+def test_the_template_of_a_pod_is_like_it_but_for_what_it_runs() -> None:
+    kept = {
+        "nodeSelector": {"pool": "gpu"},
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone"}],
+    }
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data-0"}}
+    raw = {
+        "metadata": {"name": "p", "uid": "u", "labels": {"app": "web"}},
+        "spec": {
+            **kept,
+            "affinity": {
+                "nodeAffinity": {_NODE: {"nodeSelectorTerms": [{"matchExpressions": [ZONE]}]}}
+            },
+            "volumes": [claim, {"name": "tmp", "emptyDir": {}}],
+            "containers": [{"name": "main", "image": "real"}],
+            "priorityClassName": "high",
+            "serviceAccountName": "web",
+        },
+    }
+    owner, shape = read_shape(json.dumps(raw).encode())
+    itself = pod("p", uid="u", cpu="2")
+    buffer = Buffer(None, itself, 1, ("a", "b"))
+    template = show_template(buffer, Metadata(), shape)["template"]
+    assert template["metadata"] == {"labels": {"app": "web"}}
+    resources = {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}
+    assert template["spec"] == {
+        **kept,
+        "affinity": {
+            "nodeAffinity": {_NODE: {"nodeSelectorTerms": [{"matchExpressions": [ZONE, _RULE]}]}}
+        },
+        "volumes": [claim],
+        "containers": [{"name": "slot", "image": "none", "resources": resources}],
+    }
+    metadata = show_buffer(buffer, owner, "Pod")["metadata"]
+    assert metadata == {
+        "name": name_for("u"),
+        "labels": {LABEL: "true"},
+        "annotations": {POD: str(itself.name)},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}],
+    }
 
 
 def test_names_tell_reservations_apart() -> None:

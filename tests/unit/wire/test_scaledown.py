@@ -42,13 +42,13 @@ ENDS = {
 @pytest.mark.parametrize("found", BEGINS)
 def test_what_nobody_has_set_is_set_when_a_hold_begins(found: str) -> None:
     annotations, wanted = BEGINS[found]
-    assert changes(annotations, is_held=True) == wanted
+    assert changes(annotations, is_needed=True) == wanted
 
 
 @pytest.mark.parametrize("found", ENDS)
 def test_what_reserver_has_set_is_removed_when_the_last_hold_ends(found: str) -> None:
     annotations, wanted = ENDS[found]
-    assert changes(annotations, is_held=False) == wanted
+    assert changes(annotations, is_needed=False) == wanted
 
 
 def test_a_node_says_whether_it_is_kept() -> None:
