@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
 _GROWTH = 16
 _LEAST = 1024
+_NAMES = 2**14
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -44,6 +46,16 @@ class Remembered(Generic[K, V]):
     def values(self) -> list[tuple[K, V]]:
         """Return keys and values, in no order."""
         return [(key, value) for key, (_, value) in self._known.items()]
+
+
+@lru_cache(_NAMES)
+def same(name: str) -> str:
+    """Return a name as the object that it was lately: thousands may be on the same node.
+
+    Names have 253 characters at most, so these are a few megabytes. What `sys.intern` is given,
+    CPython 3.12 never frees.
+    """
+    return name
 
 
 def reckoned(written: int) -> int:

@@ -97,9 +97,11 @@ class Snapshot:
         held: the same shape, of what active reservations hold.
         has_holds: bool array, rows: something is held there.
         holding: the names of these nodes.
+        without_holds: the names of all other rows.
         exists: bool array, rows: the Node object is known.
         in_doubt: bool array, rows: something there cannot be read, so more may be taken, or less
             offered, than is known.
+        doubtful: the names of these nodes, and of such as are not known.
         columns: resource name to column; resources that no node offers any more may linger.
         layout: changes when the columns of resources change.
         topology: labels, taints and cordons of nodes, by row.
@@ -124,9 +126,10 @@ class Snapshot:
         self._beside = _beside(self._cells)
         self.has_holds: Bools = np.zeros(64, dtype=np.bool_)
         self.holding: set[str] = set()
+        self.without_holds: set[str] = set()
         self.exists: Bools = np.zeros(64, dtype=np.bool_)
         self.in_doubt: Bools = np.zeros(64, dtype=np.bool_)
-        self._doubtful: set[str] = set()
+        self.doubtful: set[str] = set()
         self.topology = Topology(64)
         self.residents = Residents()
         self.namespaces: dict[str, Labels] = {}
@@ -148,21 +151,11 @@ class Snapshot:
         """What active reservations hold."""
         return self._layer(_HELD)
 
-    def beside(self, rows: Rows, columns: Rows) -> Int64s:
-        """Return what a pod may request beside the holds: an array, columns × rows.
+    def beside(self, column: int) -> Int64s:
+        """Return what a pod may request of a resource beside the holds, for each row.
 
         That is what is allocatable − requested − held, and anything where nothing is held.
-
-        Args:
-            rows: which nodes; each one known.
-            columns: which resources.
         """
-        at = rows + columns[:, np.newaxis] * self._beside.shape[1]
-        found: Int64s = self._beside.take(at)  # Several times as fast as `numpy.ix_`.
-        return found
-
-    def beside_on_all(self, column: int) -> Int64s:
-        """Return the same of one resource, for each row."""
         found: Int64s = self._beside[column]
         return found
 
@@ -186,8 +179,11 @@ class Snapshot:
 
     def rows(self, names: Sequence[str]) -> Rows:
         """Return the row of each name, -1 where nothing is known of it."""
-        found = map(self._row_of.get, names, repeat(_NO_ROW))
-        return np.fromiter(found, dtype=np.intp, count=len(names))
+        return np.fromiter(self.each_row(names), dtype=np.intp, count=len(names))
+
+    def each_row(self, names: Sequence[str]) -> Iterator[int]:
+        """Yield what `rows` returns, looked up one by one."""
+        return map(self._row_of.get, names, repeat(_NO_ROW))
 
     def existing_rows(self) -> Rows:
         """Return the rows of all Node objects that are known."""
@@ -285,11 +281,12 @@ class Snapshot:
             row = self._ensure_row(node)  # May replace the arrays.
             self.has_holds[row] = bool(totals)
             (self.holding.add if totals else self.holding.discard)(node)
+            (self.without_holds.discard if totals else self.without_holds.add)(node)
             self._write(_HELD, node, totals)
 
     def doubt(self, node: str, *, is_doubtful: bool) -> None:
         """Set whether something on a node cannot be read; the node may be unknown."""
-        (self._doubtful.add if is_doubtful else self._doubtful.discard)(node)
+        (self.doubtful.add if is_doubtful else self.doubtful.discard)(node)
         row = self._row_of.get(node)
         if row is not None:
             self.in_doubt[row] = is_doubtful
@@ -310,7 +307,8 @@ class Snapshot:
         self._row_of, self._names = dict(self._row_of), list(self._names)
         self._totals = tuple(map(dict, self._totals))
         self._cells, self._beside = self._cells.copy(), self._beside.copy()
-        self.has_holds, self.holding = self.has_holds.copy(), set(self.holding)
+        self.holding, self.without_holds = set(self.holding), set(self.without_holds)
+        self.has_holds = self.has_holds.copy()
         self.exists, self.in_doubt = self.exists.copy(), self.in_doubt.copy()
 
     def take(self, node: str, amounts: Totals) -> None:
@@ -405,23 +403,26 @@ class Snapshot:
             self._names.append(name)
             self._grow_rows(row)
         self._row_of[name] = row
-        self.in_doubt[row] = name in self._doubtful
+        self.without_holds.add(name)
+        self.in_doubt[row] = name in self.doubtful
         return row
 
     def _grow_rows(self, row: int) -> None:
         size = self._cells.shape[2]
         if row >= size:
-            self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, size)))
+            more = max(size // 4, 16)  # All of them are looked at, time and again.
+            self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, more)))
             self._beside = _beside(self._cells)
-            self.has_holds = np.pad(self.has_holds, (0, size))
-            self.exists = np.pad(self.exists, (0, size))
-            self.in_doubt = np.pad(self.in_doubt, (0, size))
-            self.topology.grow(2 * size)
+            self.has_holds = np.pad(self.has_holds, (0, more))
+            self.exists = np.pad(self.exists, (0, more))
+            self.in_doubt = np.pad(self.in_doubt, (0, more))
+            self.topology.grow(size + more)
 
     def _release_row(self, name: str) -> None:
         row = self._row_of[name]
         if not (self.exists[row] or self.has_holds[row] or name in self._pods_on):
             del self._row_of[name]
+            self.without_holds.discard(name)
             self._free_rows.append(row)
 
 

@@ -64,6 +64,15 @@ class Topology:
         rows = np.flatnonzero(self.cordoned | self.taints.having(leaving)).tolist()
         return {row: leaving.get(int(self.taints.ids[row]), CORDON) for row in rows}
 
+    def is_reopening(self, row: int) -> bool:
+        """Return whether the cordon of a row's node was lifted, and its taint is still there.
+
+        The node lifecycle controller takes it away a moment later
+        (pkg/controller/nodelifecycle/node_lifecycle_controller.go).
+        """
+        tainted = self.taints.where(lambda taints: CORDON in taints)
+        return bool(tainted[row]) and not self.cordoned[row]
+
     def meeting(self, terms: Iterable[NodeTerm]) -> Bools:
         """Return, for each row, whether it meets one of the terms (`MatchNodeSelectorTerms`)."""
         rows = np.zeros(len(self.cordoned), dtype=np.bool_)

@@ -7,9 +7,10 @@ the place that Reserver chose are the reservation's, so they are kept once (docs
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, cast
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
@@ -39,6 +40,13 @@ class Recorded(NamedTuple):
     is_written: bool = True
 
 
+NO_UNSURE: Mapping[str, Recorded] = MappingProxyType({})
+
+# Most have no claim. Writing to these raises; `Account.give` replaces them.
+_NO_CLAIMS = cast("dict[str, int]", MappingProxyType({}))
+_NOWHERE = cast("dict[str, str]", MappingProxyType({}))
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """One ref at which a reservation is written.
@@ -54,7 +62,7 @@ class Entry:
     reservation: Reservation
     written: Written
     recorded: Parts
-    unsure: dict[str, Recorded] = field(default_factory=dict)
+    unsure: Mapping[str, Recorded] = field(default_factory=lambda: NO_UNSURE)
     unwritten: str = ""
 
 
@@ -66,11 +74,10 @@ class Account:
         reservation: what its first entry says, which stands for all of them.
         identity: its identity.
         order: later ones are greater.
-        entries: where it is written, the longest known first.
         claimants: the pods that claimed one, by UID, each with a resourceVersion at which it had it
             (`UNSEEN` while its binding is).
         landed: where they landed, if known.
-        holds: what it holds, by node.
+        holds: what it holds, one for each node.
         is_edited: where it is placed was decided for what stood there before.
         obstacle: why it has no place, or why its place cannot be written; empty if unknown.
         is_faulty: one of its owner rules has raised an exception; none is asked any more.
@@ -79,27 +86,56 @@ class Account:
     reservation: Reservation
     identity: str
     order: int
-    entries: dict[Ref, Entry] = field(default_factory=dict)
-    claimants: dict[str, int] = field(default_factory=dict)
-    landed: dict[str, str] = field(default_factory=dict)
-    holds: dict[str, Hold] = field(default_factory=dict)
+    _entries: dict[Ref, Entry] = field(default_factory=dict)
+    claimants: dict[str, int] = field(default_factory=lambda: _NO_CLAIMS)
+    landed: dict[str, str] = field(default_factory=lambda: _NOWHERE)
+    holds: tuple[Hold, ...] = ()
     is_edited: bool = False
     obstacle: str = ""
     is_faulty: bool = False
+    _by_node: dict[str, Hold] | None = None
+
+    @property
+    def entries(self) -> Collection[Entry]:
+        """Where it is written, the longest known first."""
+        return self._entries.values()
+
+    @property
+    def first(self) -> Entry:
+        """The entry that stands for all of them."""
+        return next(iter(self._entries.values()))
+
+    @property
+    def refs(self) -> Collection[Ref]:
+        """The refs of its entries."""
+        return self._entries.keys()
+
+    def entry(self, ref: Ref) -> Entry:
+        """Return what is written at one of its refs."""
+        return self._entries[ref]
+
+    def put(self, entry: Entry) -> None:
+        """Take what is written at a ref."""
+        # By ref: whoever writes the same `origin` into thousands of entries has one account.
+        self._entries[entry.reservation.ref] = entry
+
+    def pop(self, ref: Ref) -> Entry:
+        """Forget what is written at a ref; return it."""
+        return self._entries.pop(ref)
 
     @property
     def is_holding(self) -> bool:
         """Whether it holds anything anywhere."""
-        return any(hold.amounts for hold in self.holds.values())
+        return any(hold.amounts for hold in self.holds)
 
     @property
     def turns(self) -> dict[str, Written]:
         """The turn of what holds on each node."""
-        return {node: hold.since for node, hold in self.holds.items()}
+        return {hold.reservation.node: hold.since for hold in self.holds}
 
     def is_called(self, digest: str) -> bool:
         """Return whether this is its digest, or the one that another Reserver computed."""
-        return any(entry.reservation.is_called(digest) for entry in self.entries.values())
+        return any(entry.reservation.is_called(digest) for entry in self.entries)
 
     def stand(self, since: Written, earlier: Mapping[str, Written]) -> None:
         """Take a turn on each node where it is placed, in the order of the holds there.
@@ -108,30 +144,48 @@ class Account:
             since: the turn on nodes where it is new.
             earlier: the turns that it keeps, by node.
         """
-        for part in self.reservation.parts:
-            here = self.reservation.on(part)
-            self.holds[part.node] = Hold(here, earlier.get(part.node, since))
+        self._hold(
+            Hold(self.reservation.on(part), earlier.get(part.node, since))
+            for part in self.reservation.parts
+        )
 
     def succeed(self) -> None:
         """Let the entry that is first now stand for all, with the turns of the former one."""
-        self.reservation = next(iter(self.entries.values())).reservation
+        self.reservation = self.first.reservation
+        by_node = self.by_node()
         for part in self.reservation.parts:
-            self.holds[part.node].reservation = self.reservation.on(part)
+            by_node[part.node].reservation = self.reservation.on(part)
 
     def move(self, parts: Parts) -> Iterable[Hold]:
         """Place it elsewhere, behind all that holds there; return the holds that end.
 
         Its turn on nodes where it stays is the same.
         """
-        for entry in self.entries.values():
+        for entry in self.entries:
             entry.reservation = replace(entry.reservation, placed=parts)
         self.reservation = replace(self.reservation, placed=parts)
-        before, self.holds = self.holds, {}
+        before, holds = self.by_node(), []
         for part in parts:
             hold = before.pop(part.node, None) or Hold(self.reservation, NOT_YET)
             hold.reservation = self.reservation.on(part)
-            self.holds[part.node] = hold
+            holds.append(hold)
+        self._hold(holds)
         return before.values()
+
+    def _hold(self, holds: Iterable[Hold]) -> None:
+        self.holds = tuple(holds)
+        # An owner's call asks for the hold on each node that it names; one alone needs no dict.
+        self._by_node = self.by_node() if len(self.holds) > 1 else None
+
+    def by_node(self) -> dict[str, Hold]:
+        """Return what it holds, by node."""
+        return {hold.reservation.node: hold for hold in self.holds}
+
+    def hold_on(self, node: str) -> Hold | None:
+        """Return what it holds on a node; None where it is not placed there."""
+        if self._by_node is not None:
+            return self._by_node.get(node)
+        return next((hold for hold in self.holds if hold.reservation.node == node), None)
 
     def recall(self, entry: Entry) -> bool:
         """Take the recorded claims of an entry that are by now known to be its own.
@@ -139,14 +193,30 @@ class Account:
         Drop those that are known not to be; return whether any were taken.
         """
         before = len(self.claimants)
-        for uid, claim in tuple(entry.unsure.items()):
-            if entry.written.last <= claim.known_at:
-                self.claimants.setdefault(uid, claim.at)
-                if claim.node:
-                    self.landed.setdefault(uid, claim.node)
-            if not entry.written.first <= claim.known_at < entry.written.last:
-                del entry.unsure[uid]
+        first, last = entry.written
+        for uid, claim in entry.unsure.items():
+            if last <= claim.known_at:
+                at = self.claimants.get(uid, claim.at)
+                self.give(uid, at, self.landed.get(uid, claim.node))
+        if entry.unsure:
+            unsure = {u: each for u, each in entry.unsure.items() if first <= each.known_at < last}
+            entry.unsure = unsure or NO_UNSURE
         return len(self.claimants) > before
+
+    def give(self, pod_uid: str, at: int, node: str) -> None:
+        """Give a slot to a pod: at a resourceVersion, and on a node unless that is unknown."""
+        if self.claimants is _NO_CLAIMS:
+            self.claimants = {}
+        self.claimants[pod_uid] = at
+        if node:
+            if self.landed is _NOWHERE:
+                self.landed = {}
+            self.landed[pod_uid] = node
+
+    def take_over(self, other: Account) -> None:
+        """Take the claims of another account."""
+        for uid, at in other.claimants.items():
+            self.give(uid, at, other.landed.get(uid, ""))
 
     def take(self, pod: Pod, at: int, *, written: bool) -> bool:
         """Give a slot to a pod; return whether that is new.
@@ -161,15 +231,17 @@ class Account:
             return False
         if not written and pod.uid not in self.claimants and not self.left()[0].get(pod.node):
             return False
-        self.claimants[pod.uid] = at
-        if pod.node:
-            self.landed[pod.uid] = pod.node
+        self.give(pod.uid, at, pod.node)
         return True
 
     def release(self, pod_uid: str) -> bool:
         """Give the slot of a pod back; return whether it had one."""
-        self.landed.pop(pod_uid, None)
-        return self.claimants.pop(pod_uid, None) is not None
+        if pod_uid not in self.claimants:
+            return False
+        del self.claimants[pod_uid]
+        if pod_uid in self.landed:
+            del self.landed[pod_uid]
+        return True
 
     def left(self) -> tuple[dict[str, int], int]:
         """Return how many slots are not claimed, by node, and how many of these have no place.
@@ -212,7 +284,7 @@ def inherit(entry: Entry, before: Account) -> bool:
     It holds there until it is known whether that still suits it. Return whether both are the same,
     except for an expiry that another Reserver computed.
     """
-    after, old = entry.reservation, before.entries[entry.reservation.ref]
+    after, old = entry.reservation, before.entry(entry.reservation.ref)
     if not (after.node or after.placed or old.reservation.node):
         after = replace(after, placed=clipped(old.reservation.placed, after.slots))
     is_same = after.continues(old.reservation)
@@ -237,9 +309,9 @@ def kept_turns(
         return before.turns if before else {}
     if len(before.entries) > 1:
         return {}
-    kept = {}
+    kept, holds = {}, before.by_node()
     for part in after.parts:
-        hold = before.holds.get(part.node)
+        hold = holds.get(part.node)
         here = after.on(part)
         if hold is None or (hold.yields and here.yields_above is None):
             continue

@@ -63,7 +63,7 @@ class Share:
     """
 
     reservation: Reservation
-    asked: dict[str, int]
+    asked: Mapping[str, int]
     turn: Turn
     since: float
     refs: set[Ref]

@@ -64,7 +64,7 @@ class Claims:
         account = next(iter(self._register.meant(identity)), None)
         if account is None:
             return identity
-        entry = next(iter(account.entries.values()))
+        entry = account.first
         is_another = entry.written.first > self._since.get(pod.uid, pod.revision)
         return identity if is_another else account.identity
 
@@ -134,9 +134,8 @@ class Claims:
                 continue
             if account.reservation.reusable and binding.is_over:
                 continue  # Its slot has come back.
-            account.claimants[binding.uid] = binding.at
-            if binding.uid in pods:
-                account.landed[binding.uid] = pods[binding.uid].node
+            node = pods[binding.uid].node if binding.uid in pods else ""
+            account.give(binding.uid, binding.at, node)
 
     def takes_slot(self, pod: Pod, account: Account) -> bool:
         """Return whether a pod that says it claimed a reservation has a slot of it.

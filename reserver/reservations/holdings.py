@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
+from types import MappingProxyType
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation, Written
+
+NOTHING: Mapping[str, int] = MappingProxyType({})
+"""What a reservation holds that holds nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -18,7 +22,7 @@ class Hold:
     """As it is on that node."""
     since: Written
     """When it took its turn among the holds of the node."""
-    amounts: dict[str, int] = field(default_factory=dict)
+    amounts: Mapping[str, int] = field(default_factory=lambda: NOTHING)
     """What it adds to the node's row of the matrix now."""
     slots: int = 0
     """How many slots that is."""
@@ -141,7 +145,7 @@ class Holdings:
                 yielding[node] = totals
         return yielding
 
-    def hold(self, hold: Hold, amounts: dict[str, int]) -> None:
+    def hold(self, hold: Hold, amounts: Mapping[str, int]) -> None:
         """Set what a reservation holds on its node."""
         if amounts == hold.amounts:
             return

@@ -17,6 +17,7 @@ from itertools import count
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import UNSEEN, Account, Entry, inherit, kept_turns
+from reserver.reservations.holdings import NOTHING
 from reserver.reservations.past import Past
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.quotas import Quotas
@@ -72,7 +73,7 @@ class Ledger(Settling):
         is_same = before is not None and inherit(entry, before)
         adopted = self._claims.adopted(entry)
         judged = self._judged(entry, before, adopted, is_same=is_same)
-        old = before.entries[reservation.ref] if before is not None else None
+        old = before.entry(reservation.ref) if before is not None else None
         try:
             if old is not None:
                 self.quotas.replace(old.reservation, reservation, self._now)
@@ -112,8 +113,7 @@ class Ledger(Settling):
             after.is_edited = bool(reservation.placed and not before.reservation.node)
             if is_same:
                 after.is_edited = before.is_edited
-                after.claimants |= before.claimants
-                after.landed |= before.landed
+                after.take_over(before)
         self._claims.give_slots(after, entry, adopted)
         return after
 
@@ -125,8 +125,7 @@ class Ledger(Settling):
             self._register.add(account, entry)
             self._expect_turns(account)
         else:
-            account.claimants |= judged.claimants
-            account.landed |= judged.landed
+            account.take_over(judged)
             if judged.reservation.placed and not account.reservation.placed:
                 self._move(account, judged.reservation.placed)
                 account.is_edited = judged.is_edited
@@ -136,7 +135,7 @@ class Ledger(Settling):
 
     def _put_again(self, account: Account, again: Reservation, written: Written) -> None:
         """Take what is written as it was before, but perhaps as placed elsewhere."""
-        entry = account.entries[again.ref]
+        entry = account.entry(again.ref)
         # That nothing is written of it any more does not make it unplaced.
         is_news = bool(again.placed) and again.placed != entry.recorded
         if entry.written is NOT_YET:
@@ -147,7 +146,7 @@ class Ledger(Settling):
         entry.recorded = again.placed
         if is_news and again.placed != account.reservation.placed:
             self._move(account, clipped(again.placed, again.slots))
-        for hold in account.holds.values():
+        for hold in account.holds:
             if hold.since is NOT_YET:
                 hold.since = written
         self._settle(account)
@@ -166,8 +165,8 @@ class Ledger(Settling):
     def _move(self, account: Account, parts: Parts) -> None:
         account.obstacle, account.is_edited = "", False
         for hold in account.move(parts):
-            self._holdings.hold(hold, {})
-        for entry in account.entries.values():
+            self._holdings.hold(hold, NOTHING)
+        for entry in account.entries:
             self._claims.give_slots(account, entry)
 
     def cannot_place(self, ref: Ref, why: str) -> None:
@@ -175,14 +174,15 @@ class Ledger(Settling):
         account = self._register[ref]
         if account.obstacle != why:
             account.obstacle = why
-            for each in account.entries:
+            for each in account.refs:
                 self._settled(each)
 
     def note_unwritten(self, ref: Ref, why: str) -> None:
         """Note why the expiry or place of a reservation cannot be written; empty once it is."""
         account = self._register.get(ref)
-        if account is not None and account.entries[ref].unwritten != why:
-            account.entries[ref].unwritten = why
+        entry = account.entry(ref) if account is not None else None
+        if entry is not None and entry.unwritten != why:
+            entry.unwritten = why
             self._settled(ref)
 
     def keep(self, ref: Ref) -> None:
@@ -204,9 +204,9 @@ class Ledger(Settling):
         if account is None:
             return None
         if len(account.entries) == 1:
-            for hold in account.holds.values():
+            for hold in account.holds:
                 hold.slots = 0
-                self._holdings.hold(hold, {})
+                self._holdings.hold(hold, NOTHING)
             self._expect_none(account)
         entry = self._register.remove(ref)
         self.quotas.leave(entry.reservation)
@@ -245,7 +245,7 @@ class Ledger(Settling):
         if pod.is_mirror:
             return
         for account in self._register.naming(pod.name):
-            written = min(entry.written.first for entry in account.entries.values())
+            written = min(entry.written.first for entry in account.entries)
             if self._phase(account) not in OVER and written <= pod.revision:
                 self.claim(account.identity, pod)
         if exact:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.account import Account, Entry, Recorded
+from reserver.reservations.account import NO_UNSURE, Account, Entry, Recorded
 from reserver.reservations.claims import Claims
 from reserver.reservations.register import Register
 from reserver.reservations.reservation import Ref, Written
@@ -52,11 +52,14 @@ class Past:
         account = self._register.get(ref)
         if account is None or account.reservation.reusable:
             return
-        entry = account.entries[ref]
+        entry = account.entry(ref)
         if not entry.reservation.is_called(digest):
             return
-        for uid, at in claims.items():
-            entry.unsure[uid] = Recorded(at, max(at, seen), landed.get(uid, ""))
+        recorded = {
+            uid: Recorded(at, max(at, seen), landed.get(uid, "")) for uid, at in claims.items()
+        }
+        if recorded:
+            entry.unsure = {**entry.unsure, **recorded}
         self._recall(account, entry)
 
     def _recall(self, account: Account, entry: Entry) -> None:
@@ -64,7 +67,7 @@ class Past:
         if account.recall(entry):
             self._settle(account)
         if self._is_over:
-            entry.unsure.clear()
+            entry.unsure = NO_UNSURE
         elif entry.unsure:
             self._unsure.add(entry.reservation.ref)
 
@@ -82,10 +85,10 @@ class Past:
         is_sure = True
         for account in dict.fromkeys((*claimed, *named)):
             told = Recorded(pod.revision, pod.revision, pod.node, is_written=False)
-            for entry in account.entries.values():
+            for entry in account.entries:
                 if pod.uid not in account.claimants and self._claims.takes_slot(pod, account):
                     if not account.reservation.reusable:
-                        entry.unsure.setdefault(pod.uid, told)
+                        entry.unsure = {pod.uid: told, **entry.unsure}
                         self._recall(account, entry)
                     is_sure &= not entry.written.first <= pod.revision < entry.written.last
         if exact:
@@ -97,13 +100,13 @@ class Past:
         account = self._register.get(ref)
         if account is None or account.identity != identity:
             return
-        entry = account.entries[ref]
+        entry = account.entry(ref)
         before = entry.written
         after = Written(max(before.first, written.first), min(before.last, written.last))
         if before.first == before.last or after.first > after.last:
             return  # It has been written again since.
         # When it was placed somewhere is another matter.
-        hold = account.holds.get(account.reservation.node)
+        hold = account.hold_on(account.reservation.node)
         if hold is not None and hold.since == before and account.reservation.ref == ref:
             hold.since = after
         entry.written = after
@@ -126,11 +129,11 @@ class Past:
         """
         self._is_over = True
         for account, entry in self._unsure_entries():
-            entry.unsure.clear()
+            entry.unsure = NO_UNSURE
             self._settle(account)
         self._unsure.clear()
 
     def _unsure_entries(self) -> list[tuple[Account, Entry]]:
         accounts = ((ref, self._register.get(ref)) for ref in self._unsure)
-        found = [(account, account.entries[ref]) for ref, account in accounts if account]
+        found = [(account, account.entry(ref)) for ref, account in accounts if account]
         return [(account, entry) for account, entry in found if entry.unsure]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reserver.cluster import quantity
 from reserver.cluster.constraints import Constraints
@@ -24,6 +25,9 @@ HELD_ELSE = "held.*"
 """Limits each resource that has no limit of its own."""
 
 _MOST_NAMED = 8
+
+_REMEMBERED = 1024
+"""How many different uses are found again (`amounts.shared`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +56,14 @@ class Quota:
         return limit
 
 
-def usage(reservation: Reservation, slots: int) -> dict[str, int]:
-    """Return what these slots of a reservation use of a quota."""
-    held = {f"{HELD}{name}": each * slots for name, each in reservation.resources.items()}
-    return {RESERVATIONS: 1} | held
+def usage(reservation: Reservation, slots: int) -> Mapping[str, int]:
+    """Return what these slots of a reservation use of a quota; equal ones are one value."""
+    return _usage(tuple(reservation.resources.items()), slots)
+
+
+@lru_cache(_REMEMBERED)
+def _usage(resources: tuple[tuple[str, int], ...], slots: int) -> Mapping[str, int]:
+    return {RESERVATIONS: 1} | {f"{HELD}{name}": each * slots for name, each in resources}
 
 
 def show_amount(counted: str, amount: int) -> str:

@@ -206,9 +206,8 @@ class Quotas:
     ) -> None:
         turn = Turn(is_new=True, at=at, number=next(self._numbers))
         since = reservation.created_at or now
-        admission.enter(
-            Share(reservation, usage(reservation, slots), turn, since, {reservation.ref})
-        )
+        asked = usage(reservation, slots)
+        admission.enter(Share(reservation, asked, turn, since, {reservation.ref}))
 
     def _admission(self, namespace: str) -> Admission:
         admission = self._admissions.get(namespace)

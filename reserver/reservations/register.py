@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import sparing
 from reserver.reservations import owner
 from reserver.reservations.account import Account, Entry
 from reserver.reservations.owner import OwnerRule
-from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.reservation import Ref
 from reserver.reservations.succession import Standing, Succession
 
-K = TypeVar("K")
-V = TypeVar("V")
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V", bound=Hashable)
 
 
 def raising(_: Ref, exc: Exception) -> None:
@@ -43,6 +43,42 @@ class _Claimable(NamedTuple):
         )
 
 
+class _Index(Generic[K, V]):
+    """Values by key, the oldest first.
+
+    Most keys have one value, which needs no dict: that would be a tenth of a reservation.
+
+    Attributes:
+        found: by key a value, or several as the keys of a dict.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[K, V | dict[V, None]] = {}
+
+    def get(self, key: K) -> Collection[V]:
+        """Return the values of a key."""
+        found = self.found.get(key)
+        if found is None:
+            return ()
+        return found if isinstance(found, dict) else (found,)
+
+    def insert(self, key: K, value: V) -> None:
+        """Add a value to those of a key."""
+        found = self.found.setdefault(key, value)
+        if isinstance(found, dict):
+            found[value] = None
+        elif found != value:
+            self.found[key] = {found: None, value: None}
+
+    def discard(self, key: K, value: V) -> None:
+        """Remove a value, and its key with the last one."""
+        found = self.found.get(key)
+        if isinstance(found, dict) and len(found) > 1:
+            del found[value]
+        else:
+            del self.found[key]
+
+
 class Register:
     """Which reservations are written: the account of each, under all its refs."""
 
@@ -59,8 +95,9 @@ class Register:
         self._failed = failed
         self._by_ref: dict[Ref, Account] = {}
         self._by_identity: dict[str, Account] = {}
-        self._by_record: dict[str, dict[str, Account]] = {}
-        self._by_owner: dict[owner.Key, dict[str, _Claimable]] = {}
+        self._by_record: _Index[str, Account] = _Index()
+        self._by_name: _Index[PodName, Account] = _Index()
+        self._by_rule: _Index[owner.Key, _Claimable] = _Index()
 
     def __iter__(self) -> Iterator[tuple[Ref, Account]]:
         """Yield all refs, in the order in which they became known."""
@@ -94,12 +131,14 @@ class Register:
         """Take what is written at a ref where nothing else is; the account may be known."""
         reservation, identity = entry.reservation, account.identity
         if identity not in self._by_identity:
-            found_by, record = _rules_by_key(reservation), reservation.record
+            claimable, record = _claimable(account), reservation.record
             self._by_identity[identity] = account
-            self._by_record.setdefault(record, {})[identity] = account
-            for key, rules in found_by.items():
-                self._by_owner.setdefault(key, {})[identity] = _Claimable(account, tuple(rules))
-        account.entries[reservation.ref] = entry
+            self._by_record.insert(record, account)
+            for name in reservation.owners:
+                self._by_name.insert(name, account)
+            for key, each in claimable.items():
+                self._by_rule.insert(key, each)
+        account.put(entry)
         self._by_ref[reservation.ref] = account
 
     def remove(self, ref: Ref) -> Entry:
@@ -107,13 +146,15 @@ class Register:
         account = self._by_ref[ref]
         if len(account.entries) == 1:
             identity, reservation = account.identity, account.reservation
-            found_by, record = _rules_by_key(reservation), reservation.record
+            claimable, record = _claimable(account), reservation.record
             del self._by_identity[identity]
-            _discard(self._by_record, record, identity)
-            for key in found_by:
-                _discard(self._by_owner, key, identity)
+            self._by_record.discard(record, account)
+            for name in reservation.owners:
+                self._by_name.discard(name, account)
+            for key, each in claimable.items():
+                self._by_rule.discard(key, each)
         del self._by_ref[ref]
-        return account.entries.pop(ref)
+        return account.pop(ref)
 
     def meant(self, identity: str) -> Iterable[Account]:
         """Return the accounts that a claim may mean; its writer may have computed their expiry."""
@@ -121,13 +162,16 @@ class Register:
         if account is not None:
             return (account,)
         record, _, digest = identity.rpartition("@")
-        accounts = self._by_record.get(record, {}).values()
-        return [account for account in accounts if account.is_called(digest)]
+        return [each for each in self._by_record.get(record) if each.is_called(digest)]
+
+    def may_concern(self, pod: Pod) -> bool:
+        """Return whether any reservation names a pod or has a rule to ask; for most pods none."""
+        named, ruled = self._by_name.found, self._by_rule.found
+        return pod.name in named or not ruled.keys().isdisjoint(owner.keys(pod))
 
     def naming(self, pod: PodName) -> tuple[Account, ...]:
         """Return the accounts that name a pod, in the order in which they became known."""
-        found = self._by_owner.get(owner.named(pod), {}).values()
-        return tuple(each.account for each in found if pod in each.account.reservation.owners)
+        return tuple(self._by_name.get(pod))
 
     def matching(self, pod: Pod, standing: Standing = Standing.MAY_CLAIM) -> Iterable[Account]:
         """Return the accounts that a pod may claim, or stands to otherwise, oldest first.
@@ -135,7 +179,8 @@ class Register:
         No rule is asked but those that may match it, however many there are.
         """
         keys = owner.keys(pod)
-        asked = [each for key in keys for each in self._by_owner.get(key, {}).values()]
+        asked = [each for key in keys for each in self._by_rule.get(key)]
+        asked += [_Claimable(account, ()) for account in self._by_name.get(pod.name)]
         if not asked:
             return ()
         found: list[Account] = []
@@ -163,21 +208,14 @@ class Register:
     def _spoil(self, account: Account, exc: Exception) -> None:
         """Note that an owner rule has raised: from now on only named pods may claim."""
         account.is_faulty = True
-        for ref in account.entries or (account.reservation.ref,):
+        for ref in account.refs or (account.reservation.ref,):
             self._failed(ref, exc)
 
 
-def _discard(index: dict[K, dict[str, V]], key: K, identity: str) -> None:
-    """Remove a reservation from an index, and its key with the last one."""
-    found = index[key]
-    del found[identity]
-    if not found:
-        del index[key]
-
-
-def _rules_by_key(reservation: Reservation) -> dict[owner.Key, list[OwnerRule]]:
-    """Return the keys that find a reservation, each with its rules; a name has none."""
-    keys: dict[owner.Key, list[OwnerRule]] = {owner.named(pod): [] for pod in reservation.owners}
-    for rule in reservation.rules:
-        keys.setdefault(rule.key(), []).append(rule)
-    return keys
+def _claimable(account: Account) -> dict[owner.Key, _Claimable]:
+    """Return a reservation by each key that finds some of its rules."""
+    rules: dict[owner.Key, tuple[OwnerRule, ...]] = {}
+    for rule in account.reservation.rules:
+        key = rule.key()
+        rules[key] = (*rules.get(key, ()), rule)
+    return {key: _Claimable(account, some) for key, some in rules.items()}

@@ -55,6 +55,11 @@ class Ref(NamedTuple):
         """Return the ref of a Reservation object."""
         return cls(namespace, "", name, kind=StoreKind.OBJECT)
 
+    @property
+    def whole(self) -> Ref:
+        """The ref of all that its key says: itself, unless it is an item of a list."""
+        return self._replace(item="") if self.item else self
+
     def __str__(self) -> str:
         """Return the name that messages use: no two refs have the same.
 
@@ -74,7 +79,7 @@ class Reservation:
         ref: where it is written.
         digest: tells it from what was written there before.
         node: the node whose capacity it holds; empty where Reserver chooses.
-        owners: the pods that it names: each claims it, and lands on it first.
+        owners: the pods that it names, sorted: each claims it, and lands on it first.
         rules: pods that may claim a slot without being named; with `owners`, never both empty.
         resources: what one slot holds: millicores of cpu, base units of all else.
         slots: how many pods may claim it.
@@ -96,12 +101,13 @@ class Reservation:
         is_retained: it stays written once it is over.
         description: what it is for, in the words of who wrote it.
         author: who wrote it, as far as that is known; empty if it is not.
+        identity: the key of its claims; an edited reservation has another one.
     """
 
     ref: Ref
     digest: str
     node: str
-    owners: frozenset[PodName]
+    owners: tuple[PodName, ...]
     resources: Mapping[str, int]
     slots: int = 1
     starts_at: float | None = None
@@ -119,6 +125,11 @@ class Reservation:
     is_retained: bool = field(default=False, compare=False)
     description: str = field(default="", compare=False)
     author: str = field(default="", compare=False)
+    identity: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compute the identity once: it is the key of much that is known of a reservation."""
+        object.__setattr__(self, "identity", f"{self.record}@{self.digest}")
 
     @property
     def parts(self) -> Parts:
@@ -130,11 +141,6 @@ class Reservation:
         if self.node:
             return self
         return replace(self, node=part.node, slots=part.slots, placed=())
-
-    @property
-    def identity(self) -> str:
-        """The key of its claims; an edited reservation has another one."""
-        return f"{self.record}@{self.digest}"
 
     @property
     def record(self) -> str:

@@ -8,11 +8,13 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import islice
 
-from sortedcontainers import SortedSet
+from sortedcontainers import SortedList
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
 from reserver.reservations.account import Account
+from reserver.reservations.amounts import times
+from reserver.reservations.holdings import NOTHING
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref, Written
 from reserver.reservations.view import LedgerView
@@ -40,7 +42,7 @@ class Settling(LedgerView):
         self._settled = settled
         self._failed = failed
         self._latest = 0.0
-        self._turns: SortedSet[_Turn] = SortedSet()
+        self._turns: SortedList[_Turn] = SortedList()
         self._anew: deque[Account] = deque()
 
     def advance(self, now: float, most: int | None = AT_ONCE) -> None:
@@ -131,14 +133,17 @@ class Settling(LedgerView):
     def _stand_last(self, account: Account) -> None:
         """Put a reservation behind all that was written or started before."""
         self._latest = math.nextafter(self._latest, math.inf)
-        for hold in account.holds.values():
+        for hold in account.holds:
             hold.since = Written(self._latest, self._latest)
 
     def _expect_turns(self, account: Account) -> None:
-        self._turns.update(_turns(account, self._now))
+        for turn in _turns(account, self._now):
+            if turn not in self._turns:
+                self._turns.add(turn)
 
     def _expect_none(self, account: Account) -> None:
-        self._turns.difference_update(_turns(account, -math.inf))
+        for turn in _turns(account, -math.inf):
+            self._turns.discard(turn)
 
     def _settle(self, account: Account) -> None:
         """Make a reservation hold what its phase, its claims and the quotas leave of it."""
@@ -147,22 +152,23 @@ class Settling(LedgerView):
 
     def _follow(self, account: Account) -> None:
         unclaimed = self._unclaimed(account)
-        for entry in account.entries.values():
+        for entry in account.entries:
             self.quotas.charge(entry.reservation, unclaimed, self._now)
         self._hold(account)
-        for namespace in {ref.namespace for ref in account.entries}:
+        for namespace in {ref.namespace for ref in account.refs}:
             self._admit(namespace)
 
     def _hold(self, account: Account) -> None:
         """Make a reservation hold what it may."""
-        for ref in account.entries:
+        for ref in account.refs:
             self._settled(ref)
         left, _ = account.left() if self._is_active(account) else ({}, 0)
-        for node, hold in account.holds.items():
-            slots = left.get(node, 0)
+        for hold in account.holds:
+            slots = left.get(hold.reservation.node, 0)
             if slots != hold.slots:
-                resources = account.reservation.resources if slots else {}
-                self._holdings.hold(hold, {name: n * slots for name, n in resources.items()})
+                self._holdings.hold(
+                    hold, times(account.reservation.resources, slots) if slots else NOTHING
+                )
                 hold.slots = slots
 
     def _unclaimed(self, account: Account) -> int:

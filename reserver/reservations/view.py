@@ -47,7 +47,7 @@ class LedgerView:
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
         """Yield every reservation with its phase, in the order in which they became known."""
         for ref, account in self._register:
-            yield account.entries[ref].reservation, self._phase(account)
+            yield account.entry(ref).reservation, self._phase(account)
 
     def __len__(self) -> int:
         """Return how many reservations are known, ended ones included."""
@@ -60,7 +60,7 @@ class LedgerView:
     def get(self, ref: Ref) -> Reservation | None:
         """Return what is written at a ref."""
         account = self._register.get(ref)
-        return account.entries[ref].reservation if account else None
+        return account.entry(ref).reservation if account else None
 
     def phase(self, ref: Ref) -> Phase | None:
         """Return the phase of a reservation, None when there is none of that name."""
@@ -70,7 +70,7 @@ class LedgerView:
     def unwritten(self, ref: Ref) -> str:
         """Return why a reservation's expiry or place cannot be written; empty if it can."""
         account = self._register.get(ref)
-        return account.entries[ref].unwritten if account else ""
+        return account.entry(ref).unwritten if account else ""
 
     def obstacle(self, ref: Ref) -> str:
         """Return why a reservation has no place; empty if unknown."""
@@ -82,12 +82,12 @@ class LedgerView:
         account = self._register.get(ref)
         if account is None or self._phase(account) is not Phase.PENDING:
             return ""
-        return self.quotas.why(account.entries[ref].reservation)
+        return self.quotas.why(account.entry(ref).reservation)
 
     def recorded_place(self, ref: Ref) -> Parts:
         """Return where a reservation is placed, as written."""
         account = self._register.get(ref)
-        return account.entries[ref].recorded if account else ()
+        return account.entry(ref).recorded if account else ()
 
     def placed(self, written: Reservation) -> Parts:
         """Return where the reservation of a ref is placed now, whatever its entry says."""
@@ -119,6 +119,10 @@ class LedgerView:
         """Return whether a reservation's place was decided for the entry before it."""
         account = self._register.get(ref)
         return account is not None and account.is_edited
+
+    def may_concern(self, pod: Pod) -> bool:
+        """Return whether a pod may have seats or wait for one; if not, nothing has to be asked."""
+        return self._register.may_concern(pod)
 
     def naming(self, pod: PodName) -> tuple[Reservation, ...]:
         """Return the reservations that name a pod and are not over, oldest first; each once."""
@@ -173,7 +177,7 @@ class LedgerView:
 
     def owned_by(self, pod: Pod) -> frozenset[Ref]:
         """Return the refs of the reservations that a pod may claim, whether they hold or not."""
-        return frozenset(ref for each in self._register.matching(pod) for ref in each.entries)
+        return frozenset(ref for each in self._register.matching(pod) for ref in each.refs)
 
     def held_on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""
@@ -198,7 +202,7 @@ class LedgerView:
         return self._holdings.later(node, self._holds(node, seats), requests)
 
     def _holds(self, node: str, seats: Iterable[Reservation]) -> list[Hold]:
-        holds = (self._register[seat.ref].holds.get(node) for seat in seats)
+        holds = (self._register[seat.ref].hold_on(node) for seat in seats)
         return [hold for hold in holds if hold is not None]
 
     def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
@@ -212,14 +216,14 @@ class LedgerView:
         account = self._register.get(ref)
         if account is None or account.reservation.ref != ref:
             return {}
-        return {node: hold.amounts for node, hold in account.holds.items()}
+        return {hold.reservation.node: hold.amounts for hold in account.holds}
 
     def recorded(self, ref: Ref) -> Mapping[str, int]:
         """Return the claims of a reservation that a restart must not forget, for `past.recall`."""
         account = self._register.get(ref)
         if account is None or account.reservation.reusable:
             return {}
-        unsure = account.entries[ref].unsure.items()
+        unsure = account.entry(ref).unsure.items()
         sure = {uid: at for uid, at in account.claimants.items() if at != UNSEEN}
         return {uid: claim.at for uid, claim in unsure if claim.is_written} | sure
 
@@ -228,7 +232,7 @@ class LedgerView:
         account = self._register.get(ref)
         if account is None or not account.reservation.parts[1:]:
             return {}
-        unsure = {uid: claim.node for uid, claim in account.entries[ref].unsure.items()}
+        unsure = {uid: claim.node for uid, claim in account.entry(ref).unsure.items()}
         nodes = unsure | {uid: account.landed.get(uid, "") for uid in account.claimants}
         return {uid: nodes[uid] for uid in self.recorded(ref) if nodes[uid]}
 
@@ -297,10 +301,12 @@ def _seats(
     accounts: Iterable[Account], among: Collection[str] | None, spent: Mapping[Slot, int]
 ) -> Iterator[Reservation]:
     for account in accounts:
-        nodes = account.holds if among is None or len(among) > len(account.holds) else among
-        for node in nodes:
-            hold = account.holds.get(node)
-            if hold is None or not hold.amounts or (among is not None and node not in among):
+        holds: Iterable[Hold] = account.holds
+        if among is not None and len(among) < len(account.holds):
+            holds = filter(None, map(account.hold_on, among))
+        for hold in holds:
+            node = hold.reservation.node
+            if not hold.amounts or (among is not None and node not in among):
                 continue
             if not spent or spent.get((account.identity, node), 0) < hold.slots:
                 yield hold.reservation

@@ -46,10 +46,9 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
         return BindVerdict(refusal=f"must wait for a place of reservation {awaited.ref}")
     row = state.snapshot.row(node)
     if row is not None and state.snapshot.has_holds[row]:
-        rows = state.snapshot.rows((node,))
         own = seats_by_node(pod, (seat for seat in seats if seat.node == node), state.ledger)
         own = with_yields(own, pod, (node,), state.ledger)
-        if not fits_beside_holds(pod, state.snapshot, rows, own, gang.taken).all():
+        if not fits_beside_holds(pod, state.snapshot, own, gang.taken)[row]:
             (other,) = in_the_way(pod, (node,), state.ledger)
             refusal = (
                 f"held by {words_for(other.ref, pod, state)}" if other else "node not known yet"

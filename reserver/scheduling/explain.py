@@ -165,10 +165,10 @@ def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dic
         found[reason.message] = found.get(reason.message, np.False_) | rows
     promised = state.nominations.promised(pod, names, own, state.ledger)
     if promised:
-        beside = fits_beside_holds(pod, snapshot, held, shares)
-        still = fits_beside_holds(pod, snapshot, held, shares, promised)
+        beside = fits_beside_holds(pod, snapshot, shares)
+        beside &= ~fits_beside_holds(pod, snapshot, shares, promised)
         room = has_room(pod, snapshot, held)
-        found[PROMISED] = _spread(held[room & beside & ~still], snapshot)
+        found[PROMISED] = _spread(held[room & beside[held]], snapshot)
     if any(seat.policy is Policy.REQUIRE for seat in seats):
         nodes = [seat.node for seat in seats]
         found[NOT_ITS_SEAT] = ~_spread(snapshot.rows(nodes), snapshot)

@@ -8,23 +8,24 @@ Messages are few and constant: one that varies would make kube-scheduler try aga
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from itertools import chain, compress, filterfalse
+from itertools import chain, compress, filterfalse, islice
 from zlib import crc32
 
 import numpy as np
 
+from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Policy
 from reserver.scheduling.effects import Effect, Retry, Steer
 from reserver.scheduling.fit import (
-    fits,
     fits_beside_holds,
+    fits_where,
     in_the_way,
-    may_fit_beside_holds,
     seats_by_node,
     total,
     with_yields,
@@ -92,6 +93,8 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
     if pod.node:
         return _for_bound(pod, names)
     gang = state.gangs.attempt(pod, now) if pod.group else NOBODY
+    if not state.ledger.may_concern(pod):
+        return _for_anybody(pod, names, state, (), gang)
     seats = state.ledger.seats(pod, spent=gang.spent)
     if not seats:
         awaited = state.ledger.awaited_by(pod)
@@ -119,11 +122,25 @@ def _for_bound(pod: Pod, names: Sequence[str]) -> FilterVerdict:
 def _for_anybody(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], gang: Attempt
 ) -> FilterVerdict:
-    nodes = _open_nodes(pod, names, state, seats, gang)
+    """Return nodes where the pod takes nothing held for others, first those without holds.
+
+    A pod of a group gets only these, if there are any: there kube-scheduler counts the others of
+    the group. Else it gets one, where we do.
+    """
+    # Soft constraints are scored over the whole sample.
+    enough = len(names) if pod.has_preferences else ANSWER_LIMIT
+    nodes = list(islice(_without_holds(names, state.snapshot), enough))
+    if nodes and (pod.group or len(nodes) >= enough):
+        return FilterVerdict(nodes=nodes)
+    fits = _fits_beside_holds(pod, names, state, seats, gang)
+    more = _fitting(names, fits, state.snapshot)
+    if nodes:
+        more = filterfalse(frozenset(nodes).__contains__, more)
+    nodes += islice(more, 1 if pod.group else enough - len(nodes))
     if nodes:
         return FilterVerdict(nodes=nodes)
     refused, refs = _name_holds(pod, names, state)
-    effects = _retry(pod, names, state, gang)
+    effects = _retry(pod, names, state.snapshot, fits, gang)
     waits_for = WaitsFor.ROOM if names else None
     return FilterVerdict(refused=refused, effects=effects, waits_for=waits_for, in_the_way=refs)
 
@@ -178,51 +195,47 @@ def _usable(
         return []
     seats = (seat for node in nodes for seat in on_node[node])
     own = with_yields(seats_by_node(pod, seats, state.ledger), pod, nodes, state.ledger)
-    rows = state.snapshot.rows(list(nodes))
-    return list(compress(nodes, fits_beside_holds(pod, state.snapshot, rows, own, gang.taken)))
+    fits = fits_beside_holds(pod, state.snapshot, own, gang.taken)
+    return list(compress(nodes, fits[state.snapshot.rows(list(nodes))].tolist()))
 
 
-def _open_nodes(
+def _fits_beside_holds(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], gang: Attempt
-) -> list[str]:
-    """Return nodes where the pod takes nothing held for others, first those without holds.
-
-    A pod of a group gets only these, if there are any: there kube-scheduler counts the others of
-    the group. Else it gets one, where we do.
-    """
-    # Soft constraints are scored over the whole sample.
-    enough = len(names) if pod.has_preferences else ANSWER_LIMIT
-    is_holding = state.snapshot.holding.__contains__
-    nodes: list[str] = []
-    for chunk in _chunks(names):
-        nodes += filterfalse(is_holding, chunk)
-        if len(nodes) >= enough:
-            return nodes[:enough]
-    if pod.group and nodes:
-        return nodes
-    enough = 1 if pod.group else enough
-    held = list(filter(is_holding, names)) if nodes else names
-    named = frozenset(held if seats else ())
-    here = (seat for seat in seats if seat.node in named)
-    own = seats_by_node(pod, here, state.ledger)
-    promised = state.nominations.promised(pod, held, own, state.ledger, gang.has)
+) -> Bools:
+    """Return, for each row, whether the pod fits beside what is held and promised to others."""
+    named = frozenset(names if seats else ())
+    own = seats_by_node(pod, (seat for seat in seats if seat.node in named), state.ledger)
+    promised = state.nominations.promised(pod, names, own, state.ledger, gang.has)
     for node, amounts in gang.taken.items():
         promised[node] = total((promised.get(node, {}), amounts))
-    own = with_yields(own, pod, held, state.ledger)
-    if not own and not promised and not _has_any_room(pod, state):
-        return nodes
-    for chunk in _chunks(held):
-        rows = state.snapshot.rows(chunk)
-        fits = fits_beside_holds(pod, state.snapshot, rows, own, promised)
-        nodes += compress(chunk, fits.tolist())
-        if len(nodes) >= enough:
-            break
-    return nodes[:enough]
+    own = with_yields(own, pod, names, state.ledger)
+    return fits_beside_holds(pod, state.snapshot, own, promised)
 
 
-def _has_any_room(pod: Pod, state: State) -> bool:
-    """Return whether a pod without a seat fits beside the holds of any node."""
-    return bool((may_fit_beside_holds(pod, state.snapshot) & state.snapshot.has_holds).any())
+def _without_holds(names: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
+    """Yield the names of nodes where nothing is held, in their order, by the smaller set of them.
+
+    Where most nodes have holds, those that are not known yet are left to `_fitting`.
+    """
+    without, holding = snapshot.without_holds, snapshot.holding
+    if len(without) < len(holding):
+        return filter(without.__contains__, names if without else ())
+    return filterfalse(holding.__contains__, names)
+
+
+def _fitting(names: Sequence[str], fits: Bools, snapshot: Snapshot) -> Iterable[str]:
+    """Return the names of nodes that fit or are not known yet, in their order.
+
+    Looking up rows takes longest: it is done only if it tells names apart, and until they are
+    enough.
+    """
+    by_row = fits.tobytes()
+    if b"\0" not in by_row:
+        return names
+    if not (fits & snapshot.has_holds).any():
+        holding = snapshot.holding
+        return () if holding.issuperset(names) else filterfalse(holding.__contains__, names)
+    return compress(names, map((by_row + b"\1").__getitem__, snapshot.each_row(names)))
 
 
 def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -252,16 +265,24 @@ def _name_holds(
     return words, tuple(sorted(refs))
 
 
-def _retry(pod: Pod, names: Sequence[str], state: State, gang: Attempt) -> tuple[Effect, ...]:
+def _retry(
+    pod: Pod, names: Sequence[str], snapshot: Snapshot, beside: Bools, gang: Attempt
+) -> tuple[Effect, ...]:
     """Return what sends a pod to a node that fits and that kube-scheduler's sample left out.
 
     Fewer names than the least sample are no sample: kube-scheduler has refused all other nodes.
     A nomination that somebody else made (preemption) is left alone; such a pod is tried again.
+
+    Args:
+        pod: the pod, refused on all names.
+        names: of the call.
+        snapshot: the cluster.
+        beside: for each row, whether the pod fits beside the holds.
+        gang: the pod's group.
     """
     if len(names) < LEAST_SAMPLE:
         return ()
-    snapshot = state.snapshot
-    elsewhere = fits(pod, snapshot)
+    elsewhere = fits_where(pod, snapshot, beside)
     if not elsewhere.any():
         return ()
     offered = snapshot.rows([*names, *gang.taken])

@@ -88,14 +88,14 @@ def fits(pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS) -> Bools:
 
     A row without a known Node object does not fit. The arguments are those of `fit`.
     """
-    special = snapshot.in_doubt & snapshot.has_holds
-    special[[row for node in own if (row := snapshot.row(node)) is not None]] = True
-    free: Bools = snapshot.exists & (special | may_fit_beside_holds(pod, snapshot))
-    _refuse(free, chain(node_refusals(pod, snapshot), _lacks(pod, snapshot)))
-    rows = np.flatnonzero(free & special)
-    if len(rows):
-        free[rows] = fits_beside_holds(pod, snapshot, rows, own)
-    _refuse(free, _neighbour_refusals(pod, snapshot))  # They take longest.
+    return fits_where(pod, snapshot, fits_beside_holds(pod, snapshot, own))
+
+
+def fits_where(pod: Pod, snapshot: Snapshot, beside: Bools) -> Bools:
+    """Return the same where it is known already whether the pod fits beside the holds."""
+    free: Bools = snapshot.exists & beside
+    judges = (node_refusals, _lacks, _neighbour_refusals)  # The last takes longest.
+    _refuse(free, chain.from_iterable(judge(pod, snapshot) for judge in judges))
     return free
 
 
@@ -152,9 +152,9 @@ def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 def _held(pod: Pod, snapshot: Snapshot, own: Seats) -> Refusal:
     """Return the rows where there is room, but it is held for others."""
-    rows = np.flatnonzero(snapshot.has_holds & snapshot.exists)
-    held = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    held[rows] = has_room(pod, snapshot, rows) & ~fits_beside_holds(pod, snapshot, rows, own)
+    held: Bools = snapshot.has_holds & snapshot.exists & ~fits_beside_holds(pod, snapshot, own)
+    rows = np.flatnonzero(held)
+    held[rows] = has_room(pod, snapshot, rows)
     return Refusal(HELD, held)
 
 
@@ -214,53 +214,40 @@ def is_in_the_way(reservation: Reservation, pod: Pod, own: Container[Ref]) -> bo
 
 
 def fits_beside_holds(
-    pod: Pod, snapshot: Snapshot, rows: Rows, own: Seats, taken: ByNode = _NOTHING
+    pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS, taken: ByNode = _NOTHING
 ) -> Bools:
     """Return, for each row, whether the pod fits beside what is held there for others.
+
+    That is one comparison for each resource, and a sum for each node that the arguments name.
 
     Args:
         pod: the pod, not placed yet.
         snapshot: capacity.
-        rows: rows to look at; each one known.
         own: the pod's seats (`seats_by_node`), and what it may take besides (`with_yields`).
         taken: what is taken by node beside what the snapshot shows; negative for what comes free.
 
     Returns:
-        A bool array in the shape of `rows`. A node with holds whose Node object is unknown does
-        not fit: nobody can tell what room it has. Where something cannot be read only owners do.
+        A bool array, rows. A node with holds whose Node object is unknown does not fit: nobody can
+        tell what room it has. Where something cannot be read only owners do.
     """
     if is_exempt(pod, snapshot):
-        return np.ones(len(rows), dtype=np.bool_)
-    columns, amounts = wanted(pod, snapshot)
-    judged: Bools = np.all(snapshot.beside(rows, columns) >= amounts[:, np.newaxis], axis=0)
+        return np.ones(len(snapshot.exists), dtype=np.bool_)
+    free: Bools = snapshot.exists | ~snapshot.has_holds
+    asked = {name: n for name, n in pod.requests.items() if n and name in snapshot.columns}
+    for name, amount in asked.items():
+        free &= snapshot.beside(snapshot.columns[name]) >= clamped(amount)
     special = {row: n for n in own.keys() | taken.keys() if (row := snapshot.row(n)) is not None}
-    if special:
-        asked = {name: n for name, n in pod.requests.items() if n and name in snapshot.columns}
-        for index in np.flatnonzero(np.isin(rows, list(special))):
-            node = special[int(rows[index])]
-            seat, gone = own.get(node, _NO_SEAT), taken.get(node, {})
-            judged[index] = all(
-                _fits_exactly(amount, snapshot.amounts(node, name), seat, name, gone.get(name, 0))
-                for name, amount in asked.items()
-            )
-    judged &= snapshot.exists[rows] | ~snapshot.has_holds[rows]
-    in_doubt = snapshot.in_doubt[rows] & snapshot.has_holds[rows]
-    if in_doubt.any():  # Rare: an owner's seat is its own all the same.
-        seats = snapshot.rows([node for node, seat in own.items() if seat.slot])
-        judged &= ~in_doubt | np.isin(rows, seats)
-    return judged
-
-
-def may_fit_beside_holds(pod: Pod, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether a pod without a seat fits beside what is held there.
-
-    It is much faster than `fits_beside_holds` for all rows, and leaves out what cannot be read.
-    """
-    free = np.ones(len(snapshot.exists), dtype=np.bool_)
-    if not is_exempt(pod, snapshot):
-        columns, amounts = wanted(pod, snapshot)
-        for column, amount in zip(columns.tolist(), amounts, strict=True):
-            free &= snapshot.beside_on_all(column) >= amount
+    for row, node in special.items():
+        seat, gone = own.get(node, _NO_SEAT), taken.get(node, {})
+        is_known = snapshot.exists[row] or not snapshot.has_holds[row]
+        free[row] = is_known and all(
+            _fits_exactly(amount, snapshot.amounts(node, name), seat, name, gone.get(name, 0))
+            for name, amount in asked.items()
+        )
+    if snapshot.doubtful:  # Rare: an owner's seat is its own all the same.
+        in_doubt = snapshot.in_doubt & snapshot.has_holds
+        in_doubt[[row for row, node in special.items() if own.get(node, _NO_SEAT).slot]] = False
+        free &= ~in_doubt
     return free
 
 

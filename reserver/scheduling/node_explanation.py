@@ -95,7 +95,7 @@ def explain_nodes(
     rows = state.snapshot.rows(list(known))
     is_there = np.array([name == pod.node for name in known], dtype=np.bool_)
     room = has_room(pod, state.snapshot, rows) | is_there  # Its own request is counted there.
-    fits = (room & fits_beside_holds(pod, state.snapshot, rows, shares)).tolist()
+    fits = (room & fits_beside_holds(pod, state.snapshot, shares)[rows]).tolist()
     return tuple(
         _node(pod, name, state, own.get(name), now, fits=fit)
         for name, fit in zip(known, fits, strict=True)

@@ -70,9 +70,10 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     promised = state.nominations.promised(pod, nodes, own, state.ledger)
     gone = {node: (*victims[node], pod.uid) for node in nodes}
     taken = _less_victims(promised, gone, state.snapshot)
-    shares = with_yields(own, pod, nodes, state.ledger)
+    here = {node: own[node] for node in nodes if node in own}
+    shares = with_yields(here, pod, nodes, state.ledger)
     unknown = rows < 0  # Then nothing is held there.
-    helps = unknown | fits_beside_holds(pod, state.snapshot, rows, shares, taken)
+    helps = unknown | fits_beside_holds(pod, state.snapshot, shares, taken)[rows]
     spared = {node: tuple(victims[node]) for node in compress(nodes, ~helps)}
     return PreemptVerdict(tuple(compress(nodes, helps)), spared)
 

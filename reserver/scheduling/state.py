@@ -56,13 +56,16 @@ class State:
             the order in which they were first refused.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who hears of what
         self,
         freed: Callable[[str], None] = lambda _: None,
         settled: Callable[[Ref], None] = lambda _: None,
         node_changed: Callable[[str], None] = lambda _: None,
         quotas: Quotas | None = None,
         failed: Callable[[Ref, Exception], None] = raising,
+        *,
+        refused: Callable[[str], None] = lambda _: None,
+        binding: Callable[[Pod, str], None] = lambda *_: None,
     ) -> None:
         """Begin with nothing known.
 
@@ -73,10 +76,14 @@ class State:
                 fit may fit now.
             quotas: what reservations of a namespace may hold together; None for anything.
             failed: called with each reservation that could not be settled.
+            refused: called with the UID of each pod that begins to wait.
+            binding: called with each pod whose binding is decided, and its node.
         """
         self._freed = freed
         self._settled = settled
         self._node_changed = node_changed
+        self._refused = refused
+        self._binding = binding
         self._nodes: dict[str, Node] = {}
         self.snapshot = Snapshot()
         self.ledger = Ledger(self.snapshot, freed, settled, quotas, failed)
@@ -201,7 +208,7 @@ class State:
             if waiting.pod.revision < pod.revision:
                 self.waiting[pod.uid] = replace(waiting, pod=pod)  # Perhaps nominated since.
         elif pod.is_refused and not (before and before.is_refused) and pod.uid not in self._assumed:
-            self.waiting[pod.uid] = Waiting(pod, None)
+            self._wait(Waiting(pod, None))
             if self.is_complete:
                 for seat in self.ledger.seats(pod):
                     self._freed(seat.node)
@@ -230,7 +237,7 @@ class State:
         Reserver's own watch has yet to show, which does.
         """
         if waits and self._is_pending(pod):
-            self.waiting[pod.uid] = Waiting(pod, offered(names, self._node_name))
+            self._wait(Waiting(pod, offered(names, self._node_name)))
         else:
             self.waiting.pop(pod.uid, None)
         known = self._pods.get(pod.name)
@@ -260,7 +267,13 @@ class State:
             refused = self.waiting.get(pod.uid)
             names = refused.names if refused else ()
             kept, is_more = remembered(spared, self._pod_uid)
-            self.waiting[pod.uid] = Waiting(pod, names, kept, is_more)
+            self._wait(Waiting(pod, names, kept, is_more))
+
+    def _wait(self, waiting: Waiting) -> None:
+        uid = waiting.pod.uid
+        if uid not in self.waiting:
+            self._refused(uid)
+        self.waiting[uid] = waiting
 
     def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
         """Count a pod as bound, and its slots as claimed, before the API server is asked.
@@ -268,6 +281,7 @@ class State:
         What a slot has beyond the pod's request is free only once the binding is written.
         """
         self._assumed[pod.uid] = Assumption(pod, node)
+        self._binding(pod, node)
         self.nominations.drop(pod.uid)
         self.gangs.drop(pod)
         slots = self._slots(pod, node, claims)

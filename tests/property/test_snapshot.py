@@ -65,6 +65,7 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
             assert snapshot.name_of(row) == node
             assert snapshot.has_node(node) == (node in self.offers)
             assert snapshot.has_holds[row] == (node in self.holds) == (node in snapshot.holding)
+            assert (node in snapshot.without_holds) != (node in snapshot.holding)
             for resource, column in snapshot.columns.items():
                 taken = sum(r.get(resource, 0) for at, r in self.pods.values() if at == node)
                 held = self.holds.get(node, {}).get(resource, 0)
@@ -73,7 +74,7 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
                 assert snapshot.requested[row, column] == min(taken, CLAMP)
                 assert snapshot.held[row, column] == min(held, CLAMP)
                 beside = min(offered, CLAMP) - min(taken, CLAMP) - min(held, CLAMP)
-                assert snapshot.beside_on_all(column)[row] == (beside if held else CLAMP)
+                assert snapshot.beside(column)[row] == (beside if held else CLAMP)
         assert snapshot.node_count == len(self.offers)
 
     @invariant()

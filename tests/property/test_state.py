@@ -297,7 +297,7 @@ class StateBesideApiServer(RuleBasedStateMachine):
             written.node
             for written, at in self.store.values()
             if written.reusable
-            for owner in written.owners & self.pods.keys()
+            for owner in self.pods.keys() & written.owners
             if self.bound_at.get(owner, 0) > at and written.identity not in self.pods[owner].claims
         }
 

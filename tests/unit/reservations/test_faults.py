@@ -28,6 +28,7 @@ BOOKKEEPING = {
     "_remove",
     "_rename",
     "_uncount",
+    "insert",
 }
 """Moves what was judged from one dict to another; nothing there depends on what is written."""
 

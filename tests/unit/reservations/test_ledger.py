@@ -436,7 +436,7 @@ def test_of_what_starts_at_once_the_oldest_comes_first_after_many_edits(
     for number in range(5_000):
         ledger.put(reservation("edited", expires=1000.0 + number, cpu="1"))
     ledger.advance(200.0)
-    order = sorted("bac", key=lambda key: ledger._register[ref(key)].holds["worker-1"].since)
+    order = sorted("bac", key=lambda key: ledger._register[ref(key)].holds[0].since)
     assert order == ["b", "a", "c"]
 
 

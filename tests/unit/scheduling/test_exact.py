@@ -187,7 +187,7 @@ def test_a_second_seat_on_a_node_costs_an_owner_nothing() -> None:
             reservation("r2", owners=["a"], cpu="500m", require=True),
             reservation("r3", owners=["a"], memory="1Gi"),
             reservation("r4", owners=["a"], cpu="1", yields_above=5),
-            replace(huge("r5"), owners=frozenset({name("a")})),
+            replace(huge("r5"), owners=(name("a"),)),
         ],
         start=3,
     ):

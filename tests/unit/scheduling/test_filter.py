@@ -150,6 +150,18 @@ def test_untouched_nodes_are_found_wherever_they_stand_among_the_names() -> None
     assert answer(ask(pod("a", cpu="1"), *many(500), *holds, names=names)) == ["n499"]
 
 
+@pytest.mark.parametrize("fitting", [set(), {1, 3}, {0, 1, 2, 3}], ids=["none", "some", "all"])
+def test_where_every_node_has_holds_those_pass_that_fit_or_are_not_known(fitting: set[int]) -> None:
+    names = [f"n{number}" for number in range(4)]
+    amounts = ["1" if number in fitting else "4" for number in range(4)]
+    holds = (reservation(f"r{n}", node=f"n{n}", cpu=cpu) for n, cpu in enumerate(amounts))
+    state = state_of(*many(4), *holds)
+    verdict = filter_nodes(pod("a", cpu="2"), ["n0", "n1", "ghost", "n2", "n3"], state, NOW)
+    expected = [name for number, name in enumerate(names) if number in fitting]
+    assert sorted(verdict.nodes) == sorted([*expected, "ghost"])
+    assert [name for name in verdict.nodes if name != "ghost"] == expected
+
+
 def test_soft_preferences_see_the_whole_sample() -> None:
     names = [f"n{number}" for number in range(500)]
     hold = reservation("r", node="n0", cpu="1")

@@ -250,7 +250,7 @@ def seat(*names: str, cpu: str = "2") -> Reservation:
 FULL = (*THREE, pod("there", node="b", cpu="7"))
 TAINTED = node("b", cpu="8", taints=[Taint("k", "v", "NoSchedule")])
 TWICE = replace(seat("b"), placement=demanding(node_terms=(on("b"), on("b"))))
-NAMED = replace(seat("b"), rules=(), owners=frozenset({pod("big").name}))
+NAMED = replace(seat("b"), rules=(), owners=(pod("big").name,))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 """Reservations with many owners, on many nodes: work is counted, not timed."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -163,6 +166,39 @@ def test_an_owner_is_judged_on_the_seats_that_were_named(monkeypatch: pytest.Mon
     verdict = filter_nodes(own, ["x", "n7", "n250", "y"], state, NOW)
     assert verdict.nodes == ["n7", "n250"]
     assert later.calls == 2
+
+
+def test_each_further_seat_of_an_owner_costs_its_call_the_same() -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    own = pod("w", controller=WEB, cpu="1")
+    filter_nodes(own, NODES, state, NOW)
+    few, many = (lines(partial(filter_nodes, own, NODES[:most], state, NOW)) for most in (100, 300))
+    assert many < 3.3 * few
+
+
+def test_a_seat_on_one_node_is_looked_up_however_many_nodes_there_are() -> None:
+    state = crowd(everywhere([rule(controller=WEB)]))
+    own = pod("w", controller=WEB, cpu="1")
+    assert [seat.node for seat in state.ledger.seats(own, ("n7",))] == ["n7"]
+    assert lines(lambda: state.ledger.seats(own, ("n7",))) < len(NODES)
+
+
+def lines(call: Callable[[], object]) -> int:
+    """Return how many lines of Python a call runs."""
+    count = 0
+
+    def note(_frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return note
+
+    before = sys.gettrace()
+    sys.settrace(note)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 def test_an_owner_is_steered_to_the_first_seat_without_looking_at_all(
