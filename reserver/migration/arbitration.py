@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.migration.move import ALONE, Move, Phase, Reason
+from reserver.migration.seating import Seating
 from reserver.migration.seen import GO, Turn
 from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.inventory import Budget
@@ -118,11 +119,6 @@ def _order(contender: Contender) -> tuple[int, float, PodName]:
     return -(pod.priority if pod else 0), move.created_at, move.name
 
 
-def _when(move: Move) -> tuple[float, PodName]:
-    """Return where a move is in its plan."""
-    return move.created_at, move.name
-
-
 def _which(contender: Contender) -> tuple[PodName, str]:
     """Return which pod is to leave."""
     move, pod = contender.move, contender.pod
@@ -160,8 +156,7 @@ class _Group:
         over: how many of these have ended.
         failed: the member with which the others fail; empty for none.
         is_first_cause: that one did not fail because another did.
-        members: those that are written.
-        unplaced: those that follow another one and have no seat yet.
+        seating: its members, and whose seat comes first.
     """
 
     waiting: int = 0
@@ -171,15 +166,12 @@ class _Group:
     over: int = 0
     failed: str = ""
     is_first_cause: bool = False
-    members: dict[PodName, Move] = field(default_factory=dict)
-    unplaced: list[Move] = field(default_factory=list)
+    seating: Seating = field(default_factory=Seating)
 
     def add(self, each: Contender) -> None:
         """Count one more member."""
         move = each.move
-        self.members[move.name] = move
-        if move.spec.after and not (move.is_over or move.status.target):
-            self.unplaced.append(move)
+        self.seating.add(move)
         if _is_room(each):
             self.rooms += 1
             self.over += move.is_over
@@ -192,29 +184,6 @@ class _Group:
         if has_failed and not self.is_first_cause:
             self.is_first_cause = move.status.reason is not Reason.GROUP_FAILED
             self.failed = str(move.name) if self.is_first_cause or not self.failed else self.failed
-
-    def comes_first(self, move: Move) -> str:
-        """Return a member that follows another one and is to have its seat before a move; or none.
-
-        Until its pod has come it can hold no room. Meanwhile nobody leaves the node that it goes
-        to, and who comes after it in the plan takes no seat there, or where its pod is for a while.
-        It waits only for what it follows, which comes before the move: so they never wait for each
-        other.
-        """
-        begins, home = move.status.phase is Phase.PENDING, move.status.source
-        for each in self.unplaced:
-            first = self.members.get(PodName(each.name.namespace, each.spec.after))
-            if first is None or not each.spec.node:
-                continue
-            if begins:
-                is_later = not move.spec.after and _when(each) < _when(move)
-                nodes = {each.spec.node, first.spec.node} - {""}
-                comes = is_later and move.spec.node in nodes
-            else:
-                comes = _when(first) < _when(move) and home == each.spec.node
-            if comes:
-                return str(each.name)
-        return ""
 
 
 class _Groups:
@@ -230,10 +199,10 @@ class _Groups:
         """Return what a group still lacks before its members begin; empty if nothing."""
         size = move.spec.group.size
         group = self._of(move)
-        lacks = size - len(group.members)
+        lacks = size - len(group.seating.members)
         if lacks > 0:
             return f"{lacks} of the {size} moves of its group are not written yet"
-        first = group.comes_first(move)
+        first = group.seating.before(move)
         return f"{first} of its group is to have its seat before" if first else ""
 
     def unseated(self, move: Move) -> str:
@@ -244,11 +213,11 @@ class _Groups:
         but those whose room it is to have.
         """
         group, size = self._of(move), move.spec.group.size
-        if first := group.comes_first(move):
-            return f"{first} of its group has no seat yet in the room that this one leaves"
+        if heir := group.seating.heir(move):
+            return f"{heir} of its group has no seat yet in the room that this one leaves"
         if group.rooms:
             return f"room is not held yet for {group.unheld} pods" if group.unheld else ""
-        lacks = size - (len(group.members) - group.waiting)
+        lacks = size - (len(group.seating.members) - group.waiting)
         if lacks <= 0:
             return ""
         first = f", {group.first} among them" if group.first else ""

@@ -148,14 +148,18 @@ class Sight:
     def _impossible(self, named: str, seat: Reservation, said: str) -> str:
         """Return why a seat will never be had; empty if it may.
 
-        One whose node goes is placed again elsewhere, unless the move names its node.
+        One whose node goes is placed again elsewhere, unless the move names its node. Nothing is
+        judged by a cordon that was lifted a moment ago.
         """
         there = replace(seat, placed=(Part(named, 1),)) if named else seat
         if not there.parts or suits(there, self.state).is_allowed:
             return ""
-        node = nodes_of(there.parts)
-        if not self.state.snapshot.has_node(node):
+        node, snapshot = nodes_of(there.parts), self.state.snapshot
+        row = snapshot.row(node)
+        if row is None or not snapshot.exists[row]:
             return f"there is no node {node}"
+        if snapshot.topology.is_reopening(row):
+            return ""
         return f"{node} does not let the pod in (taints, labels or neighbours): {said}"
 
     def workload(self, move: Move) -> Workload | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -291,6 +292,27 @@ def test_who_comes_later_takes_no_seat_where_a_second_step_is_or_goes(
     assert "a-3" in beginning(ruled(*held, later))
     earlier = contender("a", group=SWAP, node="v", to=to)
     assert "a" in beginning(ruled(*swap(), earlier))
+
+
+def test_on_a_node_seats_are_taken_in_the_order_of_the_plan() -> None:
+    def there(name: str, phase: Phase = Phase.PENDING, **aside: Any) -> Contender:
+        return contender(name, phase, group=SWAP, **{"to": "y", **aside})
+
+    last = there("c")
+    assert beginning(ruled(last, there("b"), there("a"))) == {"a"}
+    waits = ruled(last, there("b", Phase.RESERVING))["c"].turn
+    assert waits.why == "shop/b of its group is to have its seat before"
+    assert waits.waits_for_group
+    for before in (
+        there("b", Phase.RESERVING, seat="y"),
+        there("b", Phase.FAILED),
+        there("b", paused=True),
+        there("b", to="x"),
+        there("d"),
+    ):
+        assert "c" in beginning(ruled(last, before))
+    alone = [contender(name, to="y") for name in "ab"]
+    assert beginning(ruled(*alone)) == {"a", "b"}
 
 
 def test_one_that_has_nothing_to_follow_takes_its_group_with_it() -> None:

@@ -7,11 +7,11 @@ from unittest.mock import ANY
 import pytest
 
 from reserver.errors import ApiError
-from tests.unit.kube.migration.world import MOVES, PODS, SEATS, Crash, World
+from tests.unit.kube.crashes import crash_at_each_write, done_or_not
+from tests.unit.kube.migration.world import MOVES, PODS, SEATS, World
 
 BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
 FORBIDDEN = ApiError(403, "Forbidden", "a webhook says no")
-MOST_WRITES = 20
 
 
 @pytest.fixture
@@ -56,25 +56,19 @@ async def test_what_a_write_follows_from_is_written_before_it(world: World) -> N
     assert f"{MOVES}/move" in mine[before_seat + 1 : before_eviction]
 
 
-@pytest.mark.parametrize("is_done", [False, True], ids=["before it is carried out", "after it"])
+@done_or_not
 async def test_reserver_is_killed_at_every_write_in_turn(*, is_done: bool) -> None:
-    for number in range(1, MOST_WRITES):
+    async def begin() -> World:
         world = World()
         await world.start()
         world.move()
-        world.api.crash_at, world.api.is_done = number, is_done
-        try:
-            await world.settle()
-        except Crash:
-            await world.start()
-        else:
-            assert number > 7, "there are more writes than that"
-            return
-        status = await world.settle()
-        assert (status["phase"], status["reason"]) == ("Succeeded", "Landed"), number
-        (pod,) = world.api.of(PODS)
-        assert pod["spec"]["nodeName"] == "worker-2"
-    raise AssertionError("a move takes more writes than were tried")
+        return world
+
+    def judge(world: World) -> None:
+        assert (world.status["phase"], world.status["reason"]) == ("Succeeded", "Landed")
+        assert world.nodes_of("web") == ["worker-2"]
+
+    assert await crash_at_each_write(begin, judge, is_done=is_done) >= 7
 
 
 async def test_a_seat_that_the_quota_would_never_admit_fails_its_move_at_once() -> None:
@@ -145,6 +139,33 @@ async def test_a_named_node_that_is_not_there_evicts_nobody(world: World) -> Non
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "SeatImpossible")
     assert "no node worker-9" in status["message"]
+
+
+@pytest.mark.parametrize("others", [[], [{"key": "gpu", "effect": "NoSchedule"}]])
+async def test_a_cordon_that_was_lifted_is_waited_for_until_its_taint_is_gone(
+    world: World, others: list[dict[str, str]]
+) -> None:
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    node = world.api.objects["/api/v1/nodes/worker-2"]
+    world.api.put("/api/v1/nodes", node | {"spec": {"taints": [cordon, *others]}})
+    world.move(to={"node": "worker-2"})
+    for _ in range(10):
+        await world.round()
+        world.api.now += 1
+    assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
+    assert "untolerated taint" in world.status["message"]
+    world.api.put("/api/v1/nodes", node | {"spec": {"taints": others}})
+    status = await world.settle()
+    assert status["reason"] == ("SeatImpossible" if others else "Landed")
+
+
+async def test_a_node_that_is_cordoned_is_not_waited_for(world: World) -> None:
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    node = world.api.objects["/api/v1/nodes/worker-2"]
+    spec = {"unschedulable": True, "taints": [cordon]}
+    world.api.put("/api/v1/nodes", node | {"spec": spec})
+    world.move(to={"node": "worker-2"})
+    assert (await world.settle(rounds=10))["reason"] == "SeatImpossible"
 
 
 async def test_labels_that_no_node_has_wait_until_the_deadline(world: World) -> None:

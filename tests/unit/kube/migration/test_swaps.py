@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from reserver.kube.migration.mover import LOOK_AGAIN_S
-from reserver.migration.move import ENDED, MOST_IN_A_ROW
-from tests.unit.kube.migration.world import MOVES, PODS, SEATS, Crash, Document, World
+from reserver.migration.move import MOST_IN_A_ROW
+from tests.unit.kube.crashes import crash_at_each_write, done_or_not
+from tests.unit.kube.migration.world import MOVES, PODS, SEATS, World
 
-MOST_WRITES = 60
 GROUP = {"name": "swap", "size": 1}
 
 
@@ -22,15 +23,6 @@ class Swap(World):
         super().__init__(nodes=3, cpu="4")
         self.others = ("db",)
         self.make_pod("worker-2", of="db")
-
-    @property
-    def status(self) -> Document:
-        return {}  # There are several.
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether all moves have."""
-        return all(each.get("status", {}).get("phase") in ENDED for each in self.api.of(MOVES))
 
     def write(self, **aside: Any) -> None:
         """Write what a round would."""
@@ -83,43 +75,28 @@ async def test_nobody_leaves_the_room_of_a_second_step_before_it_is_held(world: 
     assert world.ends() == [("Succeeded", "Landed")] * 3
 
 
-@pytest.mark.parametrize("is_done", [False, True], ids=["before it is carried out", "after it"])
+async def begun(**aside: Any) -> Swap:
+    """Return the world of a round that has just written its moves."""
+    world = Swap()
+    await world.start()
+    world.write(**aside)
+    return world
+
+
+@done_or_not
 async def test_reserver_is_killed_at_every_write_of_a_swap_in_turn(*, is_done: bool) -> None:
-    for number in range(1, MOST_WRITES):
-        world = Swap()
-        await world.start()
-        world.write()
-        world.api.crash_at, world.api.is_done = number, is_done
-        try:
-            await world.settle()
-        except Crash:
-            await world.start()
-        else:
-            assert number > 24, "there are more writes than that"
-            return
-        await world.settle()
-        assert world.ends() == [("Succeeded", "Landed")] * 3, number
+    def judge(world: Swap) -> None:
+        assert world.ends() == [("Succeeded", "Landed")] * 3
         assert (world.nodes_of("web"), world.nodes_of("db")) == (["worker-2"], ["worker-1"])
-    raise AssertionError("a swap takes more writes than were tried")
+
+    assert await crash_at_each_write(begun, judge, is_done=is_done) >= 24
 
 
-@pytest.mark.parametrize("is_done", [False, True], ids=["before it is carried out", "after it"])
+@done_or_not
 async def test_whenever_reserver_is_killed_a_swap_whose_first_step_fails_moves_nothing(
     *, is_done: bool
 ) -> None:
-    for number in range(1, MOST_WRITES):
-        world = Swap()
-        await world.start()
-        world.write(to={"node": "worker-9"})
-        world.api.crash_at, world.api.is_done = number, is_done
-        try:
-            await world.settle()
-        except Crash:
-            await world.start()
-        else:
-            assert number > 4, "there are more writes than that"
-            return
-        await world.settle()
+    def judge(world: Swap) -> None:
         assert world.ends() == [
             ("Failed", "PlanOutdated"),
             ("Failed", "GroupFailed"),
@@ -127,7 +104,9 @@ async def test_whenever_reserver_is_killed_a_swap_whose_first_step_fails_moves_n
         ]
         assert (world.nodes_of("web"), world.nodes_of("db")) == (["worker-1"], ["worker-2"])
         assert not any(write.endswith("/eviction") for write in world.api.writes)
-    raise AssertionError("it takes more writes than were tried")
+
+    nowhere = partial(begun, to={"node": "worker-9"})
+    assert await crash_at_each_write(nowhere, judge, is_done=is_done) >= 4
 
 
 ENDS = {

@@ -5,7 +5,7 @@ import itertools
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar
 
 from reserver.assembly import Assembly
 from reserver.config import Settings
@@ -18,24 +18,14 @@ from reserver.wire.k8s.pods import CLAIMS_ANNOTATION
 from reserver.wire.migration import podmove
 from reserver.wire.spec import object as reservation
 from reserver.wire.times import show_moment
+from tests.unit.kube.crashes import Crash, Writes
 
 NOW = 1_900_000_000.0
 PODS = "/api/v1/namespaces/shop/pods"
 MOVES = podmove.collection("shop")
 SEATS = reservation.collection("shop")
 SETS = "/apis/apps/v1/namespaces/shop/replicasets"
-_COLLECTIONS = {
-    "/api/v1/pods": PODS,
-    podmove.COLLECTION: MOVES,
-    reservation.COLLECTION: SEATS,
-    "/api/v1/nodes": "/api/v1/nodes",
-}
-
 Document = dict[str, Any]
-
-
-class Crash(BaseException):
-    """Reserver is killed."""
 
 
 class Api(ApiClient):
@@ -44,21 +34,22 @@ class Api(ApiClient):
     Attributes:
         objects: by path.
         events: that no watch has shown yet: collection, type and object.
-        writes: what was written, in order.
-        crash_at: the number of the write at which Reserver is killed; None for never.
-        is_done: whether that write is carried out.
+        written: what was written, and when Reserver is killed.
         refusals: what an eviction is answered, in turn; it is carried out once they are used up.
     """
 
     def __init__(self) -> None:
         self.objects: dict[str, Document] = {}
         self.events: list[tuple[str, str, Document]] = []
-        self.writes: list[str] = []
-        self.crash_at: int | None = None
-        self.is_done = False
+        self.written = Writes()
         self.refusals: list[ApiError] = []
         self._revisions = itertools.count(1)
         self.now = NOW
+
+    @property
+    def writes(self) -> list[str]:
+        """The paths that were written, in order."""
+        return self.written.paths
 
     def put(self, collection: str, document: Document, kind: str = "MODIFIED") -> Document:
         """Store an object, and have watches show it."""
@@ -120,14 +111,7 @@ class Api(ApiClient):
         return self.objects[path]
 
     def _write(self, path: str, carry_out: Any) -> bytes:
-        self.writes.append(path)
-        is_last = len(self.writes) == self.crash_at
-        if is_last and not self.is_done:
-            raise Crash
-        answer = carry_out()
-        if is_last:
-            raise Crash
-        return encode(answer or {})
+        return encode(self.written.carry_out(path, carry_out) or {})
 
     def _evict(self, path: str, eviction: Document) -> None:
         pod = self._there(path)
@@ -156,7 +140,15 @@ class World:
         others: the other ReplicaSets, which want one each.
         cpu: what each pod requests.
         schedules: whether pods are bound.
+        tasks: own the writes of Reservations.
     """
+
+    collections: ClassVar = {
+        "/api/v1/pods": PODS,
+        podmove.COLLECTION: MOVES,
+        reservation.COLLECTION: SEATS,
+        "/api/v1/nodes": "/api/v1/nodes",
+    }
 
     def __init__(self, nodes: int = 2, cpu: str = "2") -> None:
         self.api = Api()
@@ -165,6 +157,7 @@ class World:
         self.cpu = cpu
         self.schedules = True
         self.quota = "none"
+        self.tasks = asyncio.TaskGroup()
         self._numbers = itertools.count()
         for number in range(1, nodes + 1):
             node: Document = {"metadata": {"name": f"worker-{number}"}, "status": {}}
@@ -189,8 +182,12 @@ class World:
         which = {"name": pod} if isinstance(pod, str) else pod
         self.api.add(MOVES, {"metadata": metadata, "spec": {"pod": which, **spec}})
 
+    @property
+    def written(self) -> Writes:
+        return self.api.written
+
     def status_of(self, name: str) -> Document:
-        found: Document = self.api.objects[f"{MOVES}/{name}"].get("status", {})
+        found: Document = self.api.objects.get(f"{MOVES}/{name}", {}).get("status", {})
         return found
 
     @property
@@ -199,7 +196,10 @@ class World:
 
     @property
     def has_ended(self) -> bool:
-        return self.status.get("phase") in ENDED
+        """Whether the move has, or all have where none is called so."""
+        moves = self.api.of(MOVES)
+        those = [each for each in moves if each["metadata"]["name"] == "move"] or moves
+        return all(each.get("status", {}).get("phase") in ENDED for each in those)
 
     def pods(self, of: str = "web") -> list[Document]:
         return [each for each in self.api.of(PODS) if each["metadata"]["name"].startswith(of)]
@@ -207,14 +207,18 @@ class World:
     def nodes_of(self, workload: str) -> list[str]:
         return [each["spec"].get("nodeName", "") for each in self.pods(workload)]
 
+    def settings(self) -> Settings:
+        """Return what Reserver is started with."""
+        return Settings(pod_moves=True, default_quota=self.quota)
+
     async def start(self) -> None:
         """Start Reserver, which lists what there is."""
-        settings = Settings(pod_moves=True, default_quota=self.quota)
-        self.reserver = Assembly(settings, self.api, lambda: self.api.now, asyncio.TaskGroup())  # type: ignore[arg-type]
+        settings, tasks = self.settings(), self.tasks
+        self.reserver = Assembly(settings, self.api, lambda: self.api.now, tasks)  # type: ignore[arg-type]
         self.api.events.clear()
         for reflector in self.reserver.reflectors:
             reflector.view.list_began()
-            collection = _COLLECTIONS.get(reflector.path, "")
+            collection = self.collections.get(reflector.path, "")
             for document in self.api.of(collection) if collection else ():
                 outcome(reflector.view.listed(encode(document)))  # type: ignore[arg-type]
             outcome(reflector.view.list_ended(1))
@@ -224,7 +228,7 @@ class World:
     def watch(self) -> None:
         """Have Reserver see what has happened."""
         views = {each.path: each.view for each in self.reserver.reflectors}
-        paths = {collection: path for path, collection in _COLLECTIONS.items()}
+        paths = {collection: path for path, collection in self.collections.items()}
         events, self.api.events = self.api.events, []
         for collection, kind, document in events:
             view = views[paths[collection]]
@@ -275,7 +279,7 @@ class World:
             self.api.put(PODS, document)
 
     async def settle(self, rounds: int = 30) -> Document:
-        """Go on until the move has ended and no seat is left; return its status."""
+        """Go on until the moves have ended and no seat is left; return the status of `move`."""
         for _ in range(rounds):
             await self.round()
             if self.has_ended and not self.api.of(SEATS):

@@ -1,0 +1,80 @@
+"""Whose seat comes first in a group: that of the move that comes first in its plan.
+
+A plan can be carried out one move after the other. Moves go on at the same time, so each waits for
+those before it only where a seat that is taken early would be in their way. It waits for no move
+that comes after it in the plan but one that follows an earlier one: so none wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from reserver.cluster.pod import PodName
+from reserver.migration.move import Move, Phase
+
+
+@dataclass(slots=True)
+class Seating:
+    """Which members of a group have a seat on the node that they name.
+
+    Attributes:
+        members: those that are written.
+        unplaced: those that follow another one and have no seat yet.
+        next_on: of the others, by node, the first that has no seat there yet; who is paused does
+            not count.
+    """
+
+    members: dict[PodName, Move] = field(default_factory=dict)
+    unplaced: list[Move] = field(default_factory=list)
+    next_on: dict[str, Move] = field(default_factory=dict)
+
+    def add(self, move: Move) -> None:
+        """Take one more member."""
+        self.members[move.name] = move
+        node = move.spec.node
+        if move.is_over or move.status.target or not node:
+            return
+        if move.spec.after:
+            self.unplaced.append(move)
+        elif move.status.phase in {Phase.PENDING, Phase.RESERVING} and not move.spec.paused:
+            self.next_on[node] = min(self.next_on.get(node, move), move, key=_when)
+
+    def before(self, move: Move) -> str:
+        """Return a member that is to have its seat before a move takes one; empty for none.
+
+        On each node seats are taken in the order of the plan: what is left goes to who was first,
+        and the room that a later one waits for is left once the earlier ones have gone on. A member
+        that follows another one can hold no room until its pod has come. Meanwhile who comes after
+        it takes no seat where it goes to, or where its pod is for a while.
+        """
+        node = move.spec.node
+        if not node or move.spec.after:
+            return ""
+        for each, first in self._following():
+            if _when(each) < _when(move) and node in {each.spec.node, first.spec.node}:
+                return str(each.name)
+        earlier = self.next_on.get(node, move)
+        return str(earlier.name) if _when(earlier) < _when(move) else ""
+
+    def heir(self, move: Move) -> str:
+        """Return a member that is to hold the room that a move leaves before it does; or none.
+
+        It follows one that comes before the move, and waits for nobody else.
+        """
+        for each, first in self._following():
+            if _when(first) < _when(move) and each.spec.node == move.status.source:
+                return str(each.name)
+        return ""
+
+    def _following(self) -> Iterator[tuple[Move, Move]]:
+        """Yield the members that follow another one and have no seat yet, each with that one."""
+        for each in self.unplaced:
+            first = self.members.get(PodName(each.name.namespace, each.spec.after))
+            if first is not None:
+                yield each, first
+
+
+def _when(move: Move) -> tuple[float, PodName]:
+    """Return where a move is in its plan: the API server tells seconds, and names are in order."""
+    return move.created_at, move.name
