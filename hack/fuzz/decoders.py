@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from hack.descheduler import policies
-from hack.fuzz import patching, readers, shapes
+from hack.fuzz import patching, provisioning, readers, shapes
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal, try_to
 from reserver.errors import InvalidInput
 from reserver.kube.stores.configmap.cache import ConfigMapCache
@@ -273,6 +273,7 @@ DECODERS = {
     ),
     "pod-move": Decoder(readers.read_move, _json(*shapes.MOVES)),
     "sched-patch": Decoder(patching.read_patch, _json(patching.PATCH)),
+    "provisioning": Decoder(provisioning.read_request, _json(provisioning.REQUEST)),
     "admission": Decoder(patching.read_admission, _json(patching.ADMISSION)),
     "demands": Decoder(readers.read_demands, _json(shapes.POD)),
     "review": Decoder(readers.read_review, _json(shapes.REVIEW)),

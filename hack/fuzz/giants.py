@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from hack.fuzz import shapes
+from hack.fuzz import provisioning, shapes
 from hack.fuzz.readers import question
 
 _LARGE = 1_000_000  # just below what the API server takes
@@ -46,6 +46,13 @@ def _pod(**spec: object) -> bytes:
     """Return a pod, as an object, in a call and in a watch."""
     pod = {**shapes.POD, "spec": {**shapes.POD["spec"], **spec}}
     return json.dumps({**pod, "Pod": pod, "NodeNames": ["worker-1"]}).encode()
+
+
+def _request(template: object = None, **more: object) -> bytes:
+    """Return a ProvisioningRequest with its template, some of its parts replaced."""
+    spec = {**provisioning.REQUEST["spec"], **more}
+    whole = {**provisioning.REQUEST, "spec": spec}
+    return json.dumps(whole | ({"template": {"spec": template}} if template else {})).encode()
 
 
 def _question() -> bytes:
@@ -122,5 +129,21 @@ GIANTS: dict[str, Callable[[], bytes]] = {
     "pod-tolerations": lambda: _pod(tolerations=[{"key": f"k{n}"} for n in range(30_000)]),
     "claims": lambda: json.dumps([f"shop/hold-{n}@1" for n in range(40_000)]).encode(),
     "question": _question,
+    "request-pod-sets": lambda: _request(
+        podSets=[{"podTemplateRef": {"name": f"t{n}"}, "count": 1_000} for n in range(18_000)]
+    ),
+    "request-counts": lambda: _request(
+        podSets=[{"podTemplateRef": {"name": f"t{n}"}, "count": 1_000} for n in range(32)]
+    ),
+    "request-digits": lambda: _request(
+        podSets=[{"podTemplateRef": {"name": "t"}, "count": int("9" * 4_000)}]
+    ),
+    "request-name": lambda: _request(podSets=[{"podTemplateRef": {"name": "t" * _LARGE}}]),
+    "request-parameters": lambda: _request(parameters={f"k{n}": "v" for n in range(60_000)}),
+    "request-valid": lambda: _request(parameters={"validFor": "9" * _LARGE}),
+    "request-containers": lambda: _request({"containers": [{"name": "c"}] * 60_000}),
+    "request-resources": lambda: _request(
+        {"containers": [{"resources": {"requests": {f"h.example/r{n}": "1" for n in range(900)}}}]}
+    ),
 }
 """By name, what makes each."""

@@ -23,9 +23,9 @@ from reserver.reservations.terms import Phase
 from reserver.scheduling.admit import judge_set
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import encode
-from reserver.wire.limits import check_bytes, limits_at
+from reserver.wire.limits import limits_at
 from reserver.wire.provisioning.requestform import owner_reference
-from reserver.wire.provisioning.template import document
+from reserver.wire.provisioning.template import documents
 from reserver.wire.spec import object as reservation
 from reserver.wire.spec import specform
 from reserver.wire.spec.entries import Entries
@@ -130,7 +130,6 @@ class Booking:
         """Decide, hold and begin to write, all or none, without an `await` in between."""
         try:
             drafts = self._drafts(request, templates)
-            specform.check_set([one for one, _ in drafts])
         except InvalidInput as exc:
             return Refusal(Reason.INVALID_POD_TEMPLATE, str(exc), is_final=True)
         now, new = self._clock(), [one for one, _ in drafts]
@@ -151,32 +150,18 @@ class Booking:
     def _drafts(
         self, request: Request, templates: tuple[bytes, ...]
     ) -> list[tuple[Reservation, Document]]:
-        """Return what is to be written, the smallest slots first.
-
-        A pod claims the oldest that covers it, so the small ones leave the large ones alone.
+        """Return what is to be written.
 
         Raises:
             InvalidInput: a PodTemplate cannot be held room for.
         """
-        now, found = self._clock(), []
-        first = refs(request)[0]
-        for index, pod_set in enumerate(request.pod_sets):
-            try:
-                written = document(request, pod_set, templates[index], now)
-                check_bytes(len(encode(written)), limits_at(first, self._objects.home).spec_bytes)
-                found.append((self._read(written, first), written))
-            except InvalidInput as exc:
-                where = f"spec.podSets[{index}], PodTemplate {pod_set.template}"
-                raise exc.under(where) from exc
-        found.sort(key=lambda each: sum(each[0].resources.values()))
+        now, limits = self._clock(), limits_at(refs(request)[0], self._objects.home)
         drafts = []
-        for ref, (_, written) in zip(refs(request), found, strict=True):
-            whole = {**written, "origin": f"{ref}#{uuid4().hex}"}
-            drafts.append((self._read(whole, ref), whole))
+        written = documents(request, templates, now, limits)
+        for ref, spec in zip(refs(request), written, strict=True):
+            whole = {**spec, "origin": f"{ref}#{uuid4().hex}"}
+            drafts.append((specform.read(whole, ref, now, limits), whole))
         return drafts
-
-    def _read(self, written: Document, ref: Ref) -> Reservation:
-        return specform.read(written, ref, self._clock(), limits_at(ref, self._objects.home))
 
     async def release(self, request: Request) -> bool:
         """Delete the Reservations of a request; return whether none is left.

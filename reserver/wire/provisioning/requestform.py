@@ -125,8 +125,19 @@ def read_object(item: RequestObject) -> Request:
         pod_sets = tuple(_pod_sets(spec.pod_sets))
         valid_s, retries = _parameters(spec.parameters or {})
     except InvalidInput as exc:
-        return replace(request, problem=str(exc.under("spec")))
+        return replace(request, problem=str(of_request(exc.under("spec"))))
     return replace(request, pod_sets=pod_sets, valid_s=valid_s, retries=retries)
+
+
+def of_request(error: InvalidInput, path: str = "") -> InvalidInput:
+    """Return an error as who wrote a request understands it: bounds are those of reservations.
+
+    Args:
+        error: what is wrong.
+        path: where that is, if the error says it in words of reservations; else empty.
+    """
+    remedy = error.remedy.replace("several reservations", "several requests")
+    return InvalidInput(path or error.path, error.problem, remedy)
 
 
 def _pod_sets(written: Sequence[_PodSet]) -> Iterator[PodSet]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from reserver.cluster import quantity
+from reserver.errors import InvalidInput
 from reserver.provisioning.request import PodSet, Request
 from reserver.reservations.owner import REQUEST
-from reserver.wire.k8s.objects import WireStruct, decode
+from reserver.reservations.reservation import Ref
+from reserver.wire.k8s.objects import WireStruct, decode, encode
 from reserver.wire.k8s.requests import Actuated, Amounts, ContainerSpec, Requesting, Resources
 from reserver.wire.k8s.requests import request as effective
-from reserver.wire.limits import MOST_DESCRIPTION, TENANT, check_bytes
+from reserver.wire.limits import MOST_DESCRIPTION, TENANT, Limits, check_bytes
 from reserver.wire.migration.demands import placement
+from reserver.wire.provisioning.requestform import of_request
+from reserver.wire.spec import specform
 from reserver.wire.times import show_moment
 
 
@@ -92,3 +97,39 @@ def document(request: Request, pod_set: PodSet, template: bytes, now: float) -> 
         "description": f"for {REQUEST} {request.name.name}"[:MOST_DESCRIPTION],
     }
     return spec | ({"placement": where} if where else {})
+
+
+def documents(
+    request: Request, templates: Sequence[bytes], now: float, limits: Limits
+) -> list[dict[str, Any]]:
+    """Return the specs of the Reservations for a request, the smallest slots first.
+
+    A pod claims the oldest that covers it, so the small ones leave the large ones alone.
+
+    Args:
+        request: what is asked for.
+        templates: the PodTemplate of each podSet, as the API server has it.
+        now: unix seconds; from then on room is held.
+        limits: on each spec.
+
+    Raises:
+        InvalidInput: room cannot be held for one of them, or for all of them together.
+    """
+    found = []
+    somewhere = Ref.of_object(request.name.namespace, request.name.name)
+    for index, (pod_set, template) in enumerate(zip(request.pod_sets, templates, strict=True)):
+        where = f"spec.podSets[{index}]"
+        try:
+            written = document(request, pod_set, template, now)
+            check_bytes(len(encode(written)), limits.spec_bytes)
+            found.append((specform.read(written, somewhere, now, limits), written))
+        except InvalidInput as exc:
+            if exc.path == "slots":
+                raise of_request(exc, f"{where}.count") from exc
+            raise of_request(exc.under(f"{where}, PodTemplate {pod_set.template}")) from exc
+    try:
+        specform.check_set([one for one, _ in found])
+    except InvalidInput as exc:
+        raise of_request(exc, "spec.podSets") from exc
+    found.sort(key=lambda each: sum(each[0].resources.values()))
+    return [written for _, written in found]

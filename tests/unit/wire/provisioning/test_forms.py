@@ -16,10 +16,19 @@ from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject
 from reserver.wire.limits import TENANT
 from reserver.wire.provisioning.requestform import RequestObject, read_object, show_conditions
-from reserver.wire.provisioning.template import document
+from reserver.wire.provisioning.template import document, documents
 from reserver.wire.spec import specform
 
 NOW = 1_900_000_000.0
+APART = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+            ]
+        }
+    }
+}
 NEW, OLD = "autoscaling.x-k8s.io", "cluster-autoscaler.kubernetes.io"
 
 
@@ -49,14 +58,20 @@ def test_a_request_says_which_pods_come_and_for_how_long_room_is_held() -> None:
         ({"podSets": []}, "spec.podSets: is empty"),
         ({"podSets": [{"podTemplateRef": {"name": "A b"}, "count": 1}]}, "podTemplateRef.name"),
         ({"podSets": [{"podTemplateRef": {"name": "a"}, "count": 0}]}, "count: 0 is out of range"),
-        ({"podSets": [{"podTemplateRef": {"name": "a"}, "count": 1}] * 33}, "33 entries"),
+        (
+            {"podSets": [{"podTemplateRef": {"name": "a"}, "count": 1}] * 33},
+            "spec.podSets: 33 entries are too many; write 32 at most, or several requests",
+        ),
         ({"podSets": "all"}, "spec.podSets"),
         ({"parameters": {"ValidUntilSeconds": "5"}}, "there are validFor and noRetry"),
         ({"parameters": {"validFor": "0s"}}, "write 1s to 720h"),
         ({"parameters": {"validFor": "721h"}}, "write 1s to 720h"),
         ({"parameters": {"validFor": "soon"}}, "spec.parameters.validFor: 'soon'"),
         ({"parameters": {"noRetry": "yes"}}, "neither true nor false"),
-        ({"parameters": {"x" * 20_000: "y"}}, "bytes are too many"),
+        (
+            {"parameters": {"x" * 20_000: "y"}},
+            "bytes are too many; write 16384 at most, or several requests",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_remedy(spec: dict[str, Any], says: str) -> None:
@@ -129,6 +144,74 @@ def test_where_its_pods_may_run_is_where_room_is_held() -> None:
 def test_a_template_that_cannot_be_held_room_for_is_refused(template: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         held(template)
+
+
+def asking(template: dict[str, Any], counts: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Return what is written for a request whose podSets have so many pods, all of a template."""
+    pod_sets = tuple(PodSet("worker", count) for count in counts)
+    request = Request(name=PodName("shop", "job"), uid="0123456789", pod_sets=pod_sets)
+    body = json.dumps({"template": template}).encode()
+    return documents(request, [body] * len(counts), NOW, TENANT)
+
+
+def test_the_smallest_slots_are_written_first() -> None:
+    def template(cpu: str) -> bytes:
+        container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+        return json.dumps({"template": {"spec": {"containers": [container]}}}).encode()
+
+    pod_sets = (PodSet("large", 1), PodSet("small", 2))
+    request = Request(name=PodName("shop", "job"), uid="0123456789", pod_sets=pod_sets)
+    written = documents(request, [template("4"), template("1")], NOW, TENANT)
+    assert [(each["resources"]["cpu"], each["slots"]) for each in written] == [("1", 2), ("4", 1)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "counts", "path", "problem", "remedy"),
+    [
+        (
+            {"nodeSelector": {f"k{number}": "v" for number in range(33)}},
+            (1, 1),
+            "spec.podSets[0], PodTemplate worker.placement",
+            "33 labels in selectors are too many",
+            "write 32 at most, or several requests",
+        ),
+        (
+            {"containers": [{"name": "x" * 40_000}]},
+            (1,),
+            "spec.podSets[0], PodTemplate worker",
+            "40040 bytes are too many for one reservation",
+            "keep it under 32768, or write several requests",
+        ),
+        (
+            {"containers": [{"resources": {"requests": {"cpu": "9" * 60}}}]},
+            (1,),
+            "spec.podSets[0], PodTemplate worker.resources.cpu",
+            "9223372036854775807 is more than any node has",
+            "check the unit",
+        ),
+        (
+            APART,
+            (1, 21),
+            "spec.podSets[1].count",
+            "21 are too many with a placement that is about neighbours",
+            "write 20 at most, or several requests",
+        ),
+        (
+            APART,
+            (20,) * 6,
+            "spec.podSets",
+            "120 slots with a placement that is about neighbours are too many",
+            "write 100 at most, or several requests",
+        ),
+    ],
+)
+def test_what_no_room_can_be_held_for_is_named_in_the_request_with_its_bound(
+    spec: dict[str, Any], counts: tuple[int, ...], path: str, problem: str, remedy: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        asking({"spec": spec}, counts)
+    found = refused.value
+    assert (found.path, found.problem, found.remedy) == (path, problem, remedy)
 
 
 @pytest.mark.parametrize(
