@@ -11,7 +11,8 @@ class Scale:
         nodes: of the cluster that calls are decided on.
         pods: that run there.
         samples: how many names a Filter call has.
-        reservations: how many are in force; from the last but one on, every node has two or more.
+        reservations: how many are in force, spread evenly: the third gives a tenth of the nodes
+            one, the fourth nine tenths; from the last but one on every node has two or more.
         rounds: how often alternatives take turns.
         calls: of each alternative in its turn.
         decoded: pods to decode.
@@ -36,7 +37,7 @@ FULL = Scale(
     nodes=5_000,
     pods=50_000,
     samples=(100, 500, 1_000, 5_000),
-    reservations=(0, 50, 500, 10_000, 50_000),
+    reservations=(0, 50, 500, 4_500, 10_000, 100_000),
     rounds=11,
     calls=150,
     decoded=10_000,
@@ -49,7 +50,7 @@ QUICK = Scale(
     nodes=500,
     pods=5_000,
     samples=(100, 500),
-    reservations=(0, 5, 50, 5_000),
+    reservations=(0, 5, 50, 450, 1_000, 5_000),
     rounds=3,
     calls=10,
     decoded=500,

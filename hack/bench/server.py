@@ -6,10 +6,11 @@ It prints its port once it listens, and stops when its standard input ends: with
 import argparse
 import asyncio
 import itertools
+import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -30,6 +31,7 @@ from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
 from reserver.server.door import Door
 from reserver.server.extender import Extender
+from reserver.server.garbage import brief_collections
 from reserver.server.gate import Hosts
 from reserver.server.http import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.server.listen import listening
@@ -43,7 +45,7 @@ RESERVER = "reserver"
 BUSY = "busy"
 """Reserver while its watch shows 500 pod events a second."""
 
-_EVENTS, _EVERY_S = 10, 0.02
+_EVERY_S = 0.002
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
 
@@ -67,14 +69,16 @@ class Server:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def port(self) -> int:
-        """Wait until it listens, and return where.
+    def port(self, processors: Collection[int] = ()) -> int:
+        """Wait until it listens, have it run on some processors from then on, and return where.
 
         Raises:
             RuntimeError: it has ended; what it wrote on standard error says why.
         """
         if self._process.stdout is None or not (line := self._process.stdout.readline()):
             raise RuntimeError("the server did not start")
+        if processors:
+            os.sched_setaffinity(self._process.pid, processors)
         return int(line)
 
 
@@ -154,11 +158,9 @@ class _Bare(asyncio.Protocol):
 
 
 async def _show_events(shown: State) -> None:
-    """Show pods that change, as a watch does."""
-    pods = list(running_pods(2_000, 100))
-    for number in itertools.count():
-        for raw in (pods[(number * _EVENTS + index) % len(pods)] for index in range(_EVENTS)):
-            shown.pod_seen(decode(PodObject, raw).value())
+    """Show pods that change, one after the other, as a watch does."""
+    for raw in itertools.cycle(running_pods(2_000, 100)):
+        shown.pod_seen(decode(PodObject, raw).value())
         await asyncio.sleep(_EVERY_S)
 
 
@@ -196,8 +198,9 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
     paths = Routes(extender, metrics, up_to_date.obstacles).paths()
     door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), metrics.count_refused)
     events = tasks.create_task(_show_events(cluster)) if kind == BUSY else None
-    async with listening(paths, ("127.0.0.1", 0), 1.0, door) as url:
-        yield urlsplit(url).port
+    with brief_collections():
+        async with listening(paths, ("127.0.0.1", 0), 1.0, door) as url:
+            yield urlsplit(url).port
     if events is not None:
         events.cancel()
 

@@ -24,6 +24,7 @@ from reserver.cli import logs
 from reserver.config import LogLevel
 from reserver.kube.watch.views import node_view, pod_view
 from reserver.scheduling.state import State
+from reserver.server.garbage import brief_collections
 
 RESERVER, DICTS = "reserver", "dicts"
 _DICTS_PART = 10
@@ -107,8 +108,9 @@ async def _start(kind: str, nodes: int, pods: int) -> Found:
     if kind == RESERVER:
         state = State()
         replays = (Replay(node_pages), Replay(pod_pages))
-        await replays[0].feed(node_view(state))
-        await replays[1].feed(pod_view(state))
+        with brief_collections():
+            await replays[0].feed(node_view(state))
+            await replays[1].feed(pod_view(state))
         busy = [seconds for replay in replays for seconds in replay.busy]
     else:
         busy = _read_into_dicts(node_pages, {}) + _read_into_dicts(pod_pages, {})

@@ -19,7 +19,7 @@ from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject
 from reserver.wire.spec.identity import identified
 
-REFUSED_REQUESTS = {"cpu": "20", "memory": "4Gi"}
+REFUSED_REQUESTS = {"cpu": "21", "memory": "4Gi"}
 """Fits on every node of `state`, but not beside two reservations there."""
 
 NOW = 1.9e9
@@ -62,14 +62,14 @@ def _reservation(index: int, node: str) -> Reservation:
         ref=Ref(*_STORE, f"r-{index}"),
         node=node,
         owners=frozenset({PodName(NAMESPACE, owner_name(index))}),
-        resources={"pods": 1, "cpu": 2000, "memory": 8 * 2**30},
+        resources={"pods": 1, "cpu": 1000, "memory": 4 * 2**30},
     )
 
 
 def state(size: Size) -> State:
     """Return a complete state: nodes of 32 CPUs, pods and reservations spread evenly.
 
-    A reservation is 2 CPUs and 8 GiB for the pod `owner_name`.
+    A reservation is 1 CPU and 4 GiB for the pod `owner_name`.
     """
     built = State()
     for index in range(size.nodes):

@@ -77,7 +77,8 @@ class Deadly(Mishaps):
 
 def _kind(request: web.BaseRequest, body: bytes) -> str:
     """Return what a write is, without names: method, path, and what a status says."""
-    status = json.loads(body or b"{}").get("status", {})
+    written = json.loads(body or b"{}")
+    status = written.get("status", {}) if isinstance(written, dict) else {}  # A JSON patch is none.
     said = (status.get("phase"), status.get("reason"))
     words = (request.method, _NAMED.sub(r"/\1/NAME", request.path), *filter(None, said))
     return " ".join(words)

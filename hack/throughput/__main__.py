@@ -23,8 +23,9 @@ from hack.chaos.api import Api
 from hack.chaos.world import install
 from hack.controlplane.build import BuildError, chosen
 from hack.controlplane.cluster import ControlPlane, StartError, create_nodes
+from hack.go_tool import PLAIN_EXTENDER
 from hack.throughput.turn import EXTENDER, SERVERS, Cluster, Turn
-from hack.throughput.variants import GO_EXTENDER, VARIANTS
+from hack.throughput.variants import VARIANTS
 
 _HEADER = ("", "pods/s", "of stock", *SERVERS, "extender", "algorithm")
 
@@ -35,7 +36,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     began = time.monotonic()
     try:
-        GO_EXTENDER.build()
+        PLAIN_EXTENDER.build()
         for nodes in options.nodes:
             print(table(*_measured(options, nodes)), flush=True)
     except (StartError, BuildError, TimeoutError) as error:
@@ -78,6 +79,7 @@ def _measured(
         account = install(plane.kubeconfig, plane.folder, NAMESPACE)
         create_nodes(plane.kubeconfig, nodes, cpu="32", memory="128Gi")
         cluster = Cluster(plane, api, account, Path(folder), options.pods)
+        cluster.turn(VARIANTS[names[0]])  # In the first one all is new.
         for number in range(options.rounds):
             for name in names[number % len(names) :] + names[: number % len(names)]:
                 turns[name].append(cluster.turn(VARIANTS[name]))

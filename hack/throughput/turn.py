@@ -28,6 +28,12 @@ _WARM = 200
 _LOOK_S = 0.1
 """How often kube-scheduler is asked how far it is, in seconds: its metrics cost it some CPU."""
 
+_RESTING = 0.1
+"""Of a core: the API server rests, with 5,000 nodes."""
+
+_SETTLED_S = 30
+"""For how many seconds that is awaited."""
+
 _BOUND = 'scheduler_schedule_attempts_total{profile="%s",result="scheduled"}'
 _ALGORITHM = "scheduler_scheduling_algorithm_duration_seconds_"
 _KEPT = ("labels", "annotations")
@@ -61,10 +67,13 @@ class Turn:
     Attributes:
         first: the reading before the first is created.
         last: the reading once the last is bound.
+        done: the reading once all of them run. What their kubelets write, and what watches show of
+            it, belongs to each pod; but how much of it falls before `last` depends on who is slow.
     """
 
     first: Reading
     last: Reading
+    done: Reading
 
     @property
     def rate(self) -> float:
@@ -79,7 +88,7 @@ class Turn:
 
     def cpu_ms(self, process: str) -> float:
         """Return the milliseconds of CPU that a pod took of a process; 0 if there is none."""
-        return (self.last.cpu.get(process, 0) - self.first.cpu.get(process, 0)) * 1e3 / self._pods
+        return (self.done.cpu.get(process, 0) - self.first.cpu.get(process, 0)) * 1e3 / self._pods
 
     @property
     def _pods(self) -> float:
@@ -109,6 +118,7 @@ class Cluster:
         """Let a variant bind the pods of one turn, then delete them."""
         self._turns += 1
         name = f"turn-{self._turns}"
+        self._settle()
         warm = [f"{name}-warm-{number:03}" for number in range(_WARM)]
         pods = [f"{name}-{number:05}" for number in range(self.pods)]
         self._create(name, warm)
@@ -125,10 +135,29 @@ class Cluster:
                 first = _reached(metrics, pids, len(warm))
                 self._create(name, pods)
                 last = _reached(metrics, pids, len(warm) + len(pods))
+                self._await_running()
+                done = metrics.read(pids)
             finally:
                 self.plane.stop_scheduler()
         self._delete(warm + pods)
-        return Turn(first, last)
+        return Turn(first, last, done)
+
+    def _settle(self) -> None:
+        """Wait until the API server rests: what the turn before left is not this one's."""
+        pid = self.plane.pids["kube-apiserver"]
+        for _ in range(_SETTLED_S):
+            before = cpu_s(pid)
+            time.sleep(1)
+            if cpu_s(pid) - before < _RESTING:
+                return
+
+    def _await_running(self) -> None:
+        """Wait until kwok has all pods running."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while self.api.get(f"{_PODS}?fieldSelector=status.phase%3DPending&limit=1")["items"]:
+            if time.monotonic() > deadline:
+                raise TimeoutError("pods that are bound do not run")
+            time.sleep(_LOOK_S)
 
     def _create(self, name: str, names: Sequence[str]) -> None:
         self._each(lambda pod: self.api.create(_PODS, _pod(pod, name)), names)

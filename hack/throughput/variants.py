@@ -12,12 +12,10 @@ import yaml
 
 from hack.controlplane.build import HERE
 from hack.controlplane.cluster import PLAIN_SCHEDULER, render_scheduler_config
-from hack.go_tool import GoTool
+from hack.go_tool import PLAIN_EXTENDER
 from hack.reserver_process import ReserverProcess
 
-_HERE = Path(__file__).parent
 _SHIPPED = HERE.parents[1] / "scheduler-config/kube-scheduler.yaml"
-GO_EXTENDER = GoTool("plain-extender", ".", _HERE / "extender", "1.26")
 
 BEST = 100
 """Names that Reserver answers at most, and the second of the plain extenders."""
@@ -77,7 +75,7 @@ def plain_extender(most: int) -> Callable[[Path, Path], AbstractContextManager[E
 
     @contextmanager
     def run(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
-        command = [str(GO_EXTENDER.build()), f"-kubeconfig={kubeconfig}", f"-answer={most}"]
+        command = [str(PLAIN_EXTENDER.build()), f"-kubeconfig={kubeconfig}", f"-answer={most}"]
         with (
             (folder / "plain-extender.log").open("ab") as log,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
