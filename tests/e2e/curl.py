@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-from hack.grpcurl.build import GRPCURL
+from hack.go_tool import GRPCURL
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,9 @@ def test_a_pod_that_only_reservations_keep_is_told_so_once(corner: Corner) -> No
     ]
 
 
-def test_an_owner_is_told_which_seat_kube_scheduler_refuses(corner: Corner) -> None:
+def test_an_owner_whose_seat_is_tainted_lands_elsewhere_and_is_told_of_it(
+    corner: Corner,
+) -> None:
     seat, other = corner.add_nodes(2, cpu="4")
     corner.reserve(SPEC, seat, "owner", cpu="2")
     corner.wait_held(seat)

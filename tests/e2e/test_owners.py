@@ -63,15 +63,6 @@ def test_a_pod_whose_whole_sample_is_held_finds_the_node_outside_it(
     assert after - before <= 8
 
 
-def test_an_owner_whose_seat_is_tainted_lands_elsewhere(corner: Corner) -> None:
-    seat, other = corner.add_nodes(2, cpu="4")
-    corner.reserve(SPEC, seat, "owner", cpu="2")
-    corner.wait_held(seat)
-    corner.api.patch_node(seat, TAINT)
-    corner.create_pod("owner", {"cpu": "2"})
-    assert corner.wait_bound("owner") == other
-
-
 @pytest.mark.controlplane
 def test_an_owner_that_must_land_on_its_seat_waits_for_it_without_spinning(
     corner: Corner, reserver: ReserverProcess

@@ -191,12 +191,17 @@ def own_store(corner: Corner) -> Iterator[Form]:
         corner.api.delete_namespaced_config_map(name, namespace)
 
 
-def test_the_companion_goes_with_its_store(corner: Corner, own_store: Form) -> None:
+def acknowledge(corner: Corner, form: Form) -> None:
+    """Write a reservation, and return once it is acknowledged."""
     (node,) = corner.add_nodes(1, cpu="4")
     key = f"{node}.owner"
-    text = own_store.write(node, "owner", corner.name, time.time() + 600, cpu="2")
-    corner.patch_store(own_store.store, {key: text})
-    wait_for(lambda: key in (companion(corner, own_store.store) or {}), "it is acknowledged", 5)
+    text = form.write(node, "owner", corner.name, time.time() + 600, cpu="2")
+    corner.patch_store(form.store, {key: text})
+    wait_for(lambda: key in (companion(corner, form.store) or {}), "it is acknowledged", 5)
+
+
+def test_the_companion_goes_with_its_store(corner: Corner, own_store: Form) -> None:
+    acknowledge(corner, own_store)
     namespace, name = own_store.store
     corner.api.delete_namespaced_config_map(name, namespace)
     wait_for(lambda: companion(corner, own_store.store) is None, "the companion is gone")
@@ -205,11 +210,7 @@ def test_the_companion_goes_with_its_store(corner: Corner, own_store: Form) -> N
 def test_a_store_that_is_a_store_no_more_acknowledges_nothing(
     corner: Corner, own_store: Form
 ) -> None:
-    (node,) = corner.add_nodes(1, cpu="4")
-    key = f"{node}.owner"
-    text = own_store.write(node, "owner", corner.name, time.time() + 600, cpu="2")
-    corner.patch_store(own_store.store, {key: text})
-    wait_for(lambda: key in (companion(corner, own_store.store) or {}), "it is acknowledged", 5)
+    acknowledge(corner, own_store)
     namespace, name = own_store.store
     unlabel = {"metadata": {"labels": {"reserver.io/store": None}}}
     corner.api.patch_namespaced_config_map(name, namespace, unlabel)

@@ -30,13 +30,6 @@ async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator
         yield world
 
 
-@pytest.fixture
-async def client(world: World) -> AsyncIterator[Client]:
-    assert world.running.grpc_address
-    async with Client(world.running.grpc_address) as client:
-        yield client
-
-
 async def bind(world: World, pod: str, node: str = "worker-1") -> None:
     """Create a pod and bind it by hand, which claims what names it."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}

@@ -57,13 +57,6 @@ async def world(with_crd: None, tmp_path: Path) -> AsyncIterator[World]:  # noqa
         yield world
 
 
-@pytest.fixture
-async def client(world: World) -> AsyncIterator[Client]:
-    assert world.running.grpc_address
-    async with Client(world.running.grpc_address) as client:
-        yield client
-
-
 async def written(world: World) -> dict[str, Any]:
     items = json.loads(await world.cluster.client.send("GET", PATH))["items"]
     return {item["metadata"]["name"]: item for item in items}

@@ -42,13 +42,6 @@ async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator
         yield world
 
 
-@pytest.fixture
-async def client(world: World) -> AsyncIterator[Client]:
-    assert world.running.grpc_address
-    async with Client(world.running.grpc_address) as client:
-        yield client
-
-
 async def test_what_is_held_is_released_when_the_block_ends(world: World, client: Client) -> None:
     ledger = world.running.assembly.ledger
     async with client.hold("move", SPEC) as reservation:

@@ -43,7 +43,9 @@ REAL = (
     "kubectl apply -k",
     "kubectl get nodes,pods,",
     "kubectl -n reserver-system create rolebinding",
+    "reserver drain",
     "reserver migrate",
+    "reserver move ",
     "reserver rebalance plan",
 )
 """How commands begin that are for a real cluster, also on a page for the demo."""

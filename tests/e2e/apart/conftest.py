@@ -14,8 +14,8 @@ import yaml
 from hack.chaos.proxy import Proxy
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
-from hack.grpcurl.build import GRPCURL
-from hack.karpenter.build import source
+from hack.go_tool import GRPCURL
+from hack.karpenter.running import source
 from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.yard import Yard, opened
@@ -50,19 +50,24 @@ def account(api: Any, kubeconfig: Path, name: str, path: Path, *components: Path
 
 
 @pytest.fixture(scope="session")
+def capacity_buffers(api: Any) -> str:
+    """The CRD of CapacityBuffers, which an autoscaler installs."""
+    crd = source() / "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml"
+    install_crd(api.api_client, CAPACITY_BUFFERS, crd)
+    return CAPACITY_BUFFERS
+
+
+@pytest.fixture(scope="session")
 def mover_kubeconfig(
     kubeconfig: Path,
     api: Any,
     reserver_kubeconfig: Path,
+    capacity_buffers: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """A service account with Reserver's rights and those of these components, and no others."""
     assert reserver_kubeconfig.exists()  # Its roles are there.
-    install_crd(
-        api.api_client,
-        CAPACITY_BUFFERS,
-        source() / "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml",
-    )
+    assert capacity_buffers
     path = tmp_path_factory.mktemp("mover") / "kubeconfig"
     components = (MOVES / "rbac.yaml", AUTOSCALERS, BUFFERS, PROVISIONING)
     install_crd(api.api_client, "provisioningrequests.autoscaling.x-k8s.io", REQUESTS)

@@ -11,7 +11,7 @@ import yaml
 
 from hack.chart import CHART
 from hack.controlplane.build import bin_dir
-from hack.helm.build import HELM
+from hack.go_tool import HELM
 
 pytestmark = pytest.mark.controlplane  # for its kubectl
 

@@ -101,7 +101,20 @@ _RESIZABLE = json.dumps(
 """What a kubelet that can resize says of a container; KWOK says nothing of it."""
 _ITEM = '[{"pod": "web-0", "namespace": "shop", "cpu": 500, "mem": 0, "expire": 4070908800}]'
 _LISTED = json.dumps({"data": {"worker-3": _ITEM}})
+_MOVABLE = (
+    "kubectl cordon worker-2 && kubectl cordon worker-3",
+    "kubectl apply -f workloads.yaml",
+    "kubectl rollout status -n shop statefulset/web",
+    "kubectl rollout status -n kube-system daemonset/agent",
+    "kubectl uncordon worker-2 && kubectl uncordon worker-3 && kubectl cordon worker-1",
+)
+_MOVED = (
+    "kubectl delete -f workloads.yaml --wait=false",
+    "kubectl delete podmoves -n shop --all",
+    "kubectl uncordon worker-1 && kubectl uncordon worker-3",
+)
 SET_UPS = {
+    "README.md": _MOVABLE,
     "docs/crd.md": (
         f"kubectl patch configmap -n unicore reservation -p '{_LISTED}'",
         "kubectl apply -f scheduler-config/core/store.yaml",
@@ -110,13 +123,7 @@ SET_UPS = {
         "kubectl apply -f operator.yaml",
         "kubectl wait --for=condition=Established -f operator.yaml",
     ),
-    "docs/moves.md": (
-        "kubectl cordon worker-2 && kubectl cordon worker-3",
-        "kubectl apply -f workloads.yaml",
-        "kubectl rollout status -n shop statefulset/web",
-        "kubectl rollout status -n kube-system daemonset/agent",
-        "kubectl uncordon worker-2 && kubectl uncordon worker-3 && kubectl cordon worker-1",
-    ),
+    "docs/moves.md": _MOVABLE,
     "docs/patches.md": (
         "kubectl apply -f patched.yaml",
         "kubectl rollout status -n shop deployment/test --timeout 1s || true",
@@ -127,17 +134,14 @@ SET_UPS = {
 }
 CLEAN_UPS = {
     "docs/monitoring.md": ("kubectl delete -f operator.yaml",),
-    "docs/moves.md": (
-        "kubectl delete -f workloads.yaml --wait=false",
-        "kubectl uncordon worker-1 && kubectl uncordon worker-3",
-    ),
+    "docs/moves.md": _MOVED,
     "docs/patches.md": ("kubectl delete -f patched.yaml --wait=false",),
     "docs/operations.md": (
         "kubectl delete -f examples/admission-policy.yaml",
         "kubectl delete deployments -n reserver-system --all",
     ),
     "docs/tutorial-cluster.md": ("kubectl delete deployments -n reserver-system --all",),
-    "README.md": ("kubectl delete deployments -n reserver-system --all",),
+    "README.md": (*_MOVED, "kubectl delete deployments -n reserver-system --all"),
 }
 
 
@@ -146,6 +150,7 @@ def cluster(
     control_plane: ControlPlane,
     api: Any,
     reserver: ReserverProcess,
+    capacity_buffers: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ReserverProcess]:
     """A Reserver with all that pages switch on; three workers, and a namespace.
@@ -153,6 +158,7 @@ def cluster(
     Reserver's pods land by a scheduler of the cluster's own; those of the pages ask `reserver`.
     """
     assert reserver.is_ready()
+    assert capacity_buffers
     folder = tmp_path_factory.mktemp("pages")
     admin = control_plane.kubeconfig
     nodes = create_nodes(admin, 3, cpu="4", memory="16Gi", prefix="worker")

@@ -24,6 +24,7 @@ from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, Client, MakeRoom, PodOwner, Spec
 from reserver.cluster.pod import PodName
 from reserver.rebalance.ways import Compat
+from tests.e2e.apart.yard import keep
 from tests.e2e.cluster import FORMS, GROUP, Corner
 from tests.e2e.conftest import MOVES, RBAC, ROOT, grant
 
@@ -84,18 +85,7 @@ class Shop:
 
     def keep(self, name: str, available: int) -> None:
         """Create a PodDisruptionBudget, and return once it allows what it does."""
-        selector = {"matchLabels": {"app": name}}
-        spec = {"minAvailable": available, "selector": selector}
-        where = self.corner.name
-        self._budgets.create_namespaced_pod_disruption_budget(
-            where, {"metadata": {"name": name}, "spec": spec}
-        )
-
-        def is_counted() -> bool:
-            found = self._budgets.read_namespaced_pod_disruption_budget_status(name, where)
-            return bool(found.status and found.status.expected_pods)
-
-        wait_for(is_counted, "the budget knows its pods")
+        keep(self._budgets, self.corner.name, name, available)
 
     def pods(self) -> dict[str, tuple[str, str]]:
         """Return node and application of each pod, by UID."""

@@ -183,17 +183,7 @@ class Yard(Moving):
 
     def keep(self, name: str) -> None:
         """Create a PodDisruptionBudget that allows no eviction, and wait until it is counted."""
-        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
-        where = self.corner.name
-        self._budgets.create_namespaced_pod_disruption_budget(
-            where, {"metadata": {"name": name}, "spec": spec}
-        )
-
-        def is_counted() -> bool:
-            found = self._budgets.read_namespaced_pod_disruption_budget_status(name, where)
-            return bool(found.status and found.status.expected_pods)
-
-        wait_for(is_counted, "the budget knows its pods")
+        keep(self._budgets, self.corner.name, name, available=1)
 
     def keep_no_more(self, name: str) -> None:
         self._budgets.delete_namespaced_pod_disruption_budget(name, self.corner.name)
@@ -267,6 +257,19 @@ class Cordoned:
             self._api.patch_node(node, {"spec": {"unschedulable": is_cordoned}})
 
 
+def keep(policy: Any, namespace: str, name: str, available: int) -> None:
+    """Create a PodDisruptionBudget of a workload, and return once it is counted."""
+    spec = {"minAvailable": available, "selector": {"matchLabels": {"app": name}}}
+    budget = {"metadata": {"name": name}, "spec": spec}
+    policy.create_namespaced_pod_disruption_budget(namespace, budget)
+
+    def is_counted() -> bool:
+        found = policy.read_namespaced_pod_disruption_budget_status(name, namespace)
+        return bool(found.status and found.status.expected_pods)
+
+    wait_for(is_counted, "the budget knows its pods")
+
+
 @contextmanager
 def opened(kubeconfig: Path, scheduler: str, api: Any) -> Iterator[Yard]:
     """A corner of the cluster with workloads; all of it is gone afterwards."""
@@ -276,7 +279,7 @@ def opened(kubeconfig: Path, scheduler: str, api: Any) -> Iterator[Yard]:
     try:
         yield made
     finally:
-        for kind in ("deployment", "stateful_set"):
+        for kind in ("deployment", "stateful_set", "daemon_set"):
             getattr(made.apps, f"delete_collection_namespaced_{kind}")(corner.name)
         made.jobs.delete_collection_namespaced_job(corner.name, propagation_policy="Background")
         corner.close()

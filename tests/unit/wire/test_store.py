@@ -93,7 +93,7 @@ expiresAt: 2030-03-17T17:46:39Z
 def test_all_forms_say_the_same(text: str, key: str) -> None:
     read_ = one(text, key)
     assert read_.node == "worker-1"
-    assert read_.owners == {PodName("shop", "web-0")}
+    assert read_.owners == (PodName("shop", "web-0"),)
     assert read_.resources == {"cpu": 2000, "memory": 4 * 2**30, "pods": 1}
     assert read_.slots == 1
     assert read_.starts_at is None
@@ -143,7 +143,7 @@ def test_everything_that_a_spec_can_say_is_read() -> None:
             reusable=False,
         )
     )
-    assert full.owners == {PodName("shop", "web-0"), PodName("data", "db.0")}
+    assert full.owners == (PodName("data", "db.0"), PodName("shop", "web-0"))
     assert full.resources == {
         "cpu": 500,
         "memory": 3 * 2**29,

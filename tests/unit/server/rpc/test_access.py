@@ -17,13 +17,12 @@ from structlog.testing import capture_logs
 from reserver.errors import ApiError, ConfigurationError
 from reserver.server.rpc.access import Access
 from reserver.server.rpc.listen import serving
-from reserver.server.rpc.service import Service
 from reserver.server.tls_files import TlsFiles
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
 from reserver.wire.k8s.reviews import User
-from reserver.wire.status.archive import Archive
-from tests.builders import NOW, node, state_of
+from tests.builders import node, state_of
+from tests.unit.server.rpc.services import service_of
 
 NAME = "reserver.test"
 ANN = User("ann", "u-1", ("people",))
@@ -44,21 +43,6 @@ class Reviewer:
 
     async def may(self, user: User, verb: str, resource: str, name: str) -> bool:
         return user.name == "root" or (verb == "get" and resource == "reservations" and name != "x")
-
-
-class Nothing:
-    """No store, and nobody who writes or counts."""
-
-    archive = Archive(0.0)
-
-    def latest(self, _: Any) -> None:
-        return None
-
-    def find(self, _: str) -> None:
-        return None
-
-    def count_rpc(self, *_: Any) -> None:
-        return
 
 
 class Files:
@@ -99,21 +83,7 @@ def files(tmp_path: Path) -> Files:
 
 @asynccontextmanager
 async def served(files: Files, reviewer: Reviewer, *, mutual: bool = False) -> AsyncIterator[str]:
-    nothing: Any = Nothing()
-    service = Service(
-        state=state_of(node("worker-1", cpu="4")),
-        stores=nothing,
-        extender=nothing,
-        namespace="reserver-system",
-        clock=lambda: NOW,
-        access=Access(reviewer),
-        obstacles=tuple,
-        counted=nothing,
-        past=nothing,
-        planning=nothing,
-        moving=None,
-        dump=bytes,
-    )
+    service = service_of(state=state_of(node("worker-1", cpu="4")), access=Access(reviewer))
     tls = files.files if mutual else files.files._replace(client_ca=None)
     async with serving(("127.0.0.1", 0), service, tuple, 1.0, tls) as address:
         yield address
@@ -222,21 +192,7 @@ async def test_certificates_are_replaced_while_it_serves(files: Files) -> None:
 async def test_files_that_are_missing_and_ports_that_are_taken_are_named(files: Files) -> None:
     async with served(files, Reviewer()) as address:
         port = int(address.rpartition(":")[2])
-        nothing: Any = Nothing()
-        service = Service(
-            state=state_of(),
-            stores=nothing,
-            extender=nothing,
-            namespace="reserver-system",
-            clock=lambda: NOW,
-            access=None,
-            obstacles=tuple,
-            counted=nothing,
-            past=nothing,
-            planning=nothing,
-            moving=None,
-            dump=bytes,
-        )
+        service = service_of()
         with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}"):
             async with serving(("127.0.0.1", port), service, tuple, 1.0):
                 pass

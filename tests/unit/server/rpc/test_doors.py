@@ -17,12 +17,12 @@ from reserver.server.rpc import listen, message
 from reserver.server.rpc.access import UNCONFIRMED_S, Access, call_of
 from reserver.server.rpc.listen import MOST_METADATA_BYTES, serving
 from reserver.server.rpc.peers import peer_of
-from reserver.server.rpc.service import Service
 from reserver.server.rpc.shares import Share
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
-from tests.builders import NOW, node, state_of
-from tests.unit.server.rpc.test_access import Nothing, Reviewer, bearer, code_of
+from tests.builders import node, state_of
+from tests.unit.server.rpc.services import service_of
+from tests.unit.server.rpc.test_access import Reviewer, bearer, code_of
 
 GET = "/reserver.v1.ReservationService/Get"
 ROOT = bearer("root")
@@ -34,20 +34,9 @@ async def served(
     again_s: float = 60.0,
     obstacles: Callable[[], tuple[str, ...]] = tuple,
 ) -> AsyncIterator[str]:
-    nothing: Any = Nothing()
-    service = Service(
+    service = service_of(
         state=state_of(node("worker-1", cpu="4")),
-        stores=nothing,
-        extender=nothing,
-        namespace="reserver-system",
-        clock=lambda: NOW,
         access=Access(reviewer, again_s) if reviewer else None,
-        obstacles=tuple,
-        counted=nothing,
-        past=nothing,
-        planning=nothing,
-        moving=None,
-        dump=bytes,
     )
     async with serving(("127.0.0.1", 0), service, obstacles, 1.0) as address:
         yield address

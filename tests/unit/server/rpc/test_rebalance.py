@@ -21,13 +21,12 @@ from reserver.server.rpc.access import Access, call_of
 from reserver.server.rpc.listen import serving
 from reserver.server.rpc.rebalance import MOST_WANTED, Rebalance
 from reserver.server.rpc.refusal import Refusal
-from reserver.server.rpc.service import Service
 from reserver.v1 import rebalance_pb2 as pb
 from reserver.wire.k8s.reviews import User
 from reserver.wire.rebalance.channel import Planned, Question, Room, line, read
 from reserver.wire.rebalance.document import MOST_BYTES
-from tests.builders import NOW, state_of
-from tests.unit.server.rpc.test_access import Nothing
+from tests.builders import NOW
+from tests.unit.server.rpc.services import service_of
 
 MOVE = Move(
     pod=PodName("shop", "web-0"), uid="u", source="a", target=None, strategy="S", reason="r"
@@ -66,21 +65,7 @@ class Planning:
 
 @asynccontextmanager
 async def served(planning: Planning) -> AsyncIterator[Client]:
-    nothing: Any = Nothing()
-    service = Service(
-        state=state_of(),
-        stores=nothing,
-        extender=nothing,
-        namespace="reserver-system",
-        clock=lambda: NOW,
-        access=None,
-        obstacles=tuple,
-        counted=nothing,
-        past=nothing,
-        planning=planning,
-        moving=None,
-        dump=bytes,
-    )
+    service = service_of(planning=planning)
     async with (
         serving(("127.0.0.1", 0), service, tuple, 1.0) as address,
         Client(address) as client,
