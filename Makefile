@@ -82,10 +82,10 @@ e2e-apart:
 	$(BIN)/pytest tests/e2e/apart --controlplane
 
 grpcurl: venv ## Build grpcurl, a gRPC client for the e2e tests (once)
-	@$(BIN)/python -m hack.grpcurl.build
+	@$(BIN)/python -m hack.go_tool grpcurl
 
 helm: venv ## Build Helm, for the tests of the chart (once)
-	@$(BIN)/python -m hack.helm.build
+	@$(BIN)/python -m hack.go_tool helm
 
 cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, until Ctrl-C
 	@$(BIN)/python -m hack.controlplane.cluster --nodes $(NODES)
@@ -112,7 +112,7 @@ fuzz: venv ## Feed everything that reads what others wrote INPUTS=1000000 inputs
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-fuzz.lock
 	$(BIN)/python -m hack.fuzz --inputs $(INPUTS) $(ARGS)
 
-release-check: controlplane grpcurl helm ## Run all that takes long, three hours; ARGS='--steps chaos,hostile'
+release-check: controlplane grpcurl helm ## Run all that takes long, three hours; write docs/compatibility.md's record; ARGS='--steps chaos,kubernetes-1.36'
 	$(BIN)/python -m hack.release $(ARGS)
 
 bench: venv ## Print the tables of docs/performance.md

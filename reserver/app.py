@@ -147,7 +147,7 @@ async def _require_crd(client: ApiClient) -> None:
 
 
 async def _require_buffers(client: ApiClient) -> None:
-    from reserver.kube.loops.buffers import check_served  # noqa: PLC0415 - few ask for it
+    from reserver.kube.loops.buffer_writer import check_served  # noqa: PLC0415 - few ask for it
 
     await check_served(client)
 

@@ -66,6 +66,7 @@ from reserver.wire.spec.object import KIND
 from reserver.wire.status.archive import Archive
 
 if TYPE_CHECKING:
+    from reserver.cluster.pod import Pod
     from reserver.kube.loops.buffers import Buffers
     from reserver.kube.provisioning.provisioner import Provisioner
 
@@ -134,7 +135,7 @@ class Assembly:
         self.buffers: Buffers | None = None
         self.state = self._decided_on(settings)
         if settings.keep_held_nodes:
-            self.keeper = Keeper(client, self.state)
+            self.keeper = Keeper(client, self.state, self._is_host)
             self.subscribers.append(self.keeper.touched)
         kept = Archive(settings.history_ttl)
         self.archivist = Archivist(client, settings.namespace, kept, clock)
@@ -179,7 +180,8 @@ class Assembly:
         trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
         default = _default_quota(settings)
         quotas = Quotas(default, trusted, self.quota_writer.changed, is_open=False)
-        state = State(self._freed, self._touched, self._eased, quotas, self._failed)
+        tell = (self._freed, self._touched, self._eased, quotas, self._failed)
+        state = State(*tell, refused=self._refused, binding=self._binding)
         state.public_namespaces = frozenset(trusted)
         state.snapshot.exempt_namespaces |= set(settings.exempt_namespaces)
         return state
@@ -253,7 +255,7 @@ class Assembly:
     def _buffers(self, client: ApiClient) -> Buffers:
         from reserver.kube.loops.buffers import Buffers  # noqa: PLC0415 - few ask for it
 
-        buffers = Buffers(client, self.clock, self.stores.subject)
+        buffers = Buffers(client, self.clock, self.stores.subject, let_go=self._eased)
         self.subscribers.append(buffers.touched)
         return buffers
 
@@ -279,6 +281,17 @@ class Assembly:
             self.provisioner.eased()
         if self.buffers is not None:
             self.buffers.changed()
+
+    def _refused(self, pod_uid: str) -> None:
+        if self.buffers is not None:
+            self.buffers.refused(pod_uid)
+
+    def _binding(self, pod: Pod, node: str) -> None:
+        if self.buffers is not None:
+            self.buffers.binding(pod, node)
+
+    def _is_host(self, node: str) -> bool:
+        return self.buffers is not None and node in self.buffers.guests
 
     def _placed(self, notice: Notice) -> None:
         announce.placed(self.recorder, self.stores, notice)
@@ -314,7 +327,7 @@ class Assembly:
         if self.provisioner is not None:
             yield self.provisioner.queue
         if self.buffers is not None:
-            yield from (self.buffers.queue, self.buffers.unwritten)
+            yield from (self.buffers.queue, self.buffers.writer.queue)
 
     @property
     def ledger(self) -> LedgerView:

@@ -224,9 +224,9 @@ class Settings:
     capacity_buffers: Annotated[
         bool,
         _setting(
-            "Write a CapacityBuffer for each reservation that finds no place, so that autoscalers "
-            "make room for it; needs --keep-held-nodes, their CRD and the rights of "
-            "scheduler-config/components/capacity-buffers."
+            "Write a CapacityBuffer for each reservation that finds no place, and each pod that "
+            "only holds keep out, so that autoscalers make room for them; needs --keep-held-nodes, "
+            "their CRD and the rights of scheduler-config/components/capacity-buffers."
         ),
     ] = False
     tracing: Annotated[

@@ -25,10 +25,10 @@ def measured(parts: Assembly) -> Iterator[Metric]:
     yield from _moves(parts)
     yield from _provisioning(parts)
     if parts.buffers is not None:
-        told = "CapacityBuffers that have autoscalers make room for reservations."
-        yield _gauge("reserver_capacity_buffers", told, len(parts.buffers))
+        told = "CapacityBuffers that have autoscalers make room for reservations and pods."
+        yield _gauge("reserver_capacity_buffers", told, len(parts.buffers.writer))
         told = "Writes and deletions of CapacityBuffers."
-        yield _counter("reserver_capacity_buffer_writes", told, parts.buffers.writes)
+        yield _counter("reserver_capacity_buffer_writes", told, parts.buffers.writer.writes)
     if parts.patches is not None:
         yield _gauge("reserver_sched_patches", "SchedPatches.", len(parts.patches.names()))
         writes = parts.patches.writes
@@ -64,8 +64,8 @@ def _watches(parts: Assembly) -> Iterator[Metric]:
     """Yield how the watches are, by collection; several watches of one count together."""
     lists, watches, unreadable = Tally[str](), Tally[str](), Tally[str]()
     is_current: dict[str, bool] = {}
-    own = (parts.patches, parts.buffers)
-    more = tuple(each.reflector for each in own if each is not None)
+    buffers = parts.buffers.writer if parts.buffers is not None else None
+    more = tuple(each.reflector for each in (parts.patches, buffers) if each is not None)
     for each in (*parts.reflectors, *more):
         name = each.path.rsplit("/", 1)[1]
         lists[name] += each.lists

@@ -8,8 +8,7 @@ and the caller decides what becomes of the object. What is held stays held.
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from traceback import extract_tb
 from typing import Literal
 
@@ -50,28 +49,29 @@ counts: Tally[Component] = Tally()
 _told: LRUCache[tuple[str, str, str], bool] = LRUCache(4096)
 
 
-@contextmanager
-def quarantined(
-    component: Component, what: object, failed: Callable[[Fault], None] = lambda _: None
-) -> Iterator[list[Fault]]:
-    """Judge one object; if that raises, log and count the exception, and go on.
+class quarantined(sparing):  # noqa: N801 - it reads like a statement
+    """Judge one object; if that raises, log and count the exception, and go on."""
 
-    Args:
-        component: what judges it.
-        what: names the object.
-        failed: called with the fault to report.
+    __slots__ = ("_component", "_reported", "_told", "_what")
 
-    Yields:
-        The faults: empty unless the block has raised.
-    """
-    told: list[Fault] = []
+    def __init__(
+        self, component: Component, what: object, failed: Callable[[Fault], None] | None = None
+    ) -> None:
+        """Name what judges, and what is judged; `failed` is called with the fault to report."""
+        self._component = component
+        self._what = what
+        self._reported = failed
+        self._told: list[Fault] = []
 
-    def take(exc: Exception) -> None:
-        told.append(take_note(component, what, exc))
-        failed(told[0])
+    def __enter__(self) -> list[Fault]:
+        """Begin the block; return the faults: empty unless it has raised."""
+        return self._told
 
-    with sparing(take):
-        yield told
+    def _take(self, exc: Exception) -> None:
+        fault = take_note(self._component, self._what, exc)
+        self._told.append(fault)
+        if self._reported is not None:
+            self._reported(fault)
 
 
 def take_note(component: Component, what: object, exc: Exception) -> Fault:

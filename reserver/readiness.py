@@ -67,7 +67,7 @@ class ProcessReadiness:
     async def caught_up(self) -> None:
         """Wait until no watch is known to have missed anything, for as long as that is excused."""
         self._look_after()
-        if all(reflector.current.is_set() for reflector in self.reflectors):
+        if all([reflector.current.is_set() for reflector in self.reflectors]):  # noqa: C419 - faster
             return  # As a rule; a timeout costs more than the look.
         with suppress(TimeoutError):
             async with asyncio.timeout(STALE_AFTER_S):
@@ -89,7 +89,8 @@ class ProcessReadiness:
         self._look_after()
         if self.lease is not None and (obstacle := self.lease.obstacle()):
             return (obstacle,)
-        obstacles = tuple(filter(None, (reflector.obstacle() for reflector in self.reflectors)))
+        # A list takes a third less than a generator, and this is asked twice for each pod.
+        obstacles = [why for reflector in self.reflectors if (why := reflector.obstacle())]
         if not obstacles and not self.state.is_complete:
             return ("all is listed, what happened before is being read",)
-        return obstacles
+        return tuple(obstacles)

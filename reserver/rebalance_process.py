@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack
 
 import structlog
 
@@ -128,13 +129,22 @@ async def _started(
 ) -> tuple[asyncio.subprocess.Process, asyncio.StreamReader, asyncio.StreamWriter]:
     """Run a module in a process; return it with our end of a channel to it."""
     ours, theirs = socket.socketpair()
-    with theirs:
-        number = theirs.fileno()
-        command = (sys.executable, "-m", module, str(number))
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=(number,)
-        )
-    return process, *await asyncio.open_connection(sock=ours, limit=MOST_BYTES)
+    with ExitStack() as unfinished:
+        unfinished.callback(ours.close)
+        with theirs:
+            number = theirs.fileno()
+            command = (sys.executable, "-m", module, str(number))
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=(number,)
+            )
+        try:
+            reader, writer = await asyncio.open_connection(sock=ours, limit=MOST_BYTES)
+        except asyncio.CancelledError:  # Nobody else knows of it yet.
+            process.kill()
+            await process.wait()
+            raise
+        unfinished.pop_all()
+    return process, reader, writer
 
 
 async def _end(process: asyncio.subprocess.Process, writer: asyncio.StreamWriter) -> None:

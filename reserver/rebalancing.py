@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from uuid import uuid4
 
 import structlog
@@ -80,18 +80,11 @@ async def rebalance(
     async with ApiClient(access) as client, AsyncExitStack() as stack:
         started(f"API server  {access.server} ({access.source})")
         if settings.health_address is not None:
-            hosts = Hosts.of(settings.health_address[0], ())
-            door = Door(HEALTH_LIMITS, hosts, refusals(metrics.registry))
-            paths = health_paths(metrics.registry)
-            site = listening(paths, settings.health_address, _SHUTDOWN_S, door)
+            site = _health(settings.health_address, metrics)
             started(f"health      {await stack.enter_async_context(site)}")
         path = settings.policy_config_file
         file = PolicyFile(path) if path is not None else None
-        pace = Pace(settings.client_connection_qps, settings.client_connection_burst)
-        teller = Teller(client, socket.gethostname(), lambda outcome: _count(metrics, outcome))
-        hands = Hands(Evictions(client, clock, pace, teller))
-        if settings.mode is Mode.RESERVE_FIRST:
-            hands = hands._replace(pod_moves=PodMoves(client, clock, pace, teller))
+        hands = _hands(settings, client, clock, metrics)
         decide = pending.decide if settings.make_room else WAYS[settings.compat]
         judge = Judge(decide=decide, held=held, timed=metrics.time_strategy)
         rebalancer = Rebalancer(client, file, hands, judge, clock, dry_run=settings.dry_run)
@@ -104,19 +97,39 @@ async def rebalance(
             metrics.policy_broken.set(bool(file and file.problems))
 
         lease = _lease(settings, client) if settings.leader_elect else None
+        rounds = rebalancer.run(settings.descheduling_interval, done)
         async with asyncio.TaskGroup() as tasks:
-            running = (
-                tasks.create_task(access.renew()),
-                tasks.create_task(
-                    _lead(lease, rebalancer.run(settings.descheduling_interval, done))
-                ),
-            )
+            running = (tasks.create_task(access.renew()), tasks.create_task(_lead(lease, rounds)))
             await stop()
             for task in running:
                 task.cancel()
         if lease is not None:
             await lease.release()
     return None
+
+
+def _health(
+    address: tuple[str, int], metrics: DeschedulingMetrics
+) -> AbstractAsyncContextManager[str]:
+    """Return what serves health and metrics while it is open; it tells the URL."""
+    hosts = Hosts.of(address[0], ())
+    door = Door(HEALTH_LIMITS, hosts, refusals(metrics.registry))
+    return listening(health_paths(metrics.registry), address, _SHUTDOWN_S, door)
+
+
+def _hands(
+    settings: RebalanceSettings,
+    client: ApiClient,
+    clock: Callable[[], float],
+    metrics: DeschedulingMetrics,
+) -> Hands:
+    """Return what carries plans out, at the pace and in the way that were asked for."""
+    pace = Pace(settings.client_connection_qps, settings.client_connection_burst)
+    teller = Teller(client, socket.gethostname(), lambda outcome: _count(metrics, outcome))
+    hands = Hands(Evictions(client, clock, pace, teller))
+    if settings.mode is Mode.RESERVE_FIRST:
+        hands = hands._replace(pod_moves=PodMoves(client, clock, pace, teller))
+    return hands
 
 
 async def _once(

@@ -14,7 +14,7 @@ from reserver.errors import ApiError, Gone, InvalidInput
 from reserver.quarantine import quarantined
 from reserver.scheduling.bind import BindVerdict, judge_bind
 from reserver.scheduling.state import State
-from reserver.server.readiness import Readiness, require_ready, up_to_date
+from reserver.server.readiness import Readiness, up_to_date
 from reserver.wire.extender import ExtenderBindingArgs
 
 log = structlog.get_logger(__name__)
@@ -145,18 +145,21 @@ class Bindings:
             InvalidInput: it is not written as a pod is.
             Gone: there is none any more; another pod may have its name.
         """
-        known = self._state.pods.get(name)
-        if known is not None and known.uid == uid:
+        if known := self._known(name, uid):
             return known
         pod = await self._pods.read_pod(name)
         if pod.uid != uid:
             raise Gone(f"{name} with UID {uid!r} was replaced")
-        known = self._state.pods.get(name)
-        if known is not None and known.uid == uid:
+        if known := self._known(name, uid):
             return known  # The watch was faster.
         if not pod.node and not self._state.pod_read(pod):
             raise Gone(f"{name} with UID {uid!r} is gone")
         return pod
+
+    def _known(self, name: PodName, uid: str) -> Pod | None:
+        """Return a pod that the watch has shown; None if another one has its name."""
+        known = self._state.pods.get(name)
+        return known if known is not None and known.uid == uid else None
 
     async def _decide(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
         """Take the node for the pod, unless it is taken already; or return what to answer."""
@@ -168,16 +171,17 @@ class Bindings:
 
     async def _take(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
         # A watch that broke a moment ago may be about to show a hold, or an entry of this owner.
-        await self._readiness.caught_up()
-        require_ready(self._readiness)
-        try:
-            pod = await self.find_pod(PodName(args.pod_namespace, args.pod_name), args.pod_uid)
-        except (ApiError, InvalidInput, Gone) as exc:
-            return BindVerdict(refusal=f"pod cannot be read: {exc}")
-        # Reading it may have taken long, or this process may have stood still.
         await up_to_date(self._readiness, self._state.ledger, self._clock)
-        known = self._state.pods.get(pod.name)
-        pod = known if known is not None and known.uid == pod.uid else pod
+        name = PodName(args.pod_namespace, args.pod_name)
+        pod = self._known(name, args.pod_uid)
+        if pod is None:
+            try:
+                pod = await self.find_pod(name, args.pod_uid)
+            except (ApiError, InvalidInput, Gone) as exc:
+                return BindVerdict(refusal=f"pod cannot be read: {exc}")
+            # That may have taken long, or this process may have stood still.
+            await up_to_date(self._readiness, self._state.ledger, self._clock)
+            pod = self._known(name, args.pod_uid) or pod
         # From here to the assumption there is no await: no other decision comes between.
         if pod.node:
             is_there = pod.node == args.node

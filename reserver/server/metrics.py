@@ -78,58 +78,11 @@ class Metrics:
         disable_created_metrics()  # A time series more for each, which nobody reads.
         self.registry = CollectorRegistry()
         self.others: list[Callable[[], bytes]] = []
-        self.calls = Counter(
-            "reserver_extender_calls",
-            "Extender calls by verb and outcome.",
-            ("verb", "outcome"),
-            registry=self.registry,
-        )
-        for verb, done in (("filter", "passed"), ("preempt", "passed"), ("bind", "bound")):
-            for outcome in (done, "refused", "error"):  # From 0 on, so that the first one shows.
-                self.calls.labels(verb, outcome)
-        self.seconds = Histogram(
-            "reserver_extender_call_seconds",
-            "Time from the request's last byte to the answer, in seconds.",
-            ("verb",),
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
+        self.calls, self.seconds = _extender_calls(self.registry)
         self.count_refused = refusals(self.registry)
-        self._rpcs = Counter(
-            "reserver_grpc_calls",
-            "gRPC calls by method and status code.",
-            ("method", "code"),
-            registry=self.registry,
-        )
-        self._rpc_seconds = Histogram(
-            "reserver_grpc_call_seconds",
-            "Time from a gRPC request to the end of its answer, in seconds.",
-            ("method",),
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self._moves = Counter(
-            "reserver_pod_moves",
-            "PodMoves that came to a phase, by phase and reason.",
-            ("phase", "reason"),
-            registry=self.registry,
-        )
-        self._landing = Histogram(
-            "reserver_pod_move_landing_seconds",
-            "Time from the eviction of a pod that moves until its replacement is bound, by mode.",
-            ("mode",),
-            buckets=_LANDING_SECONDS,
-            registry=self.registry,
-        )
-        self._webhooks = Histogram(
-            "reserver_webhook_call_seconds",
-            "Time from a webhook call's last byte to the answer, in seconds, by outcome.",
-            ("webhook", "outcome"),
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        for webhook in ("patch", "resize"):
-            self._webhooks.labels(webhook, "error")
+        self._rpcs, self._rpc_seconds = _grpc_calls(self.registry)
+        self._moves, self._landing = _pod_moves(self.registry)
+        self._webhooks = _webhook_calls(self.registry)
         self._held = Histogram(
             "reserver_event_loop_held_seconds",
             "Times for which the event loop was held for longer than 0.1 seconds, by what.",
@@ -160,6 +113,73 @@ class Metrics:
         self._rpcs.labels(method, code).inc()
         if not method.endswith("/Watch"):
             self._rpc_seconds.labels(method).observe(seconds)
+
+
+def _extender_calls(registry: CollectorRegistry) -> tuple[Counter, Histogram]:
+    calls = Counter(
+        "reserver_extender_calls",
+        "Extender calls by verb and outcome.",
+        ("verb", "outcome"),
+        registry=registry,
+    )
+    for verb, done in (("filter", "passed"), ("preempt", "passed"), ("bind", "bound")):
+        for outcome in (done, "refused", "error"):  # From 0 on, so that the first one shows.
+            calls.labels(verb, outcome)
+    seconds = Histogram(
+        "reserver_extender_call_seconds",
+        "Time from the request's last byte to the answer, in seconds.",
+        ("verb",),
+        buckets=_SECONDS,
+        registry=registry,
+    )
+    return calls, seconds
+
+
+def _grpc_calls(registry: CollectorRegistry) -> tuple[Counter, Histogram]:
+    calls = Counter(
+        "reserver_grpc_calls",
+        "gRPC calls by method and status code.",
+        ("method", "code"),
+        registry=registry,
+    )
+    seconds = Histogram(
+        "reserver_grpc_call_seconds",
+        "Time from a gRPC request to the end of its answer, in seconds.",
+        ("method",),
+        buckets=_SECONDS,
+        registry=registry,
+    )
+    return calls, seconds
+
+
+def _pod_moves(registry: CollectorRegistry) -> tuple[Counter, Histogram]:
+    moves = Counter(
+        "reserver_pod_moves",
+        "PodMoves that came to a phase, by phase and reason.",
+        ("phase", "reason"),
+        registry=registry,
+    )
+    landing = Histogram(
+        "reserver_pod_move_landing_seconds",
+        "Time from the eviction of a pod that moves until its replacement is bound, by mode.",
+        ("mode",),
+        buckets=_LANDING_SECONDS,
+        registry=registry,
+    )
+    return moves, landing
+
+
+def _webhook_calls(registry: CollectorRegistry) -> Histogram:
+    seconds = Histogram(
+        "reserver_webhook_call_seconds",
+        "Time from a webhook call's last byte to the answer, in seconds, by outcome.",
+        ("webhook", "outcome"),
+        buckets=_SECONDS,
+        registry=registry,
+    )
+    for webhook in ("patch", "resize"):
+        seconds.labels(webhook, "error")
+    return seconds
 
 
 def _describe_process(registry: CollectorRegistry) -> None:

@@ -121,7 +121,8 @@ class Reader:
         self._count += 1
         if self._count > self._limits.headers:
             raise Malformed("there are too many header fields")
-        if max(len(name), len(value)) > self._limits.header_bytes:
+        most = self._limits.header_bytes
+        if len(name) > most or len(value) > most:
             raise Malformed("a header field is too long")
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = self._headers.get(key)

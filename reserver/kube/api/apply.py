@@ -42,7 +42,7 @@ class Apply:
             ApiError: there is none, or no answer.
             InvalidInput: it cannot be read.
         """
-        return decode(PodObject, await self._client.get(_pod_path(name))).value()
+        return decode(PodObject, await self._client.get(pod_path(name))).value()
 
     async def bind(
         self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
@@ -90,7 +90,7 @@ class Apply:
     async def _try_to_bind(self, pod: Pod, node: str, claims: tuple[str, ...]) -> ApiError | None:
         try:
             body = _binding(pod, node, claims)
-            await self._client.create(f"{_pod_path(pod.name)}/binding", body)
+            await self._client.create(f"{pod_path(pod.name)}/binding", body)
         except ApiError as exc:
             return exc
         return None
@@ -121,7 +121,7 @@ class Apply:
         await self._patch_status(pod, {"status": {"nominatedNodeName": node}})
 
     async def _patch_status(self, pod: Pod, patch: Mapping[str, Mapping[str, object]]) -> None:
-        await self._client.patch(f"{_pod_path(pod.name)}/status", _for_uid(pod, patch))
+        await self._client.patch(f"{pod_path(pod.name)}/status", _for_uid(pod, patch))
 
     async def edit(self, edit: Edit | Deletion) -> bool:
         """Change one entry of the store; return False when somebody else was faster.
@@ -171,7 +171,7 @@ class Apply:
     async def _is_bound(self, pod: Pod, node: str) -> bool | None:
         """Return whether a request was carried out after all; None while that is unknown."""
         try:
-            now = decode(BoundPod, await self._client.get(_pod_path(pod.name)))
+            now = decode(BoundPod, await self._client.get(pod_path(pod.name)))
         except ApiError as exc:
             return False if exc.is_absent else None
         except InvalidInput:
@@ -179,7 +179,8 @@ class Apply:
         return now.metadata.uid == pod.uid and now.spec.node_name == node
 
 
-def _pod_path(name: PodName) -> str:
+def pod_path(name: PodName) -> str:
+    """Return the path of a pod."""
     return f"/api/v1/namespaces/{name.namespace}/pods/{name.name}"
 
 

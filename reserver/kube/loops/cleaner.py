@@ -85,7 +85,7 @@ class Cleaner:
 
     def touched(self, ref: Ref) -> None:
         """Note that a key or one of its items may be over now; returns at once."""
-        self.queue.add(ref._replace(item=""))
+        self.queue.add(ref.whole)
 
     async def run(self, store: Cleaned) -> None:
         """Clean until cancelled.
@@ -162,7 +162,10 @@ class Cleaner:
                 self._done(edit)
             self.edits += done
             self.lost += not done
-            log.info("entry cleaned", key=str(edit.ref), reason=edit.reason, done=done)
+            # What is only completed stays: no line for each of thousands that are new.
+            is_routine = done and isinstance(edit, Edit) and not edit.endings
+            tell = log.debug if is_routine else log.info
+            tell("entry cleaned", key=str(edit.ref), reason=edit.reason, done=done)
 
 
 def _fitting(due: list[Edit | Deletion]) -> int:

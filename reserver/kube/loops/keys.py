@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from reserver.backoff import Backoff
 
@@ -53,7 +53,7 @@ class Keys(Generic[K]):
         """
         self._backoff = backoff
         self._group = group
-        self._ready: OrderedDict[Hashable, dict[K, None]] = OrderedDict()
+        self._ready: OrderedDict[Hashable, dict[K, None] | None] = OrderedDict()  # None: itself.
         self._given: set[Hashable] = set()
         self._later: list[tuple[float, int, K]] = []  # A heap.
         self._moments: dict[K, float] = {}  # What else is in the heap is void.
@@ -69,19 +69,22 @@ class Keys(Generic[K]):
     def add(self, key: K, at: float = -inf) -> None:
         """Give a key at a moment, or earlier if it was due earlier."""
         if at == -inf:
-            self._ready.setdefault(self._group(key), {})[key] = None
+            self._ready_now(key)
         elif at < self._moments.get(key, inf):
             self._give_at(key, at)
 
     def is_delayed(self, key: K) -> bool:
         """Return whether a key waits for a moment, and not only for its turn."""
-        return key in self._moments and key not in self._ready.get(self._group(key), ())
+        group = self._group(key)
+        is_ready = group in self._ready and key in (self._ready[group] or (group,))
+        return key in self._moments and not is_ready
 
     def discard(self, key: K) -> None:
         """Remove a key, and forget its failures."""
         group = self._group(key)
-        waiting = self._ready.get(group, {})
-        waiting.pop(key, None)
+        waiting = self._ready.get(group)
+        if waiting is not None:
+            waiting.pop(key, None)
         if not waiting:
             self._ready.pop(group, None)
         self._moments.pop(key, None)
@@ -93,7 +96,7 @@ class Keys(Generic[K]):
             for group in self._ready:
                 if group not in self._given:
                     self._given.add(group)
-                    return list(self._ready.pop(group))
+                    return _of(group, self._ready.pop(group))
         return []
 
     def take_all(self, now: float) -> list[K]:
@@ -101,7 +104,7 @@ class Keys(Generic[K]):
         if not self.has_some(now):
             return []
         ready, self._ready = self._ready, OrderedDict()
-        return [key for keys in ready.values() for key in keys]
+        return [key for group, keys in ready.items() for key in _of(group, keys)]
 
     def done(self, key: K) -> None:
         """Note that nobody works on the group of a key any more."""
@@ -152,6 +155,22 @@ class Keys(Generic[K]):
         held = self._held_until if self._ready and self.is_held(now) else inf
         return min(held, self._later[0][0] if self._later else inf)
 
+    def _ready_now(self, key: K) -> None:
+        group = self._group(key)
+        if group is key:  # As a rule; a dict for each of thousands would take as much as they do.
+            self._ready.setdefault(group, None)
+            return
+        keys = self._ready.get(group)
+        if keys is None:
+            self._ready[group] = {key: None}
+        else:
+            keys[key] = None
+
     def _give_at(self, key: K, at: float) -> None:
         self._moments[key] = at
         heappush(self._later, (at, next(self._numbers), key))
+
+
+def _of(group: Hashable, keys: dict[K, None] | None) -> list[K]:
+    """Return the keys of a group; without any it is a key itself."""
+    return list(keys) if keys is not None else [cast("K", group)]

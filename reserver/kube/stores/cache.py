@@ -257,8 +257,9 @@ def when_written(now: Metadata, before: Metadata | None, *, listed: bool) -> Wri
         before: as it was last read, None if it was not.
         listed: a list shows it, so that it may have been written more than once.
     """
-    if not now.revision:
+    revision = now.revision
+    if not revision:
         return ANY_TIME
     if not listed:
-        return Written(now.revision, now.revision)
-    return Written(before.revision + 1 if before else 0, now.revision)
+        return Written(revision, revision)
+    return Written(before.revision + 1 if before else 0, revision)

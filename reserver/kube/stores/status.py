@@ -94,7 +94,7 @@ class Statuses(ABC, Generic[C]):
 
     def touched(self, ref: Ref) -> None:
         """Note that the status of a place or of one of its items may have changed."""
-        self.queue.add(ref._replace(item=""))
+        self.queue.add(ref.whole)
 
     async def run(self, state: State) -> None:
         """Write until cancelled."""

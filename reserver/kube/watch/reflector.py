@@ -144,12 +144,11 @@ class Reflector:
 
     def obstacle(self) -> str:
         """Return why calls cannot be decided on the view; empty if they can."""
+        is_listed, since = self.synced.is_set(), self._lag.since
+        if is_listed and (since is None or self._now() - since <= STALE_AFTER_S):
+            return ""
         why = f": {self._complaint}" if self._complaint else ""
-        if not self.synced.is_set():
-            return f"{self} is not listed yet{why}"
-        if self._lag.since is not None and self._now() - self._lag.since > STALE_AFTER_S:
-            return f"{self} is out of date{why}"
-        return ""
+        return f"{self} is {'out of date' if is_listed else 'not listed yet'}{why}"
 
     async def run(self) -> None:
         """List and watch until cancelled."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from reserver.cluster.pod import PodName
+from reserver.cluster.remembered import same
 from reserver.reservations import identity
+from reserver.reservations.amounts import shared
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Parts, Placement
 from reserver.reservations.reservation import Ref, Reservation
@@ -17,7 +19,7 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     *,
     ref: Ref,
     node: str,
-    owners: frozenset[PodName],
+    owners: Collection[PodName],
     resources: Mapping[str, int],
     slots: int = 1,
     starts_at: float | None = None,
@@ -42,9 +44,9 @@ def identified(  # noqa: PLR0913 - the fields of a reservation
     reservation = Reservation(
         ref=ref,
         digest="",
-        node=node,
-        owners=owners,
-        resources=resources,
+        node=same(node),
+        owners=tuple(sorted(owners)),
+        resources=shared(resources),
         slots=slots,
         starts_at=starts_at,
         expires_at=expires_at,

@@ -11,7 +11,7 @@ from reserver.kube.stores.object.sets import Sets
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.spec.edits import Deletion
-from reserver.wire.spec.object import KIND, ReservationObject, with_placements
+from reserver.wire.spec.object import KIND, ReservationObject, path, with_placements
 from reserver.wire.status.object import was_admitted
 from reserver.wire.times import parse_moment
 
@@ -207,7 +207,7 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         else:
             reason = endings[0].outcome.value
         version = metadata.resource_version
-        return Deletion(ref, known.path, metadata.uid, version, reason, endings)
+        return Deletion(ref, path(ref), metadata.uid, version, reason, endings)
 
     def _update(self, known: KnownObject, item: ReservationObject, *, listed: bool = False) -> None:
         """Take an object whose spec is unchanged."""

@@ -24,13 +24,11 @@ class KnownObject:
     """One Reservation as it was last read.
 
     Attributes:
-        path: its path in the API.
         said: what its status says; None where nothing does, or somebody else wrote it.
         is_read: False for one of too many in its namespace: nothing is kept of its spec.
     """
 
     metadata: ObjectMetadata
-    path: str
     spec: bytes
     entries: Entries
     said: ReservationStatus | None
@@ -89,13 +87,13 @@ class Reading:
             text = f"{MOST_OBJECTS} Reservations of this namespace are read, and this one is not"
             error = InvalidInput("", text, "delete some, and write it again")
             unread = Entries(problems=(Problem(item.ref, error),))
-            return KnownObject(item.metadata, item.path, b"", unread, said, is_read=False)
+            return KnownObject(item.metadata, b"", unread, said, is_read=False)
         entries = before.entries if before else Entries()
         with quarantined("store", item.ref) as told:  # What it said before stays if this raises.
             entries = self.entries(item)
         if told:
             entries = replace(entries, problems=(Problem(item.ref, told[0]),))
-        return KnownObject(item.metadata, item.path, bytes(item.spec), entries, said)
+        return KnownObject(item.metadata, bytes(item.spec), entries, said)
 
     def _count(self, namespace: str, more: int) -> None:
         self._read_in[namespace] = self._read_in.get(namespace, 0) + more

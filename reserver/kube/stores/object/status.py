@@ -29,7 +29,7 @@ from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
-from reserver.wire.spec.object import Claim, ReservationObject, ReservationStatus
+from reserver.wire.spec.object import Claim, ReservationObject, ReservationStatus, path
 from reserver.wire.status.object import invalid, is_newly_unbacked, spoiled, valid
 from reserver.wire.times import show_moment
 
@@ -136,7 +136,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
         body = {"metadata": {"resourceVersion": write.version}, "status": write.status}
         try:
             async with self._slots:
-                answer = await self.client.patch(f"{write.seen.path}/status", body)
+                answer = await self.client.patch(f"{path(write.ref)}/status", body)
         except ApiError as exc:
             if exc.status == HTTPStatus.NOT_FOUND:
                 self.queue.succeeded(write.ref)  # It is gone, which the watch will show.
