@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 import yaml
 from aiohttp import web
+from kubernetes import client
 
 from hack.chaos.mishaps import Forward, Mishaps
 from hack.chaos.proxy import Proxy
@@ -49,9 +50,10 @@ class Pair:
     """A kube-scheduler and its Reserver."""
 
     def __init__(
-        self, name: str, control_plane: ControlPlane, kubeconfig: Path, folder: Path
+        self, name: str, lease: str, control_plane: ControlPlane, kubeconfig: Path, folder: Path
     ) -> None:
         self.name = f"sidecar-{name}"
+        self._lease = lease
         self.control_plane = control_plane
         self._config = folder / f"{name}.yaml"
         self.severed = Severed()
@@ -70,7 +72,7 @@ class Pair:
         )
         times = {"leaseDuration": f"{LEASE_S}s", "renewDeadline": "3s", "retryPeriod": "1s"}
         config = yaml.safe_load(shipped)
-        config["leaderElection"] |= {"resourceName": SCHEDULER, **times}
+        config["leaderElection"] |= {"resourceName": self._lease, **times}
         self._config.write_text(yaml.safe_dump(config))
         self.start_scheduler()
 
@@ -94,12 +96,18 @@ class Pair:
 
 @pytest.fixture
 def pairs(
-    control_plane: ControlPlane, reserver_kubeconfig: Path, tmp_path: Path
+    control_plane: ControlPlane, reserver_kubeconfig: Path, api: Any, tmp_path: Path
 ) -> Iterator[tuple[Pair, Pair]]:
-    """Two of them; the first leads."""
-    first, second = (Pair(n, control_plane, reserver_kubeconfig, tmp_path) for n in ("a", "b"))
+    """Two of them; the first leads, by a lease that no test had before it."""
+    lease = f"{SCHEDULER}-{uuid4().hex[:8]}"
+    leases = client.CoordinationV1Api(api.api_client)
+    first, second = (
+        Pair(name, lease, control_plane, reserver_kubeconfig, tmp_path) for name in ("a", "b")
+    )
     with first.proxy, second.proxy:
         first.start()
+        of_ours = {"field_selector": f"metadata.name={lease}"}
+        wait_for(lambda: leases.list_namespaced_lease("kube-system", **of_ours).items, "it leads")
         second.start()
         yield first, second
         for pair in (first, second):
