@@ -23,7 +23,7 @@ from reserver.client.capacity import (
 )
 from reserver.client.client import Client
 from reserver.client.connection import DEADLINE_S
-from reserver.client.moves import MoveChange, MoveSpec, PodMove
+from reserver.client.move_values import MoveChange, MoveSpec, PodMove
 from reserver.client.rebalance import MakeRoom, RebalancePlan
 from reserver.client.values import (
     EVERYTHING,

@@ -122,17 +122,13 @@ class Capacity:
             CallFailed: it cannot be read.
         """
         request = pb.ListNodesRequest(node_names=names, slot=slot or {})
-        while True:
-            answer = await self._connection.call(self._stub.ListNodes, request)
-            for node in answer.nodes:
+        async for page in self._connection.pages(self._stub.ListNodes, request):
+            for node in page.nodes:
                 resources = {
                     name: Amounts(each.allocatable, each.requested, each.held, each.free)
                     for name, each in node.resources.items()
                 }
                 yield NodeCapacity(node.node, resources, node.fits)
-            if not answer.next_page_token:
-                return
-            request.page_token = answer.next_page_token
 
     async def quotas(self, namespace: str = "") -> AsyncIterator[NamespaceQuota]:
         """Yield what a namespace, or each, may hold and holds, ordered by namespace and name.
@@ -141,9 +137,8 @@ class Capacity:
             CallFailed: it cannot be read.
         """
         request = pb.ListQuotasRequest(namespace=namespace)
-        while True:
-            answer = await self._connection.call(self._stub.ListQuotas, request)
-            for each in answer.quotas:
+        async for page in self._connection.pages(self._stub.ListQuotas, request):
+            for each in page.quotas:
                 yield NamespaceQuota(
                     namespace=each.namespace,
                     name=each.name,
@@ -154,9 +149,6 @@ class Capacity:
                     forbids_node_names=each.forbids_node_names,
                     forbids_firm_holds=each.forbids_firm_holds,
                 )
-            if not answer.next_page_token:
-                return
-            request.page_token = answer.next_page_token
 
     async def what_if(self, specs: Sequence[Spec]) -> Verdict:
         """Return whether `create_set` would create a set at this instant.

@@ -174,13 +174,9 @@ class Client:
             CallFailed: they cannot be read.
         """
         request = pb.ListRequest(filter=messages.select(selection))
-        while True:
-            answer = await self._call(self._stub.List, request)
-            for each in answer.reservations:
+        async for page in self._connection.pages(self._stub.List, request):
+            for each in page.reservations:
                 yield messages.read(each)
-            if not answer.next_page_token:
-                return
-            request.page_token = answer.next_page_token
 
     async def watch(self, selection: Selection = EVERYTHING) -> AsyncIterator[Change]:
         """Yield every reservation as ADDED, and then each change, for ever.
@@ -214,13 +210,9 @@ class Client:
             CallFailed: it cannot be read.
         """
         request = pb.HistoryRequest(name=name, owner_namespace=owner_namespace, since=since)
-        while True:
-            answer = await self._call(self._stub.History, request)
-            for each in answer.reservations:
+        async for page in self._connection.pages(self._stub.History, request):
+            for each in page.reservations:
                 yield messages.read_past(each)
-            if not answer.next_page_token:
-                return
-            request.page_token = answer.next_page_token
 
     async def update(
         self,
@@ -277,11 +269,8 @@ class Client:
         Raises:
             CallFailed: it may still hold; ``ABORTED`` if `etag` is not its etag.
         """
-        try:
-            await self._call(self._stub.Release, pb.ReleaseRequest(name=name, etag=etag))
-        except CallFailed as exc:
-            if not missing_ok or exc.code != grpc.StatusCode.NOT_FOUND.name:
-                raise
+        request = pb.ReleaseRequest(name=name, etag=etag)
+        await self._connection.remove(self._stub.Release, request, missing_ok=missing_ok)
 
     @asynccontextmanager
     async def hold(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import grpc
@@ -110,6 +110,37 @@ class Connection:
                     raise error from exc
             self.tell(error, waited + pause, most - waited)
             await asyncio.sleep(pause)
+
+    async def pages(
+        self,
+        method: Callable[..., Awaitable[Any]],
+        request: Any,  # noqa: ANN401 - of any list
+    ) -> AsyncIterator[Any]:
+        """Yield all pages of a list; the request's token is set here.
+
+        Raises:
+            CallFailed: as `call`.
+        """
+        while True:
+            page = await self.call(method, request)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def remove(
+        self, method: Callable[..., Awaitable[object]], request: object, *, missing_ok: bool
+    ) -> None:
+        """Call what removes something; with `missing_ok` it may be gone.
+
+        Raises:
+            CallFailed: as `call`.
+        """
+        try:
+            await self.call(method, request)
+        except CallFailed as exc:
+            if not missing_ok or exc.code != grpc.StatusCode.NOT_FOUND.name:
+                raise
 
     def tell(self, error: CallFailed, waited_s: float, left_s: float) -> None:
         """Tell that a call is about to be repeated."""
