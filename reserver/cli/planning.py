@@ -35,8 +35,9 @@ from reserver.rebalance.scene import NOTHING_HELD, Held, identified, scene_of
 from reserver.rebalance.solver import is_installed
 from reserver.rebalance.sources import Source
 from reserver.rebalance.ways import Compat
-from reserver.wire.rebalance.dump import Dump, is_one_a_line, read_dump, read_lines
+from reserver.wire.rebalance.dump import is_one_a_line, read_dump, read_lines
 from reserver.wire.rebalance.policyform import read
+from reserver.wire.rebalance.reading import Dump
 
 MOST_BYTES = 4 * 2**30
 _TOO_LARGE = "is larger than 4 GiB; leave objects out"

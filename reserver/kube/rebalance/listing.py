@@ -9,7 +9,7 @@ from reserver.errors import ApiError
 from reserver.kube.api.client import ApiClient
 from reserver.pacer import Pacer
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode
-from reserver.wire.rebalance.dump import Dump, Reading
+from reserver.wire.rebalance.reading import Dump, Reading
 
 COLLECTIONS = (
     "/api/v1/nodes",

@@ -53,14 +53,6 @@ class _PriorityClass(WireStruct, frozen=True):
     value: Int32 = 0
 
 
-class _ClaimSpec(WireStruct, frozen=True):
-    storage_class_name: str | None = None
-
-
-class _Claim(WireStruct, frozen=True):
-    spec: _ClaimSpec = _ClaimSpec()
-
-
 class _NodeMetrics(WireStruct, frozen=True):
     metadata: Metadata = Metadata()
     usage: WrittenAmounts | None = None
@@ -115,15 +107,6 @@ def read_priority_class(raw: Raw) -> tuple[str, int]:
     """
     found = decode(_PriorityClass, raw)
     return found.metadata.name, found.value
-
-
-def read_claim_class(raw: Raw) -> str:
-    """Return the storage class that the spec of a PersistentVolumeClaim names, empty for none.
-
-    Raises:
-        InvalidInput: it is malformed; the error carries the path.
-    """
-    return decode(_Claim, raw).spec.storage_class_name or ""
 
 
 def read_node_metrics(raw: Raw) -> tuple[str, Amounts]:

@@ -7,44 +7,24 @@ from __future__ import annotations
 
 from datetime import datetime
 from sys import intern
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
-from reserver.cluster.remembered import Remembered, reckoned
 from reserver.rebalance.inventory import (
     EVICT,
     PREFER_NO_EVICTION,
     SOURCE,
-    Amounts,
     Condition,
     ContainerState,
     ListedPod,
-    Owner,
-    Preference,
-    SpreadRule,
-)
-from reserver.wire.k8s.constraints import (
-    NodeSelector,
-    NodeSelectorTerm,
-    SpreadObject,
-    node_terms,
-    spread,
 )
 from reserver.wire.k8s.objects import WireStruct, decode, decode_part
-from reserver.wire.k8s.pods import Owned, OwnerReference, PodObject, PodSpec, PodStatus, Shared
-from reserver.wire.k8s.requests import (
-    Actuated,
-    ContainerSpec,
-    Resources,
-    is_resize_infeasible,
-    nano,
-    request,
-    requesting,
-)
-from reserver.wire.k8s.requests import Amounts as WrittenAmounts
+from reserver.wire.k8s.pods import Owned, PodObject, PodSpec, PodStatus
 from reserver.wire.k8s.requests import Condition as WrittenCondition
-from reserver.wire.limits import POD, Int32
+from reserver.wire.k8s.requests import is_resize_infeasible
+from reserver.wire.limits import Int32
+from reserver.wire.rebalance.podtemplate import template_of
 
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})
@@ -52,7 +32,6 @@ _READ_ANNOTATIONS = frozenset({EVICT, PREFER_NO_EVICTION, SOURCE})
 _NO_ANNOTATIONS: dict[str, str] = {}
 
 _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
-_COMPUTE = ("cpu", "memory")
 
 
 class _Metadata(Owned, frozen=True):
@@ -122,39 +101,6 @@ class _Pod(PodObject, frozen=True):
     status: _Status = _Status()
 
 
-class _Limited(Resources, frozen=True):
-    limits: WrittenAmounts | None = None
-
-
-class _LimitedContainer(ContainerSpec, frozen=True):
-    image: str = ""
-    resources: _Limited | None = None
-
-
-class _LimitedSpec(PodSpec, frozen=True):
-    containers: list[_LimitedContainer] | None = None  # type: ignore[assignment]  # frozen
-    init_containers: list[_LimitedContainer] | None = None  # type: ignore[assignment]  # frozen
-
-
-class _Templated(PodObject, frozen=True):
-    """A Pod on the wire, with all that it has in common with others."""
-
-    spec: _LimitedSpec = _LimitedSpec()
-
-
-class _PreferredTerm(WireStruct, frozen=True):
-    weight: Int32 = 0
-    preference: NodeSelectorTerm = NodeSelectorTerm()
-
-
-class _NodeAffinity(WireStruct, frozen=True):
-    preferred_during_scheduling_ignored_during_execution: list[_PreferredTerm] | None = None
-
-
-class _Affinity(WireStruct, frozen=True):
-    node_affinity: _NodeAffinity | None = None
-
-
 class _Volume(WireStruct, frozen=True):
     """Of a volume, what a descheduler asks for."""
 
@@ -166,39 +112,10 @@ class _Volume(WireStruct, frozen=True):
     persistent_volume_claim: _Source | None = None
 
 
-class _Asked(NamedTuple):
-    """What follows from the resources of the containers."""
-
-    requests: Amounts
-    named: frozenset[str]
-    qos: str
-
-
-class _Preferred(NamedTuple):
-    """What follows from the affinity, besides what is required."""
-
-    preferences: tuple[Preference, ...] = ()
-    is_written: bool = False
-    has_node_affinity: bool = False
-
-
-class _Template(NamedTuple):
-    """What pods of one template have in common."""
-
-    shared: Shared
-    asked: _Asked
-    owners: tuple[Owner, ...]
-    images: tuple[str, ...]
-    preferred: _Preferred
-    spreads: tuple[SpreadRule, ...]
-
-
-_TEMPLATES: Remembered[bytes, _Template] = Remembered(64 * 2**20)
 _BETWEEN, _END = b"\0", b"\1"
 """Stand in no JSON."""
 
 _QUIET = ContainerState()
-_NO_STATUS = Actuated()
 
 
 def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
@@ -209,13 +126,13 @@ def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
     """
     written = decode(_Pod, raw)
     metadata, spec, status = written.metadata, written.spec, written.status
-    template = _template(written, raw)
+    template = template_of(_key(written), raw)
     asked, preferred = template.asked, template.preferred
     volumes = _volumes(bytes(spec.volumes))
     return ListedPod(
         pod=written.sharing(template.shared, intern),
-        created=metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else 0.0,
-        started=status.start_time.timestamp() if status.start_time else None,
+        created=_seconds(metadata.creation_timestamp) or 0.0,
+        started=_seconds(status.start_time),
         phase=intern(status.phase),
         reason=intern(status.reason),
         priority=spec.priority,
@@ -233,33 +150,22 @@ def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
             volume.persistent_volume_claim.claim_name
             for volume in volumes
             if volume.persistent_volume_claim
-        )
-        if volumes
-        else (),
+        ),
         has_local_storage=any(volume.host_path or volume.empty_dir for volume in volumes),
         has_resource_claims=bytes(spec.resource_claims) not in _NONE,
         containers=_states(status.container_statuses),
         init_containers=_states(status.init_container_statuses),
         ephemeral_containers=_states(status.ephemeral_container_statuses),
-        conditions=tuple(
-            [
-                Condition(
-                    intern(each.type),
-                    intern(each.status),
-                    intern(each.reason),
-                    since.timestamp() if (since := each.last_transition_time) else None,
-                )
-                for each in status.conditions or ()
-            ]
-        ),
+        conditions=tuple(map(_condition, status.conditions or ())),
     )
 
 
-def _template(written: _Pod, raw: bytes | msgspec.Raw) -> _Template:
-    """Return what a pod has in common with others: looked up at once, by all that it follows from.
+def _seconds(moment: datetime | None) -> float | None:
+    return moment.timestamp() if moment else None
 
-    Most pods of a cluster come from few templates, and parsing takes most of the time.
-    """
+
+def _key(written: _Pod) -> bytes:
+    """Return all that a pod's template follows from."""
     metadata, spec, status = written.metadata, written.spec, written.status
     parts: list[bytes | msgspec.Raw] = [
         metadata.namespace.encode(),
@@ -284,99 +190,13 @@ def _template(written: _Pod, raw: bytes | msgspec.Raw) -> _Template:
         for said in statuses:
             parts += (said.name, said.allocated_resources, said.resources)
         parts.append(_END)
-    key = _BETWEEN.join(parts)
-    known = _TEMPLATES.get(key)
-    if known is None:
-        whole = decode(_Templated, raw)
-        known = _Template(
-            shared=whole.shared(),
-            asked=_asked(whole),
-            owners=_owners(bytes(metadata.owner_references)),
-            images=tuple(sorted(container.image for container in whole.spec.containers or ())),
-            preferred=_preferred(bytes(spec.affinity)),
-            spreads=_spreads(bytes(spec.topology_spread_constraints)),
-        )
-        _TEMPLATES.put(key, known, reckoned(len(key)))
-    return known
-
-
-_ASKED: Remembered[bytes, _Asked] = Remembered(16 * 2**20)
-
-
-def _asked(whole: _Templated) -> _Asked:
-    spec = whole.spec
-    key = requesting(spec, whole.status)
-    known = _ASKED.get(key)
-    if known is None:
-        containers = (*(spec.containers or ()), *(spec.init_containers or ()))
-        asked = [each.resources.requests or {} for each in containers if each.resources]
-        named = frozenset().union(*asked)
-        both = {**((spec.resources and spec.resources.requests) or {}), **(spec.overhead or {})}
-        zeros = dict.fromkeys((*named, *both), 0)
-        known = _Asked(zeros | dict(request(spec, _NO_STATUS)), named, _qos(containers))
-        _ASKED.put(key, known, reckoned(len(key)))
-    return known
-
-
-def _qos(containers: tuple[_LimitedContainer, ...]) -> str:
-    """Return the QoS class that upstream computes where the status has none (`GetPodQOS`)."""
-    requests, limits = dict[str, int](), dict[str, int]()
-    is_guaranteed = True
-    for container in containers:
-        resources = container.resources or _Limited()
-        _add(requests, nano(resources.requests, "requests"))
-        limited = nano(resources.limits, "limits")
-        _add(limits, limited)
-        is_guaranteed &= all(limited.get(name, 0) > 0 for name in _COMPUTE)
-    if not requests and not limits:
-        return "BestEffort"
-    return "Guaranteed" if is_guaranteed and requests == limits else "Burstable"
-
-
-def _add(totals: dict[str, int], amounts: Amounts) -> None:
-    for name in _COMPUTE:
-        if amounts.get(name, 0) > 0:
-            totals[name] = totals.get(name, 0) + amounts[name]
-
-
-def _owners(written: bytes) -> tuple[Owner, ...]:
-    if len(written) > POD.part_bytes:
-        return ()
-    owners = decode_part(list[OwnerReference], written, "metadata.ownerReferences") or ()
-    return tuple(
-        Owner(intern(owner.kind), owner.name, owner.uid, owner.controller is True)
-        for owner in owners
-    )
+    return _BETWEEN.join(parts)
 
 
 def _annotations(written: dict[str, str] | None) -> dict[str, str]:
     if not written or _READ_ANNOTATIONS.isdisjoint(written):
         return _NO_ANNOTATIONS
     return {key: value for key, value in written.items() if key in _READ_ANNOTATIONS}
-
-
-def _preferred(written: bytes) -> _Preferred:
-    if b'"nodeAffinity"' not in written or len(written) > POD.part_bytes:
-        return _Preferred()
-    affinity = decode_part(_Affinity, written, "spec.affinity") or _Affinity()
-    nodes = affinity.node_affinity or _NodeAffinity()
-    terms = nodes.preferred_during_scheduling_ignored_during_execution or []
-    return _Preferred(
-        tuple(
-            Preference(each.weight, term)
-            for each in terms
-            for term in node_terms(NodeSelector([each.preference]))
-        ),
-        is_written=bool(terms),
-        has_node_affinity=affinity.node_affinity is not None,
-    )
-
-
-def _spreads(written: bytes) -> tuple[SpreadRule, ...]:
-    if len(written) > POD.part_bytes:
-        return ()
-    rules = decode_part(list[SpreadObject], written, "spec.topologySpreadConstraints") or ()
-    return tuple(SpreadRule(spread(rule), rule.when_unsatisfiable) for rule in rules)
 
 
 def _volumes(written: bytes) -> list[_Volume]:
@@ -400,3 +220,8 @@ def _state(status: _ContainerStatus) -> ContainerState:
         None if ended is None else intern(ended.reason),
         None if ended is None else ended.exit_code,
     )
+
+
+def _condition(said: _Condition) -> Condition:
+    since = _seconds(said.last_transition_time)
+    return Condition(intern(said.type), intern(said.status), intern(said.reason), since)

@@ -19,7 +19,7 @@ from reserver.rebalance.inventory import (
     Preference,
 )
 from reserver.wire.k8s import objects
-from reserver.wire.rebalance import dump, pods
+from reserver.wire.rebalance import dump, pods, podtemplate, reading
 from reserver.wire.rebalance.dump import is_one_a_line, read_dump, read_lines
 
 NODE = {
@@ -116,7 +116,7 @@ def test_a_pod_of_a_dump_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> Non
         decoded.append(kind)
         return objects.decode(kind, raw)
 
-    for module in (dump, pods):
+    for module in (dump, reading, pods, podtemplate):
         monkeypatch.setattr(module, "decode", counting)
     assert len(read_lines(lines).inventory.pods) == len(decoded) == 100
 
@@ -179,7 +179,7 @@ def test_what_is_no_dump_is_refused_with_what_to_write(raw: bytes, problem: str)
 
 
 def test_a_dump_has_a_bound_on_objects_and_on_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dump, "MOST_OBJECTS", 2)
+    monkeypatch.setattr(reading, "MOST_OBJECTS", 2)
     monkeypatch.setattr(dump, "MOST_YAML", 10)
 
     assert _names(_raw(*BOTH)) == (["a"], ["p"])
@@ -190,7 +190,7 @@ def test_a_dump_has_a_bound_on_objects_and_on_yaml(monkeypatch: pytest.MonkeyPat
 
 
 def test_no_more_than_so_many_broken_objects_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dump, "MOST_NAMED", 2)
+    monkeypatch.setattr(reading, "MOST_NAMED", 2)
 
     read = read_dump(_raw(1, 2, 3))
 
