@@ -81,7 +81,7 @@ class Settings:
     )
     tls_cert_file: Annotated[
         Path | None,
-        _setting("PEM: certificate of the extender and the gRPC API, and what leads to its CA."),
+        _setting("PEM file with the certificate chain of the extender and the gRPC API."),
     ] = None
     tls_private_key_file: Annotated[
         Path | None, _setting("PEM file with the certificate's key.")
@@ -89,8 +89,8 @@ class Settings:
     extender_client_ca_file: Annotated[
         Path | None,
         _setting(
-            "PEM: the extender is for clients with a certificate of these CAs and one of the "
-            "allowed names; without it it is plain HTTP."
+            "PEM file with the CAs of the extender's clients. With it, the extender requires "
+            "mutual TLS; without it, it serves plain HTTP on loopback."
         ),
     ] = None
     extender_allowed_names: Annotated[
@@ -105,15 +105,15 @@ class Settings:
     allowed_hosts: Annotated[
         tuple[str, ...],
         _setting(
-            "A further host that HTTP calls may be for: that of kube-scheduler's urlPrefix where "
-            "it is no loopback address.",
+            "Another host name that HTTP calls may use, such as that of kube-scheduler's urlPrefix "
+            "where it is not a loopback address.",
             metavar="HOST",
         ),
     ] = ()
     health_address: Annotated[
         tuple[str, int] | None,
         _setting(
-            "Serve health and metrics here, too, over plain HTTP, e.g. 0.0.0.0:9441.",
+            "Also serve health and metrics here, over plain HTTP, e.g. 0.0.0.0:9441.",
             metavar="ADDRESS:PORT",
             read=parse_address,
             check=check_host,
@@ -122,8 +122,8 @@ class Settings:
     grpc_address: Annotated[
         tuple[str, int] | None,
         _setting(
-            "Serve the gRPC API here, e.g. 127.0.0.1:9443; beyond loopback over TLS, to whom the "
-            "API server knows by their token.",
+            "Serve the gRPC API here, e.g. 127.0.0.1:9443. Beyond loopback it uses TLS, and "
+            "callers need a token of the API server.",
             metavar="ADDRESS:PORT",
             read=parse_address,
             check=check_host,
@@ -131,7 +131,7 @@ class Settings:
     ] = None
     grpc_client_ca_file: Annotated[
         Path | None,
-        _setting("PEM: gRPC clients need a certificate of these CAs as well as a token."),
+        _setting("PEM file with CAs. gRPC clients need a certificate of one, as well as a token."),
     ] = None
     webhook_address: Annotated[
         tuple[str, int] | None,
@@ -146,41 +146,41 @@ class Settings:
     webhook_cert_file: Annotated[
         Path | None,
         _setting(
-            "PEM: certificate of the webhooks, for reserver-webhook.NAMESPACE.svc. Default: "
-            "Reserver makes one, and has API servers trust it."
+            "PEM file with the webhooks' certificate, for reserver-webhook.NAMESPACE.svc. Default: "
+            "Reserver makes one, and has the API server trust it."
         ),
     ] = None
     webhook_private_key_file: Annotated[
         Path | None, _setting("PEM file with the key of the webhooks' certificate.")
     ] = None
-    grpc_loopback_tls: Annotated[
-        bool, _setting("Serve the gRPC API over TLS on loopback, too.")
-    ] = False
+    grpc_loopback_tls: Annotated[bool, _setting("Use TLS for the gRPC API on loopback, too.")] = (
+        False
+    )
     grpc_loopback_tokens: Annotated[
-        bool, _setting("gRPC clients need a token on loopback, too.")
+        bool, _setting("Require tokens of gRPC clients on loopback, too.")
     ] = False
     grpc_audiences: Annotated[
         tuple[str, ...],
         _setting(
-            "Tokens have to be for this audience. Default: the API server's own.",
+            "Audience that tokens must be for. Default: the API server's own.",
             metavar="AUDIENCE",
             check=check_given,
         ),
     ] = ()
     leader_elect: Annotated[
-        bool, _setting("Stand by while another reserver holds the Lease of this namespace.")
+        bool, _setting("Stand by while another Reserver holds the Lease of this namespace.")
     ] = False
     namespace: Annotated[
         str,
         _setting(
-            'Namespace of the ConfigMaps that are labelled reserver.io/store: "true".',
+            'Namespace whose ConfigMaps labelled reserver.io/store: "true" are stores.',
             check=check_name,
         ),
     ] = "reserver-system"
     configmaps: Annotated[
         tuple[tuple[str, str], ...],
         _setting(
-            "A further store ConfigMap, labelled or not.",
+            "Another store ConfigMap, with the label or without.",
             metavar="NAMESPACE/NAME",
             read=_parse_configmap,
             check=_check_names,
@@ -189,58 +189,58 @@ class Settings:
     exempt_namespaces: Annotated[
         tuple[str, ...],
         _setting(
-            "A namespace beside kube-system where pods of the system's priority classes (from "
-            "2,000,000,000 on) may take what is held.",
+            "Another namespace, beside kube-system, whose pods of system priority (2,000,000,000 "
+            "and above) may take held room.",
             metavar="NAMESPACE",
             check=check_name,
         ),
     ] = ()
     crd: Annotated[
         bool,
-        _setting("Wait for the CRD reservations.reserver.io; else it is read once it is there."),
+        _setting("Be ready only once the CRD reservations.reserver.io exists."),
     ] = False
     pod_moves: Annotated[
         bool,
         _setting(
-            "Carry out PodMoves, which evicts pods; needs the CRD and the rights of "
+            "Carry out PodMoves, which evict pods. Needs the CRD and the rights of "
             "scheduler-config/components/moves."
         ),
     ] = False
     keep_held_nodes: Annotated[
         bool,
         _setting(
-            "Keep autoscalers from removing nodes that hold reservations, by annotations of the "
-            "nodes; needs the rights of scheduler-config/components/autoscalers."
+            "Annotate nodes that hold reservations, so that autoscalers keep them. Needs the "
+            "rights of scheduler-config/components/autoscalers."
         ),
     ] = False
     provisioning_requests: Annotated[
         bool,
         _setting(
-            "Carry out ProvisioningRequests (autoscaling.x-k8s.io) of the class hold.reserver.io: "
-            "hold room for their pods; needs their CRD, the CRD of Reservations and the rights of "
+            "Hold room for the pods of ProvisioningRequests (autoscaling.x-k8s.io) of the class "
+            "hold.reserver.io. Needs their CRD, the CRD of Reservations and the rights of "
             "scheduler-config/components/provisioning."
         ),
     ] = False
     capacity_buffers: Annotated[
         bool,
         _setting(
-            "Write a CapacityBuffer for each reservation that finds no place, and each pod that "
-            "only holds keep out, so that autoscalers make room for them; needs --keep-held-nodes, "
-            "their CRD and the rights of scheduler-config/components/capacity-buffers."
+            "Write a CapacityBuffer for each reservation that finds no place, and for each pod "
+            "that only holds keep out, so that autoscalers add nodes. Needs --keep-held-nodes, the "
+            "CRD and the rights of scheduler-config/components/capacity-buffers."
         ),
     ] = False
     tracing: Annotated[
         bool,
         _setting(
-            "Send OpenTelemetry traces of calls and moves by OTLP to where "
-            "OTEL_EXPORTER_OTLP_ENDPOINT says; needs reserver[tracing]."
+            "Send OpenTelemetry traces of calls and moves to OTEL_EXPORTER_OTLP_ENDPOINT. Needs "
+            "reserver[tracing]."
         ),
     ] = False
     reservation_store: Annotated[
         StoreKind,
         _setting(
-            "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, for which the "
-            "CRD has to be there."
+            "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, which need the "
+            "CRD."
         ),
     ] = StoreKind.CONFIGMAP
     default_quota: Annotated[
@@ -254,8 +254,7 @@ class Settings:
     history_ttl: Annotated[
         float,
         _setting(
-            "How long it is kept what became of reservations that are over; 0: not at all. "
-            "Default: 7d.",
+            "How long to remember reservations that are over; 0: not at all. Default: 7d.",
             metavar="DURATION",
             read=parse_seconds,
         ),
@@ -263,49 +262,49 @@ class Settings:
     rebalance_policy: Annotated[
         Path | None,
         _setting(
-            "Rebalance, too, by this policy of the descheduler, in a process beside this one; it "
-            "is read anew before each round."
+            "Also rebalance by this policy of the descheduler, in a process beside this one. The "
+            "file is read again before each round."
         ),
     ] = None
     rebalance_make_room: Annotated[
         bool,
         _setting(
-            "Rebalance, too, with or without a policy: not what that moves, but room for pending "
-            "pods that fit nowhere, held for them while others leave it. The evictor of the "
-            "policy's first profile says who may. It needs --rebalance-mode reserve-first."
+            "Also rebalance to make room for pending pods that fit nowhere, instead of following "
+            "the policy, whose first profile still says which pods may be evicted. Needs "
+            "--rebalance-mode reserve-first."
         ),
     ] = False
     rebalance_interval: Annotated[
         float,
         _setting(
-            "From the beginning of a round to that of the next. Default: 5m.",
+            "Time from the start of a round to the next. Default: 5m.",
             metavar="DURATION",
             read=parse_seconds,
         ),
     ] = 300.0
     rebalance_compat: Annotated[
-        Compat, _setting("Judge that policy as one plan, or pod by pod as the descheduler does.")
+        Compat, _setting("Judge the policy as one plan, or pod by pod as the descheduler does.")
     ] = Compat.SOUND
     rebalance_mode: Annotated[
         Mode,
         _setting(
-            "Evict what that policy moves, or write PodMoves, which evict no pod before its "
-            "replacement has a seat; that needs --pod-moves."
+            "Evict pods, or write PodMoves, which evict no pod before its replacement has a seat. "
+            "reserve-first needs --pod-moves."
         ),
     ] = Mode.EVICT_ONLY
     rebalance_dry_run: Annotated[
-        bool, _setting("Log what would be evicted by that policy, and evict nothing.")
+        bool, _setting("Log what would be evicted, and evict nothing.")
     ] = False
     warn_before_expiry: Annotated[
         float,
         _setting(
-            "How long before it expires people are warned of a hold that nobody has claimed; 0: "
-            "never. Default: 10m.",
+            "How long before its expiry to warn of a hold that nobody has claimed; 0: never. "
+            "Default: 10m.",
             metavar="DURATION",
             read=parse_seconds,
         ),
     ] = 600.0
-    log_level: Annotated[LogLevel, _setting("From this level on; debug shows each refusal.")] = (
+    log_level: Annotated[LogLevel, _setting("Lowest level to log; debug shows each refusal.")] = (
         LogLevel.INFO
     )
 

@@ -39,16 +39,16 @@ class RebalanceSettings:
     """
 
     policy_config_file: Annotated[
-        Path | None, Flag("Policy: descheduler/v1alpha2. It is read anew before each round.")
+        Path | None, Flag("Policy (descheduler/v1alpha2), read again before each round.")
     ] = None
     descheduling_interval: Annotated[
-        float, _duration("From the beginning of a round to that of the next. Default: one round.")
+        float, _duration("Time from the start of a round to the next. Default: one round.")
     ] = 0.0
     make_room: Annotated[
         bool,
         Flag(
-            "Instead of what a policy moves: room for pending pods that fit nowhere, held for them "
-            "while others leave it. The evictor of the policy's first profile says who may."
+            "Make room for pending pods that fit nowhere, and hold it for them, instead of "
+            "following the policy, whose first profile still says which pods may be evicted."
         ),
     ] = False
     dry_run: Annotated[bool, Flag("Log what would be evicted, and evict nothing.")] = False
@@ -61,14 +61,14 @@ class RebalanceSettings:
     ] = Mode.EVICT_ONLY
     without_holds: Annotated[
         bool,
-        Flag("What reservations hold does not count: for clusters where no reserver serves."),
+        Flag("Ignore what reservations hold: for clusters without `reserver serve`."),
     ] = False
-    client_connection_qps: Annotated[float, Flag("Evictions in a second.", check=_check_rate)] = 5.0
+    client_connection_qps: Annotated[float, Flag("Evictions per second.", check=_check_rate)] = 5.0
     client_connection_burst: Annotated[
-        int, Flag("Evictions at once, before that rate counts.", most=1000)
+        int, Flag("Evictions at once, above that rate.", most=1000)
     ] = 10
     leader_elect: Annotated[
-        bool, Flag("Stand by while another one holds the Lease; it takes an interval.")
+        bool, Flag("Stand by while another holds the Lease; needs an interval.")
     ] = False
     leader_elect_lease_duration: Annotated[
         float, _duration("How long a Lease that is not renewed keeps others out. Default: 2m17s.")
@@ -94,7 +94,7 @@ class RebalanceSettings:
             check=check_host,
         ),
     ] = None
-    log_level: Annotated[LogLevel, Flag("From this level on.")] = LogLevel.INFO
+    log_level: Annotated[LogLevel, Flag("Lowest level to log.")] = LogLevel.INFO
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""

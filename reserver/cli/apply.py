@@ -25,21 +25,21 @@ def apply(
     filename: Annotated[list[str], FILES],
     namespace: NamespaceOption = "",
     force: Annotated[
-        bool, typer.Option("--force", help="Create also what can never fit, as it is written.")
+        bool, typer.Option("--force", help="Create it even if it can never fit.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")
+        bool, typer.Option("--dry-run", help="Print what would change, and change nothing.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Create the reservations of files, or change those that are there and say something else.
+    """Create or change reservations so that they match files.
 
-    It can be repeated: what says the same stays as it is, with its claims. A `ttl` counts from the
-    creation, so applying a file again prolongs nothing, and takes nothing back that `reserver
-    extend` gave; an `expiresAt` is put back. Labels are set, and others stay. Files are read as
-    `reserver create -f` reads them.
+    Run it as often as you like: a reservation that matches its file stays unchanged and keeps its
+    claims. A `ttl` counts from the creation, so applying a file again neither prolongs a
+    reservation nor undoes `reserver extend`; an `expiresAt` is restored. Labels of the file are
+    set; other labels stay. It reads the same files as `reserver create -f`.
 
-    Exit status: 0 all are as the files say; 1 some were refused; 2 wrong usage; 3 reserver cannot
+    Exit status: 0 all match the files; 1 some were refused; 2 wrong usage; 3 reserver cannot
     be reached; 4 no room, on nodes or in the quota.
 
     Examples:
@@ -69,16 +69,18 @@ def update(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="Its name or id.", autocompletion=completion.reservations
+            metavar="NAME",
+            help="Name or id of the reservation.",
+            autocompletion=completion.reservations,
         ),
     ],
     namespace: NamespaceOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Change the fields of a reservation that flags give; all others stay.
+    """Change fields of a reservation; all other fields stay.
 
-    More than before, or elsewhere, is held only if it fits. A reservation that says something else
-    is another one, and does not keep its claims. `reserver apply` does the same by a file.
+    A larger hold, or one on another node, has to fit. If what is held changes, it is a new
+    reservation and loses its claims. To change it from a file, use `reserver apply`.
 
     Exit status: 0 changed; 1 refused, or not there; 2 wrong usage; 3 reserver cannot be reached;
     4 no room, on nodes or in the quota.
@@ -112,14 +114,16 @@ def edit(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="Its name or id.", autocompletion=completion.reservations
+            metavar="NAME",
+            help="Name or id of the reservation.",
+            autocompletion=completion.reservations,
         ),
     ],
 ) -> None:
-    """Change a reservation in the editor that KUBE_EDITOR or EDITOR names, else in vi.
+    """Edit a reservation in your editor (KUBE_EDITOR, EDITOR, or vi).
 
-    What is wrong with it stands above it when the editor opens again. What is saved without a
-    change ends it. If somebody else has changed the reservation meanwhile, your file is kept.
+    If the reservation is invalid, the editor opens again and shows the errors at the top. Save it
+    unchanged to cancel. If somebody else changed the reservation meanwhile, your file is kept.
 
     Exit status: 0 changed, or nothing to change; 1 refused, or not there; 2 wrong usage; 3 reserver
     cannot be reached; 4 no room, on nodes or in the quota.

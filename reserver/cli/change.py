@@ -34,19 +34,24 @@ if TYPE_CHECKING:
 def extend(
     target: Target,
     name: Annotated[
-        str, typer.Argument(help="Its name or id.", autocompletion=completion.reservations)
+        str,
+        typer.Argument(
+            help="Name or id of the reservation.", autocompletion=completion.reservations
+        ),
     ],
     ttl: Annotated[
         str,
         typer.Option(
-            metavar="DURATION", help="How long from now on, such as 30m, 2h or 7d; 0: for ever."
+            metavar="DURATION", help="Time from now, such as 30m, 2h or 7d; 0: no expiry."
         ),
     ] = "",
-    expires_at: Annotated[str, typer.Option(metavar="TIME", help="Until when, RFC 3339.")] = "",
+    expires_at: Annotated[
+        str, typer.Option(metavar="TIME", help="Moment of expiry, in RFC 3339.")
+    ] = "",
     namespace: NamespaceOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Let a reservation expire at another moment, later or earlier.
+    """Change when a reservation expires.
 
     Exit status: 0 done; 1 refused, or not there; 2 wrong usage; 3 reserver cannot be reached.
 
@@ -98,18 +103,18 @@ def release(
     target: Target,
     names: NamesArgument = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All that the options mean; asks before it does so.")
+        bool, typer.Option("--all", help="Release all that the options select. Asks first.")
     ] = False,
     node: NodeOption = "",
     owner: OwnerOption = "",
     namespace: NamespaceOption = "",
     phase: PhaseOption = None,
     selector: SelectorOption = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Release without asking.")] = False,
 ) -> None:
-    """Remove reservations, and return once nothing is held by them any more.
+    """Remove reservations, and return once they hold nothing.
 
-    Exit status: 0 released; 1 some are not there or refused, or the answer was no; 2 wrong usage;
+    Exit status: 0 released; 1 some are not there or refused, or you said no; 2 wrong usage;
     3 reserver cannot be reached.
 
     Examples:

@@ -37,10 +37,13 @@ class Shell(StrEnum):
 
 def completion(
     shell: Annotated[
-        Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", case_sensitive=False)
+        Shell,
+        typer.Argument(
+            metavar="SHELL", help="Your shell: bash, zsh or fish.", case_sensitive=False
+        ),
     ],
 ) -> None:
-    """Print the script that completes commands, options, and names of the cluster.
+    """Print the shell script that completes commands, options and names.
 
     Names of reservations, nodes and namespaces are completed if reserver answers within two
     seconds. kubectl needs no script: it completes `kubectl reserver` by itself.

@@ -24,22 +24,25 @@ def create(
     spec: SpecFlags,
     target: Target,
     name: Annotated[
-        str, typer.Argument(help="Of the reservation.", metavar="NAME", show_default=False)
+        str, typer.Argument(help="Name of the reservation.", metavar="NAME", show_default=False)
     ] = "",
     filename: Annotated[list[str] | None, FILES] = None,
     namespace: NamespaceOption = "",
     whole_set: Annotated[
-        bool, typer.Option("--set", help="All or none, and only if all can hold at once.")
+        bool, typer.Option("--set", help="Create all or none, and only if all fit now.")
     ] = False,
     no_wait: Annotated[
         bool,
-        typer.Option("--no-wait", help="Refuse what cannot hold at once: create no Pending one."),
+        typer.Option(
+            "--no-wait", help="Refuse a reservation that does not fit now, instead of keeping it."
+        ),
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Create also what can never fit, as it is written.")
+        bool, typer.Option("--force", help="Create it even if it can never fit.")
     ] = False,
     request_id: Annotated[
-        str, typer.Option(metavar="ID", help="Makes it safe to run the same command again.")
+        str,
+        typer.Option(metavar="ID", help="Key that makes it safe to run the same command again."),
     ] = "",
     dry_run: Annotated[
         DryRun,
@@ -52,10 +55,11 @@ def create(
     ] = DryRun.NONE,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Hold capacity, and return once the hold is in force.
+    """Create reservations, and return once their holds are in force.
 
-    What to hold is said by flags, or by files: Reservation objects (docs/crd.md), documents with
-    `name` and `spec` as `reserver get -o yaml` prints them, or specs alone (docs/reservations.md).
+    Describe the reservation by flags or in files. Files hold Reservation objects (docs/crd.md),
+    documents with `name` and `spec` as `reserver get -o yaml` prints them, or specs alone
+    (docs/reservations.md).
 
     Exit status: 0 created; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room, on
     nodes or in the quota.
@@ -136,9 +140,9 @@ def whatif(
     namespace: NamespaceOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say whether reservations would all fit beside each other, where, and what is missing.
+    """Check whether reservations would fit together, and change nothing.
 
-    They are read as `reserver create -f` reads them, and nothing is changed.
+    It reads the same files as `reserver create -f`, and says where each fits or what is missing.
 
     Exit status: 0 they fit; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room.
 

@@ -30,9 +30,10 @@ def _debug() -> None:
 @app.command()
 @taking
 def dump(target: Target) -> None:
-    """Print how a Reserver is, as JSON: settings, versions, watches, queues, metrics; no secrets.
+    """Print the state of a running Reserver as JSON, without secrets.
 
-    It names namespaces, reservations, nodes and pods: read it before you send it to somebody.
+    It has settings, versions, watches, queues and metrics. It names namespaces, reservations, nodes
+    and pods: read it before you send it to somebody.
 
     Exit status: 0 printed; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
 

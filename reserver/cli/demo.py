@@ -14,13 +14,13 @@ from reserver.config import LogLevel
 
 def demo(
     once: Annotated[
-        bool, typer.Option("--once", help="Play and exit: 0 if all came true, 1 if not.")
+        bool, typer.Option("--once", help="Play the scenario and exit: 0 if all of it came true.")
     ] = False,
     tour: Annotated[
-        bool, typer.Option("--tour", help="Type each step yourself, and see what it does.")
+        bool, typer.Option("--tour", help="Take a guided tour: type each step yourself.")
     ] = False,
 ) -> None:
-    """See reservations protect capacity on an embedded cluster, then try it yourself.
+    """Watch reservations at work on an embedded cluster, then try it yourself.
 
     Examples:
         reserver demo

@@ -17,31 +17,35 @@ if TYPE_CHECKING:
 @taking
 def drain(
     target: Target,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Which node.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Node to drain.")],
     ignore_daemonsets: Annotated[
-        bool, typer.Option("--ignore-daemonsets", help="Leave pods of DaemonSets.")
+        bool, typer.Option("--ignore-daemonsets", help="Leave pods of DaemonSets on the node.")
     ] = False,
     delete_emptydir_data: Annotated[
-        bool, typer.Option("--delete-emptydir-data", help="Move pods with emptyDir volumes, too.")
+        bool,
+        typer.Option(
+            "--delete-emptydir-data",
+            help="Also move pods with emptyDir volumes; their data is lost.",
+        ),
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Evict pods for good that no controller makes again.")
+        bool, typer.Option("--force", help="Also evict pods that no controller will replace.")
     ] = False,
     timeout: TimeoutOption = "",
     grace_period: GraceOption = -1,
     wait: WaitOption = True,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be moved; change nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be moved, and change nothing.")
     ] = False,
     output_: OutputOption = Output.TABLE,
 ) -> None:
-    """Cordon a node and move its pods: none is evicted before all of them hold a seat elsewhere.
+    """Cordon a node and move its pods; evict none before all have a seat elsewhere.
 
-    If one of them gets no seat in time, none is evicted, and it is named. What may be moved is
-    judged as `kubectl drain` does; PodDisruptionBudgets are kept.
+    If one pod gets no seat in time, the command names it and evicts none. It moves the same pods
+    as `kubectl drain`, and respects PodDisruptionBudgets.
 
     Exit status: 0 the node is drained, or with --no-wait the moves are written; 1 some pods are not
-    moved, and which and why is said; 2 wrong usage; 3 the API server does not answer.
+    moved, and it says which and why; 2 wrong usage; 3 the API server does not answer.
 
     Examples:
         reserver drain worker-3 --ignore-daemonsets

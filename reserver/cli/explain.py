@@ -22,7 +22,7 @@ app = App()
 
 @app.callback()
 def _explain() -> None:
-    """Say why things are as they are.
+    """Explain why a pod has no node.
 
     Examples:
         reserver explain pod shop/web-0
@@ -33,11 +33,11 @@ def _explain() -> None:
 @taking
 def pod(
     target: Target,
-    name: Annotated[str, typer.Argument(metavar="[NAMESPACE/]NAME", help="The pod.")],
+    name: Annotated[str, typer.Argument(metavar="[NAMESPACE/]NAME", help="Pod to explain.")],
     namespace: NamespaceOption = "",
     output: ReportOption = Report.TABLE,
 ) -> None:
-    """Say which nodes a pod may have, and why not the others.
+    """Explain which nodes a pod can use, and why not the others.
 
     Exit status: 0 explained; 1 there is no such pod, or refused; 2 wrong usage; 3 reserver cannot
     be reached.

@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 WatchOption = Annotated[
     bool, typer.Option("--watch", "-w", help="Keep the table up to date until Ctrl-C.")
 ]
-PastOption = Annotated[bool, typer.Option("--all", help="Also what became of those that are over.")]
+PastOption = Annotated[bool, typer.Option("--all", help="Also list reservations that are over.")]
 FieldSelectorOption = Annotated[
     str,
     typer.Option(
         metavar="FIELD=VALUE",
-        help="Those whose fields are so, as `-o json` prints them: status.phase=Active; also "
+        help="Reservations with these fields, as `-o json` prints them: status.phase=Active; also "
         "with !=, and several with commas.",
         rich_help_panel="Which ones",
     ),
 ]
 SortByOption = Annotated[
-    str, typer.Option(metavar="FIELD", help="In the order of a field, such as spec.expiresAt.")
+    str, typer.Option(metavar="FIELD", help="Sort by a field, such as spec.expiresAt.")
 ]
 
 
@@ -63,9 +63,9 @@ def get(
     sort_by: SortByOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List reservations: all, those that options mean, or those of some names.
+    """List reservations: all, by name, or by filter.
 
-    Those of all namespaces are listed unless -n names one.
+    It lists all namespaces unless -n names one.
 
     Exit status: 0 listed; 1 some name is not there, or refused; 2 wrong usage; 3 reserver cannot be
     reached.
@@ -154,9 +154,9 @@ def describe(
     ],
     namespace: NamespaceOption = "",
 ) -> None:
-    """Describe reservations in full, for a person.
+    """Show all details of reservations.
 
-    Exit status: 0 told; 1 some name is not there, or refused; 2 wrong usage; 3 reserver cannot be
+    Exit status: 0 shown; 1 some name is not there, or refused; 2 wrong usage; 3 reserver cannot be
     reached.
 
     Examples:
@@ -183,10 +183,10 @@ def watch(
     selector: SelectorOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Print a line for each reservation that is there, and for each change from then on.
+    """Print each reservation, and then each change as it happens.
 
-    A connection that breaks is resumed, and no change is left out. `-o json` prints one object a
-    line, `{"change", "reservation"}`. It ends with Ctrl-C, and with 1 or 3 as `reserver get` does.
+    A broken connection is resumed, and no change is missed. `-o json` prints one object a line,
+    `{"change", "reservation"}`. Stop it with Ctrl-C. It exits with 1 or 3 as `reserver get` does.
 
     Examples:
         reserver watch --node worker-3

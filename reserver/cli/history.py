@@ -18,10 +18,16 @@ if TYPE_CHECKING:
     from reserver.cli.connect import Session
 
 SinceOption = Annotated[
-    str, typer.Option(metavar="DURATION", help="Only what ended within so long, such as 2h or 7d.")
+    str,
+    typer.Option(
+        metavar="DURATION", help="Only reservations that ended in this time, such as 2h or 7d."
+    ),
 ]
 AboutOption = Annotated[
-    str, typer.Option("--namespace", "-n", metavar="NAME", help="Only of pods of a namespace.")
+    str,
+    typer.Option(
+        "--namespace", "-n", metavar="NAME", help="Only reservations for pods of this namespace."
+    ),
 ]
 
 
@@ -31,16 +37,16 @@ def history(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="Of one name or id. Default: of all.", show_default=False
+            metavar="NAME", help="Name or id. Default: all reservations.", show_default=False
         ),
     ] = "",
     namespace: AboutOption = "",
     since: SinceOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what became of reservations that are over: who claimed them, or that nobody did.
+    """Show reservations that are over, and who claimed them.
 
-    Reserver keeps it for a week, within bounds (`serve --history-ttl`).
+    Reserver keeps this history for a week, within bounds (`serve --history-ttl`).
 
     Exit status: 0 shown; 1 nothing is known of that name, or refused; 2 wrong usage; 3 reserver
     cannot be reached.

@@ -24,25 +24,42 @@ class Store(NamedTuple):
 
 def migrate(
     source: Annotated[
-        str, typer.Option("--from", metavar="STORE", help="configmap:NAMESPACE/NAME")
+        str,
+        typer.Option(
+            "--from",
+            metavar="STORE",
+            help="Store to move from: configmap:NAMESPACE/NAME or crd:NAMESPACE.",
+        ),
     ],
-    destination: Annotated[str, typer.Option("--to", metavar="STORE", help="crd:NAMESPACE")],
+    destination: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="STORE",
+            help="Store to move to: crd:NAMESPACE or configmap:NAMESPACE/NAME.",
+        ),
+    ],
     kubeconfig: Annotated[
         Path | None,
-        typer.Option(envvar="RESERVER_KUBECONFIG", help="Default: as for `reserver serve`."),
+        typer.Option(
+            envvar="RESERVER_KUBECONFIG", help="Kubeconfig file. Default: as for `reserver serve`."
+        ),
     ] = None,
     namespace: Annotated[
         str, typer.Option(envvar="RESERVER_NAMESPACE", help="Reserver's own namespace.")
     ] = "reserver-system",
     timeout: Annotated[
-        float, typer.Option(min=1, help="Seconds to wait for each to be acknowledged.")
+        float,
+        typer.Option(min=1, help="Seconds to wait until Reserver acknowledges each reservation."),
     ] = 30.0,
 ) -> None:
-    """Move all reservations of a store to another one; none ceases to hold.
+    """Move all reservations from one store to another; all keep holding.
 
-    One store is a ConfigMap, configmap:NAMESPACE/NAME, the other the Reservation objects of a
-    namespace, crd:NAMESPACE. Exit status: 0 all moved; 1 some are not, and why is said; 2 wrong
-    usage, or the stores cannot be read.
+    One store is a ConfigMap, configmap:NAMESPACE/NAME. The other is the Reservation objects of a
+    namespace, crd:NAMESPACE. Run it again to continue after an error.
+
+    Exit status: 0 all moved; 1 some are not, and it says why; 2 wrong usage, or the stores cannot
+    be read.
 
     Examples:
         reserver migrate --from configmap:unicore/reservation --to crd:unicore

@@ -16,17 +16,23 @@ if TYPE_CHECKING:
     from reserver.cli.podmoves import Client
     from reserver.wire.migration.request import Terms
 
-WaitOption = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")]
+WaitOption = Annotated[
+    bool, typer.Option("--wait/--no-wait", help="Wait until the move has ended.")
+]
 TimeoutOption = Annotated[
     str,
     typer.Option(
-        metavar="DURATION", help="What has not landed by then fails. Default: 10m.", show_default=""
+        metavar="DURATION",
+        help="A move fails if its pod has not landed by then. Default: 10m.",
+        show_default="",
     ),
 ]
 GraceOption = Annotated[
-    int, typer.Option(min=-1, help="Seconds that a pod gets to end. Default: its own.")
+    int, typer.Option(min=-1, help="Seconds for a pod to stop. -1: the pod's own grace period.")
 ]
-EvictOnlyOption = Annotated[bool, typer.Option("--evict-only", help="Hold no seat before.")]
+EvictOnlyOption = Annotated[
+    bool, typer.Option("--evict-only", help="Evict the pod without holding a seat first.")
+]
 PatchOption = Annotated[
     bool,
     typer.Option(
@@ -40,8 +46,10 @@ PatchOption = Annotated[
 @taking
 def move(
     target: Target,
-    pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Which pod.")],
-    to: Annotated[str, typer.Option(metavar="NODE", help="Default: any that fits.")] = "",
+    pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Pod to move.")],
+    to: Annotated[
+        str, typer.Option(metavar="NODE", help="Node to move it to. Default: any that fits.")
+    ] = "",
     namespace: NamespaceOption = "",
     evict_only: EvictOnlyOption = False,
     by_patch: PatchOption = False,
@@ -50,11 +58,12 @@ def move(
     wait: WaitOption = True,
     output_: OutputOption = Output.TABLE,
 ) -> None:
-    """Move a pod: hold room for its replacement, evict it, and see the replacement land there.
+    """Move a pod to another node; hold room for its replacement first.
 
     It writes a PodMove, which Reserver carries out (`serve --pod-moves`). No pod is evicted before
-    its seat is held. With --by-patch no seat is held, and nothing is evicted before a SchedPatch is
-    there (`serve --webhook-address`): for pods of other schedulers, which see no seats.
+    a seat is held for its replacement. Schedulers that do not ask Reserver see no seats: for their
+    pods use --by-patch, which holds none and steers the replacement by a SchedPatch
+    (`serve --webhook-address`).
 
     Exit status: 0 it has landed, or with --no-wait is written; 1 it failed, or is refused; 2 wrong
     usage; 3 the API server does not answer.
@@ -90,12 +99,14 @@ def moves(
     target: Target,
     namespace: NamespaceOption = "",
     everywhere: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")
+        bool, typer.Option("--all-namespaces", "-A", help="All namespaces.")
     ] = False,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Tell each change.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Print each change as it happens.")
+    ] = False,
     output_: OutputOption = Output.TABLE,
 ) -> None:
-    """Show the moves of pods and how far they are.
+    """List moves of pods, and how far each is.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the API server does not answer.
 
@@ -114,12 +125,12 @@ def moves(
     podmoves.run(target, tell)
 
 
-NamesArgument = Annotated[list[str], typer.Argument(metavar="NAME...", help="Of PodMoves.")]
+NamesArgument = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of PodMoves.")]
 
 
 @taking
 def pause(target: Target, names: NamesArgument, namespace: NamespaceOption = "") -> None:
-    """Have moves begin nothing new and evict nothing; their time goes on.
+    """Pause moves: they evict nothing until resumed. Their timeout keeps running.
 
     Exit status: 0 done; 1 refused; 2 wrong usage; 3 the API server does not answer.
 
@@ -131,7 +142,7 @@ def pause(target: Target, names: NamesArgument, namespace: NamespaceOption = "")
 
 @taking
 def resume(target: Target, names: NamesArgument, namespace: NamespaceOption = "") -> None:
-    """Have moves go on that were paused.
+    """Resume paused moves.
 
     Exit status: 0 done; 1 refused; 2 wrong usage; 3 the API server does not answer.
 

@@ -37,18 +37,18 @@ class Report(StrEnum):
 
 
 class DryRun(StrEnum):
-    """What a command that changes nothing says instead."""
+    """What a dry run reports."""
 
     NONE = "none"
     CLIENT = "client"
     """What would be sent."""
 
     SERVER = "server"
-    """What would become of it."""
+    """Whether it would fit."""
 
 
 class Goal(StrEnum):
-    """What a plan is to reach."""
+    """The goal of a plan."""
 
     POLICY = "policy"
     """What a policy asks for."""
@@ -61,10 +61,10 @@ class Goal(StrEnum):
 
 
 OutputOption = Annotated[
-    Output, typer.Option("--output", "-o", help="How to print it.", case_sensitive=False)
+    Output, typer.Option("--output", "-o", help="Output format.", case_sensitive=False)
 ]
 ReportOption = Annotated[
-    Report, typer.Option("--output", "-o", help="How to print it.", case_sensitive=False)
+    Report, typer.Option("--output", "-o", help="Output format.", case_sensitive=False)
 ]
 
 
@@ -81,7 +81,7 @@ NamespaceOption = Annotated[
         "-n",
         metavar="NAME",
         autocompletion=_namespaces,
-        help="Of pods. Default: that of the kubeconfig's context, or default.",
+        help="Namespace of the pods. Default: that of the kubeconfig's context, or default.",
     ),
 ]
 

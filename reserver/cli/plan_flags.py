@@ -26,33 +26,37 @@ class PlanFlags:
     policy_config_file: Annotated[
         str,
         Flag(
-            "Policy, descheduler/v1alpha2; - for standard input.",
+            "Policy of the descheduler (descheduler/v1alpha2); - for standard input.",
             metavar="FILE",
             complete=completion.files,
         ),
     ] = ""
-    make_room: Annotated[bool, Flag("Instead: room for the pending pods.")] = False
+    make_room: Annotated[bool, Flag("Plan room for pending pods instead of a policy.")] = False
     pods: Annotated[
         str,
         Flag(
-            "With --make-room: for these Pods or Reservations instead; - for standard input.",
+            "With --make-room: Pods or Reservations to make room for; - for standard input.",
             metavar="FILE",
             complete=completion.files,
         ),
     ] = ""
-    together: Annotated[bool, Flag("With --make-room: for all of them, or for none.")] = False
-    defragment: Annotated[bool, Flag("Instead: as many empty nodes as possible.")] = False
+    together: Annotated[bool, Flag("With --make-room: make room for all, or for none.")] = False
+    defragment: Annotated[bool, Flag("Empty as many nodes as possible instead of a policy.")] = (
+        False
+    )
     compat: Annotated[Compat, Flag("Judge a policy as one plan, or as upstream's code does.")] = (
         Compat.SOUND
     )
-    without_holds: Annotated[bool, Flag("What reservations hold does not count.")] = False
+    without_holds: Annotated[bool, Flag("Ignore what reservations hold.")] = False
     solver_seconds: Annotated[
-        float, Flag("With --make-room or --defragment: prove it.", most=_LONGEST_S)
+        float, Flag("Seconds to look for fewer moves, or prove there are none.", most=_LONGEST_S)
     ] = 0.0
     picture: Annotated[
-        Path | None, Flag("Draw it as well: FILE.svg or FILE.html.", metavar="FILE")
+        Path | None, Flag("Also draw the plan into a file: .svg or .html.", metavar="FILE")
     ] = None
-    detailed_exitcode: Annotated[bool, Flag("0: no moves; 1: an error; 2: moves.")] = False
+    detailed_exitcode: Annotated[bool, Flag("Exit with 0: no moves; 1: an error; 2: moves.")] = (
+        False
+    )
 
     def check(self) -> None:
         """Refuse what does not go together.

@@ -73,7 +73,7 @@ def plan(
             "--filename",
             "-f",
             metavar="FILE",
-            help="A dump instead of the live cluster; - for standard input.",
+            help="Plan for a dump instead of the live cluster; - for standard input.",
             autocompletion=completion.files,
         ),
     ] = "",

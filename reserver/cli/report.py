@@ -22,26 +22,27 @@ if TYPE_CHECKING:
 def report(
     target: Target,
     since: Annotated[
-        str, typer.Option(metavar="DURATION", help="How far back, such as 8h or 7d.")
+        str, typer.Option(metavar="DURATION", help="How far to look back, such as 8h or 7d.")
     ] = "24h",
     resource: Annotated[
-        str, typer.Option(metavar="NAME", help="Of what, such as memory or nvidia.com/gpu.")
+        str,
+        typer.Option(metavar="NAME", help="Resource to report, such as memory or nvidia.com/gpu."),
     ] = "cpu",
     namespace: AboutOption = "",
     owners: Annotated[
-        bool, typer.Option("--owners", help="A row for each owner, not for each namespace.")
+        bool, typer.Option("--owners", help="Print a row for each owner, not for each namespace.")
     ] = False,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw it into a file as well: .svg or .html."),
+        typer.Option(metavar="FILE", help="Also draw the report into a file: .svg or .html."),
     ] = None,
     output: ReportOption = Report.TABLE,
 ) -> None:
     """Show how much was held, for whom, and how much of it nobody used.
 
-    It is made from what Reserver keeps of reservations that are over (`reserver history`), and from
-    those that there are. HELD is amount times time: two CPUs for three hours are six. USED is what
-    was claimed in the end, UNUSED what expired or was removed unclaimed, OPEN what still waits.
+    The report covers existing reservations and those in `reserver history`. HELD is amount times
+    time: two CPUs for three hours are six. USED was claimed in the end, UNUSED expired or was
+    removed unclaimed, OPEN is not claimed yet.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
 

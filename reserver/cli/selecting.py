@@ -30,7 +30,7 @@ NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="NAME",
-        help="Names or ids.",
+        help="Names or ids of reservations.",
         autocompletion=completion.reservations,
         show_default=False,
     ),
@@ -39,7 +39,7 @@ NodeOption = Annotated[
     str,
     typer.Option(
         metavar="NODE",
-        help="Those that hold on a node.",
+        help="Reservations that hold room on this node.",
         autocompletion=completion.nodes,
         rich_help_panel=_PANEL,
     ),
@@ -48,7 +48,7 @@ OwnerOption = Annotated[
     str,
     typer.Option(
         metavar="OWNER",
-        help="Those that it may claim: pod/NAME, replicaset/NAME, or labels as app=web.",
+        help="Reservations for this owner: pod/NAME, KIND/NAME, or labels such as app=web.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -59,7 +59,7 @@ NamespaceOption = Annotated[
         "-n",
         metavar="NAME",
         autocompletion=completion.namespaces,
-        help="Those that pods of a namespace may claim; with --owner, its namespace.",
+        help="Reservations for pods of this namespace; with --owner, the owner's namespace.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -68,14 +68,14 @@ AllNamespacesOption = Annotated[
     typer.Option(
         "--all-namespaces",
         "-A",
-        help="Those of all namespaces, as without -n.",
+        help="All namespaces (the default).",
         rich_help_panel=_PANEL,
     ),
 ]
 PhaseOption = Annotated[
     list[Phase] | None,
     typer.Option(
-        help="Those of a phase. May be given more than once.",
+        help="Reservations in this phase. May be given more than once.",
         case_sensitive=False,
         rich_help_panel=_PANEL,
     ),
@@ -87,7 +87,7 @@ SelectorOption = Annotated[
         "--selector",
         "-l",
         metavar="LABELS",
-        help="Those with these labels, as kubectl has it: team=shop, or 'tier in (a,b),!old'. "
+        help="Reservations with these labels, as in kubectl: team=shop, or 'tier in (a,b),!old'. "
         "Reservation objects have labels; entries of ConfigMaps have none.",
         rich_help_panel=_PANEL,
     ),

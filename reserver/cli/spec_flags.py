@@ -40,12 +40,12 @@ class SpecFlags:
 
     node: Annotated[
         str | None,
-        _flag("Whose capacity to hold. Default: reserver chooses.", complete=completion.nodes),
+        _flag("Node to hold room on. Default: Reserver chooses.", complete=completion.nodes),
     ] = None
     node_selectors: Annotated[
         tuple[str, ...],
         _flag(
-            "Without --node: of the nodes to choose from.",
+            "Without --node: label that the node must have.",
             metavar="LABEL=VALUE",
             path="placement.nodeSelector",
         ),
@@ -53,51 +53,62 @@ class SpecFlags:
     strategy: Annotated[
         Strategy | None,
         _flag(
-            "Without --node: the fullest nodes, or the emptiest. Default: pack.",
+            "Without --node: the fullest nodes (pack) or the emptiest (spread). Default: pack.",
             path="placement.strategy",
         ),
     ] = None
     owners: Annotated[
         tuple[str, ...],
         _flag(
-            "Who may claim it: pod/NAME, replicaset/NAME, or labels as app=web.", metavar="OWNER"
+            "Who may claim it: pod/NAME, KIND/NAME (deployment/web), or labels such as app=web.",
+            metavar="OWNER",
         ),
     ] = ()
-    cpu: Annotated[str | None, _flag("Of one slot.", metavar="QUANTITY", path="resources.cpu")] = (
-        None
-    )
+    cpu: Annotated[
+        str | None, _flag("CPU of one slot.", metavar="QUANTITY", path="resources.cpu")
+    ] = None
     memory: Annotated[
-        str | None, _flag("Of one slot.", metavar="QUANTITY", path="resources.memory")
+        str | None, _flag("Memory of one slot.", metavar="QUANTITY", path="resources.memory")
     ] = None
     resources: Annotated[
         tuple[str, ...],
-        _flag("Any other resource of one slot, such as nvidia.com/gpu=1.", metavar="NAME=QUANTITY"),
+        _flag("Other resource of one slot, such as nvidia.com/gpu=1.", metavar="NAME=QUANTITY"),
     ] = ()
-    slots: Annotated[int | None, _flag("How many pods may claim it.")] = None
+    slots: Annotated[int | None, _flag("Number of slots; each pod claims one. Default: 1.")] = None
     ttl: Annotated[
         str | None,
         _flag(
-            "How long it lives, such as 30m, 2h or 7d; 0: for ever. Default: 24h.",
+            "Lifetime, such as 30m, 2h or 7d; 0: no expiry. Default: 24h.",
             metavar="DURATION",
         ),
     ] = None
     expires_at: Annotated[
         str | None,
-        _flag("Instead of --ttl: until when, RFC 3339.", metavar="TIME", path="expiresAt"),
+        _flag("Moment of expiry, in RFC 3339; instead of --ttl.", metavar="TIME", path="expiresAt"),
     ] = None
     starts_at: Annotated[
-        str | None, _flag("From when, RFC 3339.", metavar="TIME", path="startsAt")
+        str | None,
+        _flag(
+            "Moment from which it holds, in RFC 3339. Default: now.",
+            metavar="TIME",
+            path="startsAt",
+        ),
     ] = None
     policy: Annotated[
-        Policy | None, _flag("Require: owners may land nowhere else. Default: Prefer.")
+        Policy | None,
+        _flag("Whether owners may land elsewhere (Prefer) or not (Require). Default: Prefer."),
     ] = None
-    reusable: Annotated[bool | None, _flag("A slot comes back when its pod goes.")] = None
+    reusable: Annotated[bool | None, _flag("Free a slot again when its pod goes.")] = None
     preemptible: Annotated[
-        bool | None, _flag("Pods of higher priority than --priority may take it.")
+        bool | None, _flag("Let pods of a higher priority than --priority take what it holds.")
     ] = None
-    priority: Annotated[int | None, _flag("Of a preemptible one.")] = None
-    retain: Annotated[bool | None, _flag("It stays once it is over, until you release it.")] = None
-    description: Annotated[str | None, _flag("What it is for.", metavar="TEXT")] = None
+    priority: Annotated[int | None, _flag("Priority of a preemptible reservation. Default: 0.")] = (
+        None
+    )
+    retain: Annotated[bool | None, _flag("Keep it after it is over, until you release it.")] = None
+    description: Annotated[str | None, _flag("Text that says what it is for.", metavar="TEXT")] = (
+        None
+    )
 
     @property
     def are_given(self) -> bool:

@@ -19,30 +19,33 @@ class Target:
     address: Annotated[
         str,
         _flag(
-            "Where reserver serves gRPC. Default: a pod of it, through the kubeconfig.",
+            "Address of the gRPC API. Default: a Reserver pod, through the kubeconfig.",
             metavar="HOST:PORT",
             in_environment=True,
         ),
     ] = ""
     ca_file: Annotated[
-        Path | None, _flag("PEM: the CA of a reserver that serves over TLS.", in_environment=True)
+        Path | None,
+        _flag("PEM file with the CA of Reserver's TLS certificate.", in_environment=True),
     ] = None
     client_certificate: Annotated[
-        Path | None, _flag("PEM: a certificate, for a reserver that asks for one.")
+        Path | None, _flag("PEM file with a client certificate, if Reserver asks for one.")
     ] = None
-    client_key: Annotated[Path | None, _flag("PEM file with the certificate's key.")] = None
+    client_key: Annotated[Path | None, _flag("PEM file with the client certificate's key.")] = None
     token: Annotated[
         str,
         _flag(
-            "Who asks. Default: over TLS beyond loopback, the token of the kubeconfig's user.",
+            "Bearer token. Default: over TLS beyond loopback, that of the kubeconfig's user.",
             metavar="TOKEN",
             in_environment=True,
         ),
     ] = ""
-    kubeconfig: Annotated[Path | None, _flag("Default: $KUBECONFIG, ~/.kube/config.")] = None
+    kubeconfig: Annotated[
+        Path | None, _flag("Kubeconfig file. Default: $KUBECONFIG, then ~/.kube/config.")
+    ] = None
     context: Annotated[
-        str, _flag("Of the kubeconfig. Default: its current one.", metavar="NAME")
+        str, _flag("Context of the kubeconfig. Default: the current one.", metavar="NAME")
     ] = ""
     reserver_namespace: Annotated[
-        str, _flag("Where reserver's pods are.", metavar="NAME", in_environment=True)
+        str, _flag("Namespace of Reserver's pods.", metavar="NAME", in_environment=True)
     ] = "reserver-system"

@@ -41,7 +41,7 @@ def nodes(
         list[str] | None,
         typer.Argument(
             metavar="NODE",
-            help="Only these.",
+            help="Names of nodes. Default: all nodes.",
             autocompletion=completion.nodes,
             show_default=False,
         ),
@@ -49,14 +49,15 @@ def nodes(
     resource: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Instead of cpu and memory. May be given more than once."
+            metavar="NAME",
+            help="Show this resource instead of cpu and memory. May be given more than once.",
         ),
     ] = None,
     slot: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=QUANTITY",
-            help="Say for how many slots of this there is room. May be given more than once.",
+            help="Show how many slots of this size fit. May be given more than once.",
         ),
     ] = None,
     output: ReportOption = Report.TABLE,
@@ -93,11 +94,11 @@ def quotas(
     target: Target,
     namespace: Annotated[
         str,
-        typer.Option("--namespace", "-n", metavar="NAME", help="Only those of this namespace."),
+        typer.Option("--namespace", "-n", metavar="NAME", help="Only this namespace."),
     ] = "",
     output: ReportOption = Report.TABLE,
 ) -> None:
-    """Show what the reservations of each namespace may hold together, and hold.
+    """Show the quota of each namespace, and how much its reservations hold.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
 
@@ -121,7 +122,7 @@ def reservations(
     selector: SelectorOption = "",
     output: ReportOption = Report.TABLE,
 ) -> None:
-    """Show what each reservation holds now, those first that hold most of their node.
+    """Show what each reservation holds, largest share of its node first.
 
     Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
 

@@ -19,26 +19,26 @@ def validate(
         typer.Option(
             envvar="RESERVER_NAMESPACE",
             metavar="NAME",
-            help="Reserver's own: of its store ConfigMaps, and of owners of any namespace.",
+            help="Reserver's own namespace, whose reservations may have owners anywhere.",
         ),
     ] = "reserver-system",
     configmap: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAMESPACE/NAME",
-            help="A ConfigMap that `reserver serve` is told to read, too. May be given more than "
+            help="A ConfigMap that `reserver serve --configmap` reads. May be given more than "
             "once.",
         ),
     ] = None,
     output: ReportOption = Report.TABLE,
 ) -> None:
-    """Read files as reserver would, and name each field that is wrong; no cluster is asked.
+    """Check files for errors, without a cluster.
 
     Files hold store ConfigMaps in any of their three forms, Reservation objects, documents with
-    `name` and `spec`, or specs alone. What only a cluster can know is not looked at: whether there
-    is such a node, and room on it.
+    `name` and `spec`, or specs alone. It names each wrong field, its value and the remedy. It does
+    not check what only the cluster knows: whether a node exists and has room.
 
-    Exit status: 0 all of it is valid; 1 some is not, and why is said; 2 wrong usage.
+    Exit status: 0 all are valid; 1 some are not, and it says why; 2 wrong usage.
 
     Examples:
         reserver validate -f reservations/
