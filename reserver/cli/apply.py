@@ -91,7 +91,7 @@ def update(
         reserver update web-1 --owner app=web --owner job/batch -n shop
     """
     if not spec.are_given:
-        failure.end(Failed(Status.USAGE, "NAME: flags say what to change; give one"))
+        failure.end(Failed(Status.USAGE, "no change is given; give a flag such as --cpu or --node"))
 
     async def work(session: Session) -> None:
         from reserver.cli import applying

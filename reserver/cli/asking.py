@@ -178,7 +178,7 @@ async def require_possible(client: Client, name: str, spec: Spec) -> None:
         raise
     for shortage in verdict.shortages:
         if shortage.never:
-            remedy = "it would never fit; correct it, or pass --force"
+            remedy = "it would never fit; ask for less or for another node, or pass --force"
             raise Failed(Status.NO_ROOM, f"{name}: {shortage.message}; {remedy}")
 
 

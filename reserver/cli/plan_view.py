@@ -13,7 +13,7 @@ import typer
 from reserver.cli import output, picture, table
 from reserver.cli.bar import bar, legend
 from reserver.cli.options import Report
-from reserver.cli.table import AnyCell, Row
+from reserver.cli.table import AnyCell, Row, counted
 from reserver.cluster import quantity
 from reserver.printable import printable
 from reserver.rebalance.inventory import Amounts
@@ -91,8 +91,8 @@ def document(plan: Plan) -> dict[str, object]:
 def summary(plan: Plan) -> Iterable[str]:
     """Yield what a plan comes to, line by line."""
     strategies = Counter(move.strategy for move in plan.moves)
-    counted = ", ".join(f"{name} {count}" for name, count in sorted(strategies.items()))
-    yield f"{_count(len(plan.moves), 'move')}{': ' if counted else ''}{counted}"
+    by_strategy = ", ".join(f"{name} {count}" for name, count in sorted(strategies.items()))
+    yield f"{counted(len(plan.moves), 'move')}{': ' if by_strategy else ''}{by_strategy}"
     yield from (f"{each.pod} gets room on {each.node}" for each in plan.landings)
     if plan.emptied:
         yield f"empty afterwards: {', '.join(plan.emptied)}"
@@ -201,14 +201,10 @@ def _bound(plan: Plan) -> str:
     bound = plan.bound
     parts = []
     if bound.most_nodes is not None:
-        most = _count(bound.most_nodes, "node")
+        most = counted(bound.most_nodes, "node")
         parts.append(
             f"at most {most} can be emptied" if bound.most_nodes else "no node can be emptied"
         )
     if bound.fewest_moves:
-        parts.append(f"no plan does this with fewer than {_count(bound.fewest_moves, 'move')}")
-    return f"{', and '.join(parts) or 'no bound is known'} ({bound.by})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+        parts.append(f"no plan does this with fewer than {counted(bound.fewest_moves, 'move')}")
+    return f"{', and '.join(parts) or 'it is not known whether fewer moves would do'} ({bound.by})"

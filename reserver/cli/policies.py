@@ -13,6 +13,7 @@ from reserver.cli import failure, output
 from reserver.cli.documents import STDIN
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Report
+from reserver.cli.table import counted
 from reserver.errors import InvalidInput
 from reserver.rebalance.arguments import SYSTEM_CRITICAL
 from reserver.wire.rebalance.document import MOST_BYTES
@@ -95,7 +96,7 @@ def show(judged: Sequence[Judged], form: Report) -> None:
     problems = sum(len(each.reading.problems) for each in judged)
     warnings = sum(len(each.reading.warnings) for each in judged)
     valid = sum(each.is_valid for each in judged)
-    typer.echo(f"{valid} valid, {problems} problems, {warnings} warnings")
+    typer.echo(f"{valid} valid, {counted(problems, 'problem')}, {counted(warnings, 'warning')}")
 
 
 def _told(problem: InvalidInput) -> dict[str, str]:

@@ -96,3 +96,8 @@ def legend(*parts: Cell) -> None:
     from rich.text import Text
 
     Console(highlight=False).print(Text.assemble("\n", *parts))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1 problem`` or ``2 problems``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -13,6 +13,7 @@ import typer
 from reserver.cli import failure, output
 from reserver.cli.documents import Document
 from reserver.cli.options import Report
+from reserver.cli.table import counted
 from reserver.cli.wanted import wanted
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Reservation
@@ -202,7 +203,7 @@ def show(findings: Findings, form: Report) -> None:
         failure.tell(str(problem))
     for where, note in findings.notes:
         failure.tell(f"{where}: {note}")
-    typer.echo(f"{findings.reservations} valid, {len(findings.problems)} problems")
+    typer.echo(f"{findings.reservations} valid, {counted(len(findings.problems), 'problem')}")
 
 
 def _kind(value: Any) -> tuple[str, str] | None:  # noqa: ANN401 - whatever YAML can hold

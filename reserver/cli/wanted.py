@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reserver.cli.documents import Document
+from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.printable import printable
 from reserver.wire.spec.object import API_VERSION, KIND, check_labels, is_own
@@ -65,7 +66,7 @@ def wanted(
 def _read(document: Document, name: str) -> Wanted:
     value = document.value
     if not isinstance(value, dict):
-        raise InvalidInput("", f"a {type(value).__name__} is no reservation", _FORMS)
+        raise InvalidInput("", f"{shorten(str(value))!r} is not a reservation", _FORMS)
     if "kind" in value or "apiVersion" in value:
         return _of_object(document.where, value)
     if "spec" in value:
@@ -84,7 +85,7 @@ def _read(document: Document, name: str) -> Wanted:
 def _of_object(where: str, value: dict[str, Any]) -> Wanted:
     kind, version = value.get("kind"), value.get("apiVersion")
     if (version, kind) != (API_VERSION, KIND):
-        problem = f"{version} {kind} is no reservation"
+        problem = f"{version} {kind} is not a reservation"
         raise InvalidInput("kind", problem, f"write {API_VERSION} {KIND}, or use kubectl apply")
     metadata = value.get("metadata")
     if not isinstance(metadata, dict):
@@ -103,7 +104,7 @@ def _check_annotations(value: Any) -> None:  # noqa: ANN401 - whatever YAML can 
     """Refuse annotations: they would be lost. Those of kubectl and our own tell nobody anything."""
     said = {} if value is None else value
     if not isinstance(said, dict):
-        raise InvalidInput("metadata.annotations", f"{said!r:.60} is no mapping", "remove it")
+        raise InvalidInput("metadata.annotations", f"{said!r:.60} is not a mapping", "remove it")
     for key in said:
         if not is_own(str(key)) and not str(key).startswith(_KUBECTLS):
             problem = (
@@ -116,10 +117,10 @@ def _check_annotations(value: Any) -> None:  # noqa: ANN401 - whatever YAML can 
 def _labels(value: Any, path: str) -> dict[str, str]:  # noqa: ANN401 - whatever YAML can hold
     said = {} if value is None else value
     if not isinstance(said, dict):
-        raise InvalidInput(path, f"{said!r:.60} is no mapping", "write NAME: VALUE")
+        raise InvalidInput(path, f"{said!r:.60} is not a mapping", "write NAME: VALUE")
     for key, each in said.items():
         if not isinstance(key, str) or not isinstance(each, str):
-            problem = f"{key}: {each!r:.60} is no text"
+            problem = f"{key}: {each!r:.60} is not text"
             raise InvalidInput(path, problem, "write key and value in quotes")
     labels = {key: each for key, each in said.items() if not is_own(key)}
     check_labels(labels, path)

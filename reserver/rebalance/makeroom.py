@@ -38,7 +38,7 @@ _MOST_TOGETHER = 3
 """How many pods leave one node at most, beside those that the pod may not be near."""
 
 
-_NO_WAY = f"no {MOST_MOVES} moves were found that make room for it"
+_NO_WAY = f"no way was found to make room for it with {MOST_MOVES} moves or fewer"
 
 
 class Room(NamedTuple):

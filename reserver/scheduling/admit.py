@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import show
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.placement import Part
 from reserver.reservations.reservation import Reservation
@@ -157,15 +158,21 @@ def _lack(
     if snapshot.in_doubt[row]:
         why = f"what is free on {node} is unknown; see reserver's log"
         return Lack(index, why, never=False)
-    short, never = [], False
+    lacking, impossible = [], []
     for name, amount in sorted(reservation.resources.items()):
         wanted = amount * reservation.slots
         offered, requested, held = snapshot.amounts(node, name)
-        if wanted > offered - requested - held:
-            short.append(name)
-            never = never or wanted + taken.get(name, 0) > offered
-    if not short:
-        return None
-    lacking = ", ".join(short)
-    what = f"offers too little {lacking}" if never else f"has too little {lacking} free"
-    return Lack(index, f"{node} {what}", never)
+        free = offered - requested - held
+        if wanted > free:
+            lacking.append(_of(name, max(free, 0), wanted))
+        if wanted + taken.get(name, 0) > offered:
+            impossible.append(_of(name, offered, wanted + taken.get(name, 0)))
+    if impossible:
+        return Lack(index, f"{node} offers too little {', '.join(impossible)}", never=True)
+    if lacking:
+        return Lack(index, f"{node} has too little {', '.join(lacking)} free", never=False)
+    return None
+
+
+def _of(resource: str, there: int, wanted: int) -> str:
+    return f"{resource} ({show(resource, there)} of {show(resource, wanted)})"

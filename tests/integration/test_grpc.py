@@ -207,7 +207,7 @@ async def test_a_set_of_which_one_does_not_fit_leaves_nothing(world: World) -> N
         world.api.CreateSet(pb.CreateSetRequest(reservations=wanted))
     )
     assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "NO_ROOM")
-    assert fields == {"reservations[1]": "worker-2 has too little cpu free"}
+    assert fields == {"reservations[1]": "worker-2 has too little cpu (1 of 3) free"}
     assert list(await world.written()) == ["first"]
     assert not world.running.assembly.ledger.held_on("worker-1")
 

@@ -74,7 +74,7 @@ async def test_of_several_one_that_is_refused_costs_no_other(run: Run) -> None:
     done = await run("apply", "-f", "-", text=f"{huge}---\n{manifest('b')}")
     assert done.exit_code == 4
     assert done.stdout.startswith("b created: ")
-    assert "huge: worker-1 offers too little cpu; it would never fit" in done.stderr
+    assert "huge: worker-1 offers too little cpu (4 of 64); it would never fit" in done.stderr
     broken = await run(
         "apply", "-f", "-", text=f"{manifest('b', slots=7)}---\n{manifest('c', x=1)}"
     )
@@ -162,12 +162,12 @@ async def test_update_changes_what_flags_give_and_nothing_else(
 
 async def test_update_wants_a_flag_and_a_reservation_that_fits(run: Run) -> None:
     await run("apply", "-f", "-", text=manifest("a"))
-    assert "flags say what to change" in (await run("update", "a")).stderr
+    assert "no change is given" in (await run("update", "a")).stderr
     ghost = await run("update", "b", "--cpu", "1")
     assert (ghost.exit_code, ghost.stderr) == (1, "reserver: there is no reservation 'b'\n")
     huge = await run("update", "a", "--cpu", "64")
     assert (huge.exit_code, huge.stdout) == (4, "")
-    assert huge.stderr == "reserver: a: spec: worker-1 offers too little cpu\n"
+    assert huge.stderr == "reserver: a: spec: worker-1 offers too little cpu (4 of 64)\n"
     wrong = await run("update", "a", "--cpu", "lots")
     assert wrong.exit_code == 2
     assert wrong.stderr.startswith("reserver: --cpu: 'lots' is not a quantity")
@@ -227,7 +227,7 @@ async def test_what_is_wrong_stands_above_it_when_the_editor_opens_again(
     huge = "sed -i \"s/cpu: '1'/cpu: '64'/\" $1"
     given_up = await run("edit", "a", EDITOR=editor(tmp_path, huge, "true"))
     assert given_up.exit_code == 4
-    assert "# spec: worker-1 offers too little cpu" in (tmp_path / "seen-2").read_text()
+    assert "# spec: worker-1 offers too little cpu (4 of " in (tmp_path / "seen-2").read_text()
     assert (
         f"your file is kept; apply it with: reserver apply -f {kept(tmp_path)}" in given_up.stderr
     )

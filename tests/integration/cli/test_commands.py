@@ -89,8 +89,8 @@ async def test_what_can_never_fit_is_created_by_force_only(run: Run, world: Worl
     refused = await run(*huge)
     assert refused.exit_code == 4
     assert refused.stderr == (
-        "reserver: huge: worker-1 offers too little cpu; it would never fit; correct it, or pass "
-        "--force\n"
+        "reserver: huge: worker-1 offers too little cpu (4 of 64); it would never fit; ask for less "
+        "or for another node, or pass --force\n"
     )
     assert not world.running.assembly.ledger.held_on("worker-1")
     elsewhere = await run("create", "lost", "--node", "worker-99", "--cpu", "1", *FLAGS)
@@ -131,7 +131,7 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
     big = ("--node", "worker-1", "--cpu", "64", *FLAGS)
     refused = await run("create", "big", *big, "--no-wait")
     assert (refused.exit_code, refused.stdout) == (4, "")
-    assert refused.stderr == "reserver: big: spec: worker-1 offers too little cpu\n"
+    assert refused.stderr == "reserver: big: spec: worker-1 offers too little cpu (4 of 64)\n"
     assert (await run("get", "big")).exit_code == 1
     assert (await run("create", "big", *big, "--force")).exit_code == 0
     small = await run("create", "a", "--node", "worker-2", "--cpu", "1", *FLAGS, "--no-wait")
@@ -264,7 +264,8 @@ async def test_a_set_is_created_whole_or_not_at_all(run: Run) -> None:
 async def test_what_is_wrong_with_one_of_a_set_is_told_by_its_name(run: Run) -> None:
     huge = ("create", "huge", "--node", "worker-1", "--cpu", "64", *FLAGS)
     told = await run(*huge, "--set")
-    assert (told.exit_code, told.stderr) == (4, "reserver: huge: worker-1 offers too little cpu\n")
+    words = "reserver: huge: worker-1 offers too little cpu (4 of 64)\n"
+    assert (told.exit_code, told.stderr) == (4, words)
 
 
 async def test_without_a_node_it_is_placed_and_says_where(run: Run) -> None:

@@ -80,7 +80,7 @@ async def test_what_can_never_fit_is_refused(show: Show, name: str) -> None:
     flags = ("--owner", "pod/a", "--cpu", "64")
     shown = await show("create", name, "--node", "worker-2", *flags)
     assert shown.status == 4
-    assert f"{name}: worker-2 offers too little cpu; it would never fit" in shown.words
+    assert f"{name}: worker-2 offers too little cpu (4 of 64); it would never fit" in shown.words
     unknown = await show("create", name, "--node", "worker-99", *flags)
     assert "node 'worker-99' does not exist" in unknown.words
 

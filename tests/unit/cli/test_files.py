@@ -79,14 +79,14 @@ def test_a_file_that_is_not_text_or_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("just words", "a str is no reservation"),
-        ("- 1", "a int is no reservation"),
+        ("just words", "'just words' is not a reservation"),
+        ("- 1", "is not a reservation"),
         (SPEC, "a spec alone has no name"),
         ("name: 5\nspec: {}", "name: 5 is not a name"),
         ("spec: {}", "name: is missing"),
         ("name: a\nspec: {}\nspecs: {}", "specs: is not a field beside spec"),
         ("apiVersion: reserver.io/v1\nkind: Reservation", "kind: reserver.io/v1 Reservation is no"),
-        ("apiVersion: v1\nkind: Pod", "kind: v1 Pod is no reservation"),
+        ("apiVersion: v1\nkind: Pod", "kind: v1 Pod is not a reservation"),
         (OBJECT.replace("metadata", "meta"), "metadata: is missing"),
         (OBJECT.replace("spec", "specs"), "spec: is missing"),
         ("name: [unclosed", "invalid YAML"),
@@ -252,7 +252,7 @@ def test_a_megabyte_of_yaml_is_read(tmp_path: Path) -> None:
 )
 def test_what_is_over_already_is_refused(tmp_path: Path, text: str, line: str) -> None:
     result = validate(tmp_path, text)
-    assert (result.exit_code, result.stdout) == (1, "0 valid, 1 problems\n")
+    assert (result.exit_code, result.stdout) == (1, "0 valid, 1 problem\n")
     assert line in result.stderr
     assert "lies in the past" in result.stderr
 
@@ -260,7 +260,7 @@ def test_what_is_over_already_is_refused(tmp_path: Path, text: str, line: str) -
 def test_a_store_that_nobody_reads_is_refused(tmp_path: Path) -> None:
     unlabelled = configmap(a=SPEC).replace('"true"', '"yes"')
     result = validate(tmp_path, unlabelled)
-    assert (result.exit_code, result.stdout) == (1, "0 valid, 1 problems\n")
+    assert (result.exit_code, result.stdout) == (1, "0 valid, 1 problem\n")
     assert "metadata.labels: lacks reserver.io/store" in result.stderr
     elsewhere = configmap(a=SPEC).replace("reserver-system", "shop")
     assert "'shop' is not reserver's own" in validate(tmp_path, elsewhere).stderr

@@ -210,7 +210,7 @@ def test_what_is_neither_a_pod_nor_a_reservation_is_told_with_its_place(tmp_path
     file.write_text(f"{json.dumps(_pod('big'))}\n---\nkind: Deployment\napiVersion: apps/v1\n")
     result = _run("--make-room", f"--pods={file}", dump=FULL)
     assert result.exit_code == 1
-    assert f"{file}:2: kind: apps/v1 Deployment is no reservation" in result.stderr
+    assert f"{file}:2: kind: apps/v1 Deployment is not a reservation" in result.stderr
     file.write_text(json.dumps(_reservation("seat", resources={"cpu": "many"})))
     assert "spec.resources.cpu" in _run("--make-room", f"--pods={file}", dump=FULL).stderr
 

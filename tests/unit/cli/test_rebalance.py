@@ -29,7 +29,7 @@ def test_the_examples_are_valid_and_without_a_warning(path: Path) -> None:
 def test_problems_and_warnings_are_told_apart_and_end_in_status_1() -> None:
     result = CliRunner().invoke(app, ["rebalance", "validate", "-"], input=BROKEN)
     assert result.exit_code == 1
-    assert result.stdout == "0 valid, 1 problems, 1 warnings\n"
+    assert result.stdout == "0 valid, 1 problem, 1 warning\n"
     warning, problem = result.stderr.splitlines()
     assert warning.startswith("reserver: -: warning: evictor: is not a field, and ignored;")
     assert problem.endswith(
