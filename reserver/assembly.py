@@ -1,4 +1,4 @@
-"""The assembly: what watches, decides and writes, and what feeds what."""
+"""The assembly: connects the watches, stores, loops and decisions of one process."""
 
 from __future__ import annotations
 

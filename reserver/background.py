@@ -1,4 +1,4 @@
-"""What runs beside the calls, and when each part starts."""
+"""Background tasks: what runs beside the calls, and when each part starts."""
 
 from __future__ import annotations
 

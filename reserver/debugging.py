@@ -1,4 +1,4 @@
-"""How this process is, as one document for a bug report.
+"""The debug dump: the state of this process as one document for a bug report.
 
 It says what was set and what is seen, by number and by name: no specs, no descriptions, no labels,
 annotations or environment of pods, no bytes of certificates or tokens.

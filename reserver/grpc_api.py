@@ -1,4 +1,4 @@
-"""The gRPC API put together: its services, and who tells those who watch."""
+"""Assembles the gRPC API: its services, and the feeds of its watches."""
 
 from __future__ import annotations
 

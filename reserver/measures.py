@@ -1,4 +1,4 @@
-"""What the parts of this process are measured by, beside the calls (`server/metrics.py`)."""
+"""Metrics of the parts of this process, apart from calls (`server/metrics.py`)."""
 
 from __future__ import annotations
 

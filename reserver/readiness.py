@@ -1,4 +1,4 @@
-"""Whether this process knows the cluster well enough to decide on it."""
+"""Readiness: whether this process knows the cluster well enough to decide."""
 
 from __future__ import annotations
 

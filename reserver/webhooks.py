@@ -1,4 +1,4 @@
-"""The webhooks put together: their handlers, their listener, and who keeps their certificate."""
+"""Assembles the webhooks: handlers, listener, and the keeper of their certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reserver apply`, `update` and `edit`: make reservations what somebody writes."""
+"""`reserver apply`, `update` and `edit`: the commands that change reservations."""
 
 from __future__ import annotations
 

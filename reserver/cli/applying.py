@@ -1,4 +1,4 @@
-"""What `apply`, `update` and `edit` do: reservations become what somebody writes."""
+"""Creates and changes reservations so that they match what somebody wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `create` and `whatif` share: flags and files become reservations, or errors."""
+"""Sends the reservations that flags and files describe, for `create` and `whatif`."""
 
 from __future__ import annotations
 

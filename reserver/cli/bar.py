@@ -1,4 +1,4 @@
-"""Bars: how much of something is taken, in the width of a column."""
+"""Bars for table columns: how much of something is taken."""
 
 from __future__ import annotations
 

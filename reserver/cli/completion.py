@@ -1,4 +1,4 @@
-"""What Tab offers: reservations and nodes, as reserver knows them.
+"""Shell completion: names of reservations, nodes and namespaces, asked of Reserver.
 
 A shell waits for it, so it is quick or silent: whatever goes wrong offers nothing.
 """

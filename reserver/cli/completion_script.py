@@ -1,4 +1,4 @@
-"""`reserver completion`: what a shell has to read to complete the command's words."""
+"""`reserver completion`: prints the script that a shell reads to complete commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's folder: what a shell has to know of its cluster, and what to create there."""
+"""The demo's folder: the environment for another shell, and manifests to try."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guided tour, lesson by lesson: what to type, and how it is seen that it happened."""
+"""The lessons of the guided tour: what to type, and how each step is checked."""
 
 from __future__ import annotations
 

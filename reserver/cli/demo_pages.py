@@ -1,4 +1,4 @@
-"""What a user can do once the demo has been played.
+"""The pages that the demo shows after its scenario: what to try next.
 
 Each page is true after those before it, and in any mixture with README's first reservation, which
 needs 2 CPUs of worker-3. No line is longer than 78 columns, so that none wraps when it is pasted.

@@ -1,4 +1,4 @@
-"""The demo's scenario: what a manager and some users do, and what must happen."""
+"""The demo's scenario: the steps of a manager and some users, and what must happen."""
 
 from __future__ import annotations
 

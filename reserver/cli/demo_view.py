@@ -1,4 +1,4 @@
-"""What the demo shows: nodes, reservations, pods, and what happens or is to be done next.
+"""The demo's screen: nodes, reservations, pods, and the current step or page.
 
 A pure function of the scene and of the size of the terminal: no line is longer than that, and no
 picture has more lines. There are no frames, so that what is copied is what was meant.

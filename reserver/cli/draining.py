@@ -1,4 +1,4 @@
-"""A node is cordoned, and its pods move as one group."""
+"""Cordons a node and moves its pods as one group."""
 
 from __future__ import annotations
 

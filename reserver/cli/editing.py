@@ -1,4 +1,4 @@
-"""What `reserver edit` does, as `kubectl edit` does it."""
+"""Opens a reservation in an editor until it is valid, as `kubectl edit` does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Where `reserver` begins.
-
-`reserver serve` does not wait for what all other commands import, and Typer makes of them.
-"""
+"""The entry point of `reserver`: `serve` starts without importing the other commands."""
 
 from __future__ import annotations
 

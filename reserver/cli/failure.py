@@ -1,4 +1,4 @@
-"""How a command fails: with a message and an exit status."""
+"""Errors of commands: a message on standard error, and an exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands say what they do and take, and what is wrong with what was given.
+"""Help texts and usage errors of commands.
 
 Plain text that wraps at the terminal's width: no flag is cut off, whatever the width. A docstring
 may end with `Examples:`, whose lines stay as they are.

@@ -1,4 +1,4 @@
-"""What reservations hold, as Reserver itself says: for plans, which count it as used."""
+"""Asks a running Reserver what reservations hold, for plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names as people write them: whatever tells one reservation from all others."""
+"""Finds the reservation that a name or id on the command line means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pod of a scheduler that does not ask Reserver moves: a SchedPatch sends its replacement.
+"""Moves a pod of a scheduler that does not ask Reserver, by a SchedPatch for its replacement.
 
 Nothing is held: another scheduler sees no seats. The PodMove is written paused, and goes on once
 the SchedPatch patches pods, so nothing is evicted before; the SchedPatch belongs to the PodMove.

@@ -1,4 +1,4 @@
-"""What is said while something takes longer than a second."""
+"""Progress messages for calls that take longer than a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal shows, as a picture in a file."""
+"""Saves what a terminal shows as SVG or HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan for people and for programs: moves, bars of each node before and after, a picture."""
+"""Prints a plan: moves, bars of each node before and after, JSON, or a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `reserver rebalance plan` plans for: a policy, a cluster or its dump, and what is held."""
+"""Reads what `reserver rebalance plan` needs: policy, cluster or dump, and holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PodMoves as commands write, await and show them, through the API server of a kubeconfig."""
+"""Writes, awaits and shows PodMoves through the API server of a kubeconfig."""
 
 from __future__ import annotations
 

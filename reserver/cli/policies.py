@@ -1,4 +1,4 @@
-"""Policy files of a command line: read, and what is said about them."""
+"""Reads policy files, and prints what is wrong with them."""
 
 from __future__ import annotations
 

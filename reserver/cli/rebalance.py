@@ -1,4 +1,4 @@
-"""`reserver rebalance`: policies of the descheduler, and what comes of them."""
+"""`reserver rebalance`: validates, plans and carries out the descheduler's policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that rebalances beside one that serves: started by it, and ended with it.
+"""The process that rebalances beside `reserver serve`, started and ended by it.
 
 `python -m reserver.cli.rebalance_child FD`: FD is its end of the channel.
 """

@@ -1,4 +1,4 @@
-"""`reserver rebalance run`: what a policy moves is evicted."""
+"""`reserver rebalance run`: evicts or moves the pods that a policy selects."""
 
 from __future__ import annotations
 

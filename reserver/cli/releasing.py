@@ -1,4 +1,4 @@
-"""What `reserver release` does."""
+"""Releases reservations by name, or all that options select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was held, and whether anybody claimed it: pure sums over reservations, past and present."""
+"""Sums for `reserver report`: what was held, and whether it was claimed. Pure."""
 
 from __future__ import annotations
 

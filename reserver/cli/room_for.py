@@ -1,4 +1,4 @@
-"""What `reserver rebalance plan --make-room --pods FILE` makes room for: what nobody has created.
+"""Reads the Pods and Reservations of `reserver rebalance plan --make-room --pods FILE`.
 
 A slot of a Reservation counts as a pod of what it holds, where its node or placement lets it be.
 """

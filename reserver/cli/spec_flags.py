@@ -1,4 +1,4 @@
-"""A spec from flags: the document that a file would contain, read by the same code."""
+"""Flags that describe a reservation, turned into the document that a file would contain."""
 
 from __future__ import annotations
 

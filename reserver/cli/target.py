@@ -1,4 +1,4 @@
-"""Where reserver is, and who asks: the flags for it."""
+"""The connection flags: where Reserver is, and who calls."""
 
 from __future__ import annotations
 

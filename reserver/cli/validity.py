@@ -1,4 +1,4 @@
-"""What `reserver validate` finds in documents, with the decoders of reserver itself."""
+"""Checks documents for `reserver validate`, with Reserver's own decoders."""
 
 from __future__ import annotations
 

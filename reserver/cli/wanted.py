@@ -1,4 +1,4 @@
-"""The reservations that documents ask for."""
+"""Reads the reservations that documents describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One value, or none, for each row of a table, as an array of small numbers.
+"""A column of a table: one value or none for each row, as an array of small integers.
 
 A test of values runs once for each distinct value, however many rows have it; finding those rows is
 one look-up in numpy.

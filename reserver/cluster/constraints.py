@@ -1,4 +1,4 @@
-"""What a pod demands of its node and its neighbours, besides resources.
+"""Scheduling constraints of a pod: affinity, tolerations, spread, host ports, volumes.
 
 Only requirements: kube-scheduler scores preferences.
 """

@@ -1,4 +1,4 @@
-"""A node, as far as placing pods on it is concerned."""
+"""A node, with the fields that scheduling needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pod, as far as placing it is concerned."""
+"""A pod, with the fields that scheduling needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where volumes let their pods go."""
+"""PersistentVolumeClaims, PersistentVolumes and StorageClasses: where volumes let pods go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a move goes on: the move, what is seen and the time in; the move and effects out.
+"""The state machine of a move: move, observation and time in; move and effects out.
 
 A step looks at what is there and not at what it sent before, so that it may be made again at any
 time: after a crash between the status and an effect the next step finds the effect undone and asks

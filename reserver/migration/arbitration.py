@@ -1,4 +1,4 @@
-"""Which moves go on now: how many at once, in which order, and what budgets allow.
+"""Arbitration: which moves go on now, in which order, within limits and budgets.
 
 Limits bound evictions: a move counts from when it may evict until its replacement has landed. Seats
 are taken ahead of that, in the same order, so that a move whose seat waits for room that another

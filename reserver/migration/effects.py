@@ -1,4 +1,4 @@
-"""What a step wants done. Each may be done again: it changes nothing the second time."""
+"""The effects of a step of a move; each may be repeated without harm."""
 
 from __future__ import annotations
 

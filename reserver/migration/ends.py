@@ -1,4 +1,4 @@
-"""Why a move ends, and how: values in; phase, reason and message out, or that it goes on."""
+"""The ends of a move: phase, reason and message, or none while it goes on."""
 
 from __future__ import annotations
 

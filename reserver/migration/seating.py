@@ -1,4 +1,4 @@
-"""Whose seat comes first in a group: that of the move that comes first in its plan.
+"""The order in which the moves of a group take their seats: that of their plan.
 
 A plan can be carried out one move after the other. Moves go on at the same time, so each waits for
 those before it only where a seat that is taken early would be in their way. It waits for no move

@@ -1,4 +1,4 @@
-"""What a move is judged by: what is there now, and what was answered.
+"""The observation that a step of a move is decided on: pod, seat, replacement, answers.
 
 A move is judged by what is seen, and not by what was sent before: whoever comes to it anew, after a
 crash or as another leader, judges as the one before would have.

@@ -1,4 +1,4 @@
-"""All patches of a cluster, and what they mean for a pod that is being created."""
+"""All SchedPatches of a cluster, and which of them a new pod gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How what a patch injects is merged into what a pod says.
+"""Merges what a SchedPatch injects into the spec of a pod.
 
 A patch is merged whole or not at all, and only narrows: the pod demands what it did and what the
 patch says. So the order of patches matters only where two exclude each other: the first one wins.

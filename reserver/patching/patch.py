@@ -1,4 +1,4 @@
-"""A SchedPatch: what is injected into which pods, how many of them, and until when."""
+"""A SchedPatch: what it injects, into which pods, how many, and until when."""
 
 from __future__ import annotations
 

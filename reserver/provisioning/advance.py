@@ -1,4 +1,4 @@
-"""What follows from what is seen of a request: its conditions, and what is to be done."""
+"""The state machine of a ProvisioningRequest: its conditions, and what to do next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request for room of the class ``hold.reserver.io``: what is wanted, and what is said of it."""
+"""A ProvisioningRequest of the class ``hold.reserver.io``, and its status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A copy of a cluster on which pods are moved, to see what comes of it.
+"""A copy of the cluster on which a plan tries moves of pods.
 
 A pod has room on a node by the one `fit`, except that all that is held counts as used: what was
 promised to others is nobody's to move into, be it the pod's own.

@@ -1,4 +1,4 @@
-"""A policy judged as upstream's code judges it, as a plan: its moves name no target."""
+"""Plans as upstream's descheduler would evict; the moves name no target."""
 
 from __future__ import annotations
 

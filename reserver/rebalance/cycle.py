@@ -1,4 +1,4 @@
-"""One cycle as upstream runs it: which pods it would evict, in order.
+"""A descheduling cycle as upstream runs it: which pods it would evict, in order.
 
 All profiles' deschedule plugins run first, then all profiles' balance plugins, each in the order of
 the file. Where upstream's order is random (of pods on a node, of nodes, of maps) it is that of

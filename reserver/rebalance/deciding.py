@@ -1,4 +1,4 @@
-"""A round's decision: what it looks at, which way of judging it takes, and what comes of it."""
+"""Decides a round: from the inventory and the policy to a plan."""
 
 from __future__ import annotations
 

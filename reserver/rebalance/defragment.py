@@ -1,4 +1,4 @@
-"""Nodes emptied with few moves: the most nodes first, then the fewest moves.
+"""Defragmentation: empties the most nodes with the fewest moves.
 
 Node after node is emptied into the room that others have, in several orders; the best outcome
 counts. docs/adr/0031 has how far that is from the best that there is.

@@ -1,4 +1,4 @@
-"""What PodDisruptionBudgets let a plan evict, spent within the plan.
+"""PodDisruptionBudgets, as a plan spends them.
 
 The eviction API refuses a pod that several budgets are about, and one whose budget allows no more
 disruptions (registry/core/pod/storage/eviction.go). A plan counts as if no pod came back before its

@@ -1,4 +1,4 @@
-"""Which pods may be evicted at all: DefaultEvictor, as upstream's decides.
+"""DefaultEvictor: which pods may be evicted at all, by upstream's rules.
 
 `Evictor.allows` is its extension point Filter, `Evictor.confirms` PreEvictionFilter.
 """

@@ -1,4 +1,4 @@
-"""What a rebalancing cycle looks at: nodes, pods, and what protects pods from eviction.
+"""The inventory of a rebalancing cycle: nodes, pods, and what protects pods from eviction.
 
 Values only. Kubernetes' own rules for placing read `ListedPod.pod` and `ListedNode.node`, the same
 values as everywhere in Reserver; what only a descheduler asks for stands beside them. Equal parts

@@ -1,4 +1,4 @@
-"""How many pods a cycle may still evict: in total, from a node, from a namespace.
+"""Eviction limits of a cycle: in total, per node and per namespace.
 
 Order and arithmetic are those of ``EvictPod`` in pkg/descheduler/evictions.
 """

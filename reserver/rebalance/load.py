@@ -1,4 +1,4 @@
-"""What nodes and pods really use, made steady enough to act on.
+"""The measured load of nodes and pods, smoothed over time.
 
 Two things make a rebalancer swing. A load that comes and goes is read at its peak: so readings are
 averaged, and old ones fade. And metrics show a move late: so what has moved is taken from its old

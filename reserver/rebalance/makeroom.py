@@ -1,4 +1,4 @@
-"""Room for pods that fit nowhere, with few moves of others.
+"""Makes room for pods that fit nowhere, with few moves of others.
 
 For each node in turn, some of its pods go elsewhere, and others make way for them (chains, swaps).
 One move is tried everywhere before two are tried anywhere, and so on, so that the first way found

@@ -1,4 +1,4 @@
-"""The order in which pods get from where they are to where they are to be.
+"""Orders the moves of a plan so that each has room when its turn comes.
 
 Each moves once, when its new place has room; where pods wait for each other's places (a swap), one
 of them goes through a free place first, and moves twice.

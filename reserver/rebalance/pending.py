@@ -1,4 +1,4 @@
-"""Room for pods without a node: which pods, what is held, and what a round makes of it."""
+"""Pods without a node in a round: which get room, and what is held for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy file says, as values: `descheduler/v1alpha2`.
+"""A descheduler policy as values: `descheduler/v1alpha2`.
 
 `wire/rebalance/policyform.py` reads it; defaults are set and names are resolved by then.
 """

@@ -1,4 +1,4 @@
-"""What strategies that go by real load look at, and what they remember of earlier rounds."""
+"""Load-driven strategies: what they look at, and what they remember between rounds."""
 
 from __future__ import annotations
 

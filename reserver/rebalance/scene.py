@@ -1,4 +1,4 @@
-"""A cluster that a plan is made for: who is where, what is held, and who may be moved."""
+"""The cluster that a plan is made for: pods on nodes, holds, and who may be moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which moves of a plan become PodMoves, and which are left to the next round.
+"""Chooses which moves of a plan become PodMoves now, and which wait for the next round.
 
 A PodMove holds room before its pod is evicted (docs/adr/0033). Its plan may be only partly carried
 out, so what is left takes with it what goes to the room that it would have left. Room for a pending

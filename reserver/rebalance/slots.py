@@ -1,4 +1,4 @@
-"""What nobody has created yet, and room is asked for: the slots of a reservation."""
+"""The slots of reservations that a plan makes room for before any pod exists."""
 
 from __future__ import annotations
 

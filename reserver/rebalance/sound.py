@@ -1,4 +1,4 @@
-"""The default way of judging a policy: as one plan, not pod by pod (docs/adr/0031).
+"""Judges a policy as one plan instead of pod by pod, the default (docs/adr/0031).
 
 Upstream asks for each pod by itself whether it fits on any other node, and leaves the rest to
 kube-scheduler. Here each move has a node that has room for it by all of `fit`, what reservations

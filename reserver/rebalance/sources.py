@@ -1,4 +1,4 @@
-"""Where the strategies of a policy want to read what is used."""
+"""The metrics sources that the strategies of a policy read."""
 
 from __future__ import annotations
 

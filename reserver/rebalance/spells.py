@@ -1,4 +1,4 @@
-"""For how long nodes have been hot: a node counts once it was for several rounds in a row.
+"""Counts for how many rounds in a row a node has been hot or calm.
 
 The rules are those of koord-descheduler (pkg/descheduler/utils/anomaly). What was counted is a
 value that one round hands to the next.

@@ -1,4 +1,4 @@
-"""Places for pods that nodes have just enough room for: a search through nodes that are too full.
+"""A search for the last places on nodes that have just enough room.
 
 Pods that have no place are put where they overflow least. Then, time and again, a pod of the node
 that overflows most goes elsewhere or changes places with another one, whichever leaves the least

@@ -1,4 +1,4 @@
-"""What a plan under way has moved, and what it may still move.
+"""A plan under way: what it has moved, and what it may still move.
 
 All strategies of all profiles share one stage: room that one has promised is gone for the next, and
 so are the budgets and limits that it has spent.

@@ -1,4 +1,4 @@
-"""How much of each node is used, and what a pod would free: by requests or by what is measured.
+"""Node usage: how much is used, by requests or by metrics, and what a pod would free.
 
 Amounts are in millicores of cpu and base units of all else, and for Prometheus in percent, as the
 resource `METRIC`. The arithmetic is upstream's (pkg/framework/plugins/nodeutilization).

@@ -1,4 +1,4 @@
-"""What strategies see of an inventory, by number: nodes have rows, pods have indexes.
+"""The numbered view that strategies have of an inventory: rows of nodes, indexes of pods.
 
 Pods that are alike share a small number (`Alike`), so that a question is asked once for all pods
 with equal labels, or equal constraints, and answered for each by a look-up in numpy. A pod that is

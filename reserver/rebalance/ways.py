@@ -1,4 +1,4 @@
-"""The ways of judging a policy and of carrying a plan out, as people name them."""
+"""The modes of rebalancing: how a policy is judged, and how a plan is carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes with their load and its thresholds, in amounts."""
+"""Nodes with their load and their thresholds, in amounts of resources."""
 
 from __future__ import annotations
 

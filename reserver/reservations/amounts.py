@@ -1,4 +1,4 @@
-"""Amounts of resources; of many reservations most hold the same, which is one value in memory."""
+"""Amounts of resources; equal amounts share one value in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evidence of claims: what bound pods say they claimed, and when they were bound.
+"""Claims as bound pods record them, and when the pods were bound.
 
 It is kept apart from the reservations: either may become known first.
 """

@@ -1,4 +1,4 @@
-"""What became of a reservation that is over: who claimed it, or that nobody did."""
+"""The outcome of a reservation that is over: claimed by whom, expired or removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells a reservation from others that are written under the same name (docs/adr/0001)."""
+"""The identity of a reservation, which survives edits of its layout (docs/adr/0001)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may claim a reservation without being named by it: pods that match."""
+"""Owners that match pods by controller or labels, and so may claim."""
 
 from __future__ import annotations
 

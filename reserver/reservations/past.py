@@ -1,4 +1,4 @@
-"""What a start learns of the time before it: claims of pods that may be gone by now.
+"""Claims from before the start, of pods that may be gone.
 
 A claim that was written down is certainly of what stands in the store only if that was written
 before it (docs/adr/0011). Until that is known the claim is unsure, and its slot holds.

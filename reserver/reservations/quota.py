@@ -1,4 +1,4 @@
-"""What the reservations of a namespace may hold together, in the words of ResourceQuota.
+"""A quota: what the reservations of a namespace may hold together, as in ResourceQuota.
 
 What is counted has the names of ``spec.hard``: ``reservations``, and ``held.RESOURCE`` in
 millicores of cpu and base units of all else.

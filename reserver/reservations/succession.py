@@ -1,4 +1,4 @@
-"""Which pods come after one that has left, so that a seat goes to its replacement (docs/adr/0033).
+"""Which pods replace one that has left, so that they get its seat (docs/adr/0033).
 
 The API server numbers all writes, and a watch shows those of pods in that order. So a pod that was
 shown before another one began to leave is not its replacement, and one that was not shown yet may

@@ -1,4 +1,4 @@
-"""The words that reservations are described with; the client and the command line read them too."""
+"""Phases, policies and other words of reservations, shared with the client and the commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ledger answers: what is held where, for whom, now."""
+"""Queries of the ledger: what is held where, for whom, now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judgement of a Bind call: the final decision on whether a pod may have a node.
+"""Bind: the final decision on whether a pod may have a node.
 
 Filter looked at a cluster in which bindings were under way that have been decided since, so Bind
 looks again, at what is bound, being bound and held at this instant.

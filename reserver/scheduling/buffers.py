@@ -1,4 +1,4 @@
-"""For which reservations autoscalers make room, and where they see room that there is not.
+"""Chooses reservations that autoscalers should make room for, and nodes that only look free.
 
 Autoscalers do not see holds, so in their simulation a slot that waits fits beside what is held. The
 CapacityBuffer of a reservation keeps its pods from the nodes where only holds keep its slots out:

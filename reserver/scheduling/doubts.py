@@ -1,4 +1,4 @@
-"""The nodes on which an object cannot be read, so what is free there is unknown.
+"""Nodes in doubt: an object on them cannot be read, so their free room is unknown.
 
 kube-scheduler counts such a pod, and reserver does not. So where something is held on the node only
 owners may have it, until the object is read or gone.

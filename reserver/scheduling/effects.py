@@ -1,4 +1,4 @@
-"""What a decision wants done in the cluster; the I/O layer does it."""
+"""The effects of decisions on the cluster, for the I/O layer to carry out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a pod may or may not have nodes: in the words of kube-scheduler, and in numbers."""
+"""Explains why a pod may or may not have nodes, in kube-scheduler's words and in numbers."""
 
 from __future__ import annotations
 

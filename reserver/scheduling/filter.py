@@ -1,4 +1,4 @@
-"""The answer to kube-scheduler's Filter call: which of these nodes may the pod have.
+"""Filter: which of the nodes that kube-scheduler names the pod may have.
 
 Names are a sample of the nodes that pass kube-scheduler's own filters. An owner gets its seats and
 nothing else; anybody else gets nodes where nothing is held for others, then those where it fits

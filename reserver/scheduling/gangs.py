@@ -1,4 +1,4 @@
-"""What Filter has answered to the pods of PodGroups that are yet to be bound.
+"""PodGroups: what Filter has answered for members that are not bound yet.
 
 kube-scheduler asks for the pods of a group one after the other, and binds them together once all
 have a node (schedule_one_podgroup.go). It counts those before on their nodes, but knows nothing of

@@ -1,4 +1,4 @@
-"""Which of the pods that only holds keep out have autoscalers make room, and which stay for it.
+"""Pods that only holds keep out: which of them autoscalers should make room for.
 
 An autoscaler sees the room that is held, and believes that they fit there. As many as that room
 takes need a CapacityBuffer. The others bring nodes by themselves: with buffers, too, they would

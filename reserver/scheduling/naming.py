@@ -1,4 +1,4 @@
-"""How a refusal names the reservation that is in the way.
+"""Names the reservations in a refusal, as far as the pod may see them.
 
 A tenant may read it, and must not learn what other namespaces reserve. The words are constant for a
 pod and a reservation, so they do not make kube-scheduler try again.

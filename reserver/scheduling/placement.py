@@ -1,4 +1,4 @@
-"""Where to place a reservation that names no node.
+"""Placement: finds nodes for a reservation that names none.
 
 A slot is judged by the one `fit`, as the pod that is to claim it: what the reservation's placement
 says, with the resources of one slot. Unlike a pod it has to have all that it holds: beside all that

@@ -1,4 +1,4 @@
-"""The answer to kube-scheduler's Preempt call: on which nodes it helps to evict pods.
+"""Preempt: on which nodes it helps to evict kube-scheduler's victims.
 
 kube-scheduler picks the victims by itself, and does not know of holds: it would evict pods for room
 that stays held. A node is left out of the answer unless the pod fits there beside all that is held

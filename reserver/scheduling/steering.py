@@ -1,4 +1,4 @@
-"""Where the pods of a PodGroup are sent that kube-scheduler does not find their seats for.
+"""Steers the pods of a PodGroup to seats that kube-scheduler does not find.
 
 It gives up on a group at the first pod that it finds no node for, and forgets the nominations of
 those before it. Sent back one by one they would not meet. So the first that is refused is sent

@@ -1,4 +1,4 @@
-"""Events on pods: why a pod waits, or has lost its seat."""
+"""Events on pods: why one waits, or has lost its seat."""
 
 from __future__ import annotations
 

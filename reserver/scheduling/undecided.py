@@ -1,4 +1,4 @@
-"""The nodes where kube-scheduler counts pods that may not get there.
+"""Nodes where kube-scheduler counts pods that Bind may still refuse.
 
 kube-scheduler counts a pod on its node from choosing the node until it hears that the binding
 failed. A seat that it refuses for lack of room meanwhile is not lost.

@@ -1,4 +1,4 @@
-"""Where the volumes of a pod let it go.
+"""Volume constraints: which nodes the volumes of a pod allow.
 
 The rules are those of kube-scheduler's plugins/volumebinding, volumezone and volumerestrictions, as
 far as bound claims go; `docs/fit.md` says what of unbound ones is not judged.

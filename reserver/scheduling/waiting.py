@@ -1,4 +1,4 @@
-"""A pod that waits, and what is remembered of its refusal: little, as many pods may wait."""
+"""A waiting pod, and the little that is kept of its refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which waiting pods to send back to kube-scheduler when less is held than before.
+"""Decides which waiting pods to send back to kube-scheduler when less is held.
 
 kube-scheduler does not watch the store: left alone, it may take five minutes to try a pod again
 that was refused because of a hold. But each try costs it a scheduling cycle, so only as many pods

@@ -1,4 +1,4 @@
-"""What an HTTP listener answers, and who answers which path."""
+"""Answers of an HTTP listener, and the routes to its handlers."""
 
 from __future__ import annotations
 

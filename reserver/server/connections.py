@@ -1,4 +1,4 @@
-"""The connections and the bodies of a listener, and which of them gives way to a new one."""
+"""All connections of a listener, and which one gives way to a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured of rebalancing, under the names of kubernetes-sigs/descheduler.
+"""Metrics of rebalancing, under the names of kubernetes-sigs/descheduler.
 
 Its dashboards and alerts keep working (metrics/metrics.go there). What has no name there begins
 with ``reserver_``.

@@ -1,4 +1,4 @@
-"""Who may connect to an HTTP listener, and whose calls are answered."""
+"""The door of an HTTP listener: who may connect, and whose calls are answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the certificates that Reserver serves with, and those that it trusts, expire."""
+"""Expiry times of the certificates that Reserver serves with or trusts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each process exposes: its metrics as text, and what its doors refused."""
+"""The metrics endpoint: metrics as text, and counts of refused calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections of garbage that do not hold the event loop (docs/adr/0017).
+"""Garbage collection in steps that do not hold the event loop (docs/adr/0017).
 
 A full collection looks at every container that lives: with 20,000 pods it takes a tenth of a
 second, and finds nothing, for what is known of the cluster has no cycles. So each container is

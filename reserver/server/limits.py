@@ -1,4 +1,4 @@
-"""What the clients of an HTTP listener may use."""
+"""Limits on what the clients of an HTTP listener may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listening on an address until a block ends."""
+"""Listens on an address until a block ends."""
 
 from __future__ import annotations
 

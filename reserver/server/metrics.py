@@ -1,4 +1,4 @@
-"""Prometheus metrics: counted as calls come, or read from the state when somebody scrapes."""
+"""Prometheus metrics, counted as calls come or read from the state on each scrape."""
 
 from __future__ import annotations
 

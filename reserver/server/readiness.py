@@ -1,4 +1,4 @@
-"""How well the state shows the cluster, for those who decide on it."""
+"""Readiness checks for the parts that decide on the state."""
 
 from __future__ import annotations
 

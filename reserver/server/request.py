@@ -1,4 +1,4 @@
-"""Requests, as they are read off the bytes of a connection."""
+"""Parses HTTP requests from the bytes of a connection."""
 
 from __future__ import annotations
 

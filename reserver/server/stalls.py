@@ -1,4 +1,4 @@
-"""Watches the event loop: reports when something held it for long, and what.
+"""Watches the event loop, and reports what held it for too long.
 
 While a beat of the loop is overdue, a thread looks where the loop's thread is. Otherwise this costs
 a timer fifty times a second, and calls nothing.

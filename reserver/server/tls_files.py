@@ -1,4 +1,4 @@
-"""The files of TLS, for settings, which need nothing else of it."""
+"""The names of TLS files, for settings that need nothing else of TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds on what one object may say, and so on what it costs others (docs/adr/0016).
+"""Bounds on what one object may say, and so on its cost for others (docs/adr/0016).
 
 `scheduler-config/core/crd.yaml` repeats those that a schema can state; a test compares the two.
 """

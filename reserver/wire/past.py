@@ -1,4 +1,4 @@
-"""What a watch says of the past: when entries were written, and when pods were bound.
+"""Reads from watches when entries were written and when pods were bound.
 
 A list shows only the present: a pod that was bound and deleted while nobody watched is not in it. A
 watch from an earlier resourceVersion shows it, as far back as the API server keeps events. Nothing

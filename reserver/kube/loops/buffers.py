@@ -1,4 +1,4 @@
-"""Decides for what autoscalers make room: for reservations, and for pods that holds keep out."""
+"""CapacityBuffers: decides for which reservations and pods autoscalers make room."""
 
 from __future__ import annotations
 

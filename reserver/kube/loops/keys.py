@@ -1,4 +1,4 @@
-"""What is to be done, each key once, however often it is touched.
+"""A set of keys to work on; each is kept once, however often it is touched.
 
 The rules are those of client-go (util/workqueue), docs/adr/0024: a key that is touched twice is
 given once; one that is being worked on is given again only after that; one that failed is given

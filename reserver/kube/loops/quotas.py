@@ -1,4 +1,4 @@
-"""What quotas leave to do: admit reservations, and write what is used into their status."""
+"""The quota loop: admits reservations, and writes the status of ReservationQuotas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carries out what a step of a move wants done."""
+"""Carries out the effects of a step of a move: writes, evictions, events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moves are made: each step is looked at, judged, written down and then carried out.
+"""The mover: takes each PodMove step by step: look, decide, write the status, act.
 
 Whatever is to be done is done only once the status that it follows from is written, by a step that
 changes nothing else: between looking and acting there is then no write, and who comes after a crash

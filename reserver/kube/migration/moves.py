@@ -1,4 +1,4 @@
-"""The PodMoves that are known, and how far each is."""
+"""The PodMoves that are known, and the state of each."""
 
 from __future__ import annotations
 

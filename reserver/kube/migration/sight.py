@@ -1,4 +1,4 @@
-"""What a step of a move looks at: its pod, its seat and its replacement, as they are now."""
+"""Observes a move: its pod, its seat and its replacement, as they are now."""
 
 from __future__ import annotations
 

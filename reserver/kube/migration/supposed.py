@@ -1,4 +1,4 @@
-"""What a plan supposed of a move, looked at again before the move has its turn.
+"""Checks that the cluster is still as the plan of a move supposed.
 
 A plan is made of the cluster as it was. It names the pod and the node; the pod may be gone since,
 the node cordoned, its room taken. A seat would wait there for nothing, and keep others out.

@@ -1,4 +1,4 @@
-"""Which PodMoves go on now: asked of all of them together, whenever something has changed."""
+"""Decides which PodMoves go on now, over all of them, whenever something changes."""
 
 from __future__ import annotations
 

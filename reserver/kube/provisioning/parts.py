@@ -1,4 +1,4 @@
-"""What carries out ProvisioningRequests, put together; only where it is asked for."""
+"""Assembles what carries out ProvisioningRequests, if it is enabled."""
 
 from __future__ import annotations
 

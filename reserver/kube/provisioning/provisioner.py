@@ -1,4 +1,4 @@
-"""ProvisioningRequests are carried out: each step is looked at, judged, written down, then done.
+"""The provisioner: takes each ProvisioningRequest step by step.
 
 Whatever is to be done is done only once the conditions that it follows from are written, by a step
 that changes nothing else; who comes after a crash finds conditions that say as much as was done,

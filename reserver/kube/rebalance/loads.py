@@ -1,4 +1,4 @@
-"""What the strategies of a policy want to know of load, read for each round and in between."""
+"""Reads the load metrics that the strategies of a policy need, for each round and in between."""
 
 from __future__ import annotations
 

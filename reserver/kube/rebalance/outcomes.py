@@ -1,4 +1,4 @@
-"""What became of the moves of a round, and who is told: the log, the metrics, an event on the pod.
+"""Reports what became of the moves of a round: log, metrics, events on pods.
 
 The event and the results that are counted are those of kubernetes-sigs/descheduler
 (pkg/descheduler/evictions/evictions.go), so that dashboards made for it keep working.

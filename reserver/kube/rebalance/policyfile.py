@@ -1,4 +1,4 @@
-"""The policy file of a rebalancer: read before each round, because people change it."""
+"""The policy file of a rebalancer, read again before each round."""
 
 from __future__ import annotations
 

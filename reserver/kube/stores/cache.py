@@ -1,4 +1,4 @@
-"""What is written in a store, fed into the ledger: what both kinds of stores share."""
+"""The cache of a store: feeds its entries into the ledger. Both kinds of stores share it."""
 
 from __future__ import annotations
 

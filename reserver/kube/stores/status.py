@@ -1,4 +1,4 @@
-"""The acknowledgement: the status of reservations, written to their store; what both kinds share.
+"""The status writer of a store: acknowledges reservations. Both kinds of stores share it.
 
 It follows the ledger: a status says Active only once the hold is in force, and enforcement does not
 wait for any status.

@@ -1,4 +1,4 @@
-"""All stores of reservations as one: only this knows which store a ref is in."""
+"""All stores as one: the only place that knows which store a ref is in."""
 
 from __future__ import annotations
 

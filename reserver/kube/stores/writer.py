@@ -1,4 +1,4 @@
-"""Writes reservations into a store: what both kinds of stores share.
+"""The writer of a store: creates and edits reservations. Both kinds of stores share it.
 
 A reservation holds from the moment it is decided, before the API server is asked; if it is then not
 written, its hold ends.

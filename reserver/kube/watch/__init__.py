@@ -1,1 +1,1 @@
-"""What the API server tells: lists and watches, and what may have been missed."""
+"""Watching the API server: lists, watches, and what may have been missed."""

@@ -1,4 +1,4 @@
-"""What has changed in a collection between two resourceVersions.
+"""The changes of a collection between two resourceVersions.
 
 A watch tells only by a bookmark that it has told all, and bookmarks come once a minute, and two
 seconds before the watch's end (`nextBookmarkTime` in apiserver's cacher/cache_watcher.go): a watch

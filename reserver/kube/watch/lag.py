@@ -1,4 +1,4 @@
-"""Since when a view may lack changes, when it is complete again, and what is awaited of it."""
+"""The lag of a view: since when it may lack changes, and when it is complete again."""
 
 from __future__ import annotations
 

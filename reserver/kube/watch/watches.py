@@ -1,4 +1,4 @@
-"""What is watched: everything that placing a pod depends on, and the stores."""
+"""The collections that Reserver watches: all that placing a pod depends on, and the stores."""
 
 from __future__ import annotations
 

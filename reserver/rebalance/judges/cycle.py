@@ -1,4 +1,4 @@
-"""What every judge needs: the stage, the profile, and which pods and nodes it may look at."""
+"""The context of every judge: stage, profile, and the pods and nodes it may look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods on nodes that their own rules, or the nodes', forbid by now."""
+"""Judges of pods on nodes that affinity, anti-affinity or taints no longer allow."""
 
 from __future__ import annotations
 

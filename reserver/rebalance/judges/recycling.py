@@ -1,4 +1,4 @@
-"""Pods that have to begin anew: those that are too old, restart too often, or have failed.
+"""Judges of pods to start again: too old, restarted too often, or failed.
 
 Which pods these are is found as upstream finds them. They go to another node, or begin anew on
 their own if no other one has room: with its eviction a pod leaves what it takes there.

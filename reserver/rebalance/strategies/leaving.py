@@ -1,4 +1,4 @@
-"""How pods leave nodes for others until enough have gone: for both strategies of utilization.
+"""Evicts pods from a node until it is used enough, for both utilization strategies.
 
 That is ``evictPodsFromSourceNodes`` in pkg/framework/plugins/nodeutilization. The room of the nodes
 that take pods is one sum; nobody asks whether a single pod fits on one of them.

@@ -1,4 +1,4 @@
-"""What strategies find wrong, apart from what is done about it.
+"""Findings of strategies: which pods are in the wrong place, and why.
 
 A strategy is a function that yields batches of pods that ought to leave, in order, each with the
 reason. What it looks at it reads when it is asked for the next batch: pods of one batch are judged

@@ -1,4 +1,4 @@
-"""Who may call: the API server says whose token it is, and what that user may do."""
+"""Authentication and authorization of gRPC calls by the API server."""
 
 from __future__ import annotations
 

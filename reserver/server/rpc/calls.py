@@ -1,4 +1,4 @@
-"""What every call goes through: who calls, whether they may, and what came of it."""
+"""The interceptor of all gRPC calls: who calls, whether they may, and the outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of reservations, each made only on what its client has seen, or on what is there now."""
+"""Update, Extend and Release: each changes only what its client has seen."""
 
 from __future__ import annotations
 

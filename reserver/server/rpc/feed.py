@@ -1,4 +1,4 @@
-"""The changes of what the API shows, in their order, for those who watch."""
+"""The feed of a watch: the changes of what the API shows, in order."""
 
 from __future__ import annotations
 

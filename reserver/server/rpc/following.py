@@ -1,4 +1,4 @@
-"""A watch: all that is there in the beginning, and then each change."""
+"""A watch call: first all that exists, then each change."""
 
 from __future__ import annotations
 

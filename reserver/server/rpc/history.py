@@ -1,4 +1,4 @@
-"""What became of reservations that are over, as the API shows it."""
+"""The History method: reservations that are over."""
 
 from __future__ import annotations
 

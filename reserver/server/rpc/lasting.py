@@ -1,4 +1,4 @@
-"""Calls that last end when their caller's right does."""
+"""Ends long calls when their caller's right ends."""
 
 from __future__ import annotations
 

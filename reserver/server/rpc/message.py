@@ -1,4 +1,4 @@
-"""The message of a call: taken once it is known who calls, and unpacked if it is short enough."""
+"""Reads the message of a call, once its caller is known and if it is short enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that may be repeated: by whom, and what they call them."""
+"""Idempotent requests: recognizes a repeated one by its caller and request id."""
 
 from __future__ import annotations
 

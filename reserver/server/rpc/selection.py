@@ -1,4 +1,4 @@
-"""Which reservations a client selects."""
+"""Filters of List and Watch: which reservations a client selects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The services of the contract, put together, and that of their health."""
+"""Assembles the gRPC services and their health."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pods and volumes demand of nodes, from what their objects say.
+"""Reads the scheduling constraints of pods and volumes.
 
 A selector that the API server would not have let in means nothing here: it matches nothing, as in
 kube-scheduler, and the rest of the pod is read.

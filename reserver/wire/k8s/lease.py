@@ -1,4 +1,4 @@
-"""A Lease on the wire, and whose it is.
+"""Reads and writes Leases.
 
 The rules are those of client-go's tools/leaderelection/leaderelection.go: a lease is over when it
 was not renewed for its duration by the clock of its reader, never by comparing moments

@@ -1,4 +1,4 @@
-"""A pod's effective request, from what its object says."""
+"""Reads a pod's effective request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The annotations that keep autoscalers from removing a node, for as long as it is needed."""
+"""The node annotations that keep autoscalers from removing a node."""
 
 from __future__ import annotations
 

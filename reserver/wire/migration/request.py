@@ -1,4 +1,4 @@
-"""PodMoves as commands and rounds of rebalancing write them, and which pods they have under way."""
+"""PodMoves as commands and rounds write them."""
 
 from __future__ import annotations
 

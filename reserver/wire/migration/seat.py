@@ -1,4 +1,4 @@
-"""The Reservation that is the seat of a move, as it is written."""
+"""Writes the Reservation that is the seat of a move."""
 
 from __future__ import annotations
 

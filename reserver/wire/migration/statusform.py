@@ -1,4 +1,4 @@
-"""The status of a PodMove: how far it is."""
+"""The status of a PodMove, read and written."""
 
 from __future__ import annotations
 

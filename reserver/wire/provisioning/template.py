@@ -1,4 +1,4 @@
-"""The PodTemplate of a podSet, as the Reservation that holds room for its pods."""
+"""Turns the PodTemplate of a podSet into the Reservation that holds room for its pods."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What rebalancing reads: objects of a cluster and policies, from bytes to values."""
+"""Reads what rebalancing needs: objects of a cluster, and policies."""

@@ -1,4 +1,4 @@
-"""Where load is read: ``metricsProviders`` of a policy file."""
+"""Reads ``metricsProviders`` of a policy file: where load is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else a descheduler looks at, from what the objects say."""
+"""Reads objects that only rebalancing needs: budgets, priority classes, claims, metrics."""
 
 from __future__ import annotations
 

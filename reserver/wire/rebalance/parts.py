@@ -1,4 +1,4 @@
-"""What the ``args`` of plugins have in common: how they are written, and how they are checked."""
+"""Readers and checks that the ``args`` of several plugins share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metrics.k8s.io says of nodes and pods."""
+"""Reads NodeMetrics and PodMetrics of metrics.k8s.io."""
 
 from __future__ import annotations
 

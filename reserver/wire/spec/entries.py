@@ -1,4 +1,4 @@
-"""What a store ConfigMap says: its reservations, and what is wrong with its other entries."""
+"""Reads a store ConfigMap: its reservations, and what is wrong with other entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The identity of a reservation: what tells it from others written under the same name."""
+"""Computes the identity of a reservation from its entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a document that has not the shape of its type, and what to write instead."""
+"""Explains why a document does not have the shape of its type, and what to write instead."""
 
 from __future__ import annotations
 

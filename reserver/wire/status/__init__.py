@@ -1,1 +1,1 @@
-"""What Reserver writes back: what became of a reservation."""
+"""Status of reservations, as Reserver writes it back."""

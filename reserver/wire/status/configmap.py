@@ -1,4 +1,4 @@
-"""What the companion of a store ConfigMap says of each of the store's keys, as JSON."""
+"""The status of an entry in a companion ConfigMap, as JSON."""
 
 from __future__ import annotations
 

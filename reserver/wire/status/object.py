@@ -1,4 +1,4 @@
-"""What the status of a Reservation says."""
+"""The status of a Reservation object."""
 
 from __future__ import annotations
 

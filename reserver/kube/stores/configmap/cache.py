@@ -1,4 +1,4 @@
-"""What store ConfigMaps say, entry by entry, into the ledger."""
+"""The cache of store ConfigMaps: feeds their entries into the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One companion ConfigMap in the API: what it says, read and written with a precondition.
+"""A companion ConfigMap: read, and written with a precondition.
 
 Several reservers may write the same companion. They compute the same from the same watches, so
 whichever writes last is right, or will be as soon as its watches show the latest. A write is made
