@@ -75,7 +75,7 @@ _MOST_TOLD = 300
 
 
 class Assembly:
-    """What watches, decides and writes, put together; `background.lead` sets it going.
+    """The connected parts of the process; `background.lead` starts them.
 
     What feeds what::
 

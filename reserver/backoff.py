@@ -25,7 +25,7 @@ def pause_s(failures: int, first_s: float, last_s: float, chance: float) -> floa
 
 @dataclass(slots=True)
 class Backoff:
-    """How long to wait after each failure in a row.
+    """Waiting times that grow with each failure in a row.
 
     Attributes:
         first_s: the longest wait after the first one, in seconds.

@@ -22,7 +22,7 @@ LAST_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What a flag needs beside its field.
+    """The metadata of a flag: help, checks, names.
 
     Attributes:
         help: what it means, in a sentence.

@@ -33,7 +33,7 @@ _MEMBER = re.compile(r"reservations\[(\d{1,4})\]")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What somebody asks for, on the command line or in files.
+    """The reservations asked for on the command line or in files.
 
     Attributes:
         name: given on the command line; may be empty.

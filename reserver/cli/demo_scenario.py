@@ -39,7 +39,7 @@ class Step:
 
 
 class Stage:
-    """What the people of the scenario do, through the API server as users do."""
+    """The actions of the scenario's people, made through the API server as users make them."""
 
     def __init__(self, cluster: EmbeddedCluster, assembly: Assembly) -> None:
         """Act on a cluster; `assembly` tells what reserver has seen of it."""

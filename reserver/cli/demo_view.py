@@ -90,7 +90,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """All that one picture shows; `pages` are there once the scenario has been played."""
+    """The content of one screen; `pages` are set once the scenario has been played."""
 
     nodes: Sequence[NodeRow]
     reservations: Sequence[ReservationRow]

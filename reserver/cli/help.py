@@ -28,7 +28,7 @@ Action = TypeVar("Action", bound=Callable[..., Any])
 
 
 class Help(NamedTuple):
-    """What a docstring says of a command.
+    """The parts of a command's docstring.
 
     Attributes:
         text: what it does.

@@ -19,7 +19,7 @@ Group = TypeVar("Group")
 
 
 class Output(StrEnum):
-    """How a result is printed."""
+    """The output formats of reservations."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -29,7 +29,7 @@ class Output(StrEnum):
 
 
 class Report(StrEnum):
-    """How an answer is printed that is not a list of reservations."""
+    """The output formats of answers that are not lists of reservations."""
 
     TABLE = "table"
     JSON = "json"
@@ -37,7 +37,7 @@ class Report(StrEnum):
 
 
 class DryRun(StrEnum):
-    """What a dry run reports."""
+    """The kinds of dry runs."""
 
     NONE = "none"
     CLIENT = "client"

@@ -17,7 +17,7 @@ _LONGEST_S = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFlags:
-    """What is to be planned, and how it is shown.
+    """The flags of `reserver rebalance plan`.
 
     Raises:
         Failed: some do not go together.

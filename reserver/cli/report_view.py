@@ -35,7 +35,7 @@ _NUMBERS = ("RESERVATIONS", "HELD", "USED", "UNUSED", "OPEN")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a report is about.
+    """The data of a report.
 
     Attributes:
         resource: of what.

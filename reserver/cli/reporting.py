@@ -18,7 +18,7 @@ _UNITS = {"cpu": (1000, "cores"), "memory": (2**30, "GiB"), "ephemeral-storage":
 
 
 class Fate(StrEnum):
-    """What became of capacity that was held."""
+    """The outcome of capacity that was held."""
 
     USED = "used"
     """It was claimed in the end."""
@@ -55,7 +55,7 @@ class Held:
 
 @dataclass(slots=True)
 class Sums:
-    """What was held, by what became of it.
+    """Amounts held, summed by their outcome.
 
     Attributes:
         hours: amount times hours.

@@ -106,7 +106,7 @@ def check_namespaces(namespace: str, *, all_namespaces: bool) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Which reservations options mean; what is empty means any.
+    """The selection that options make; an empty field selects all.
 
     Attributes:
         node: those that hold on a node.

@@ -14,7 +14,7 @@ _flag = partial(Flag, panel="Connection")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where reserver is, and who asks."""
+    """The address of Reserver, and the credentials for it."""
 
     address: Annotated[
         str,

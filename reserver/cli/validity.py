@@ -53,7 +53,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What documents hold.
+    """The result of a validation.
 
     Attributes:
         reservations: how many are valid.
@@ -68,7 +68,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """What `reserver serve` reads.
+    """The stores that `reserver serve` would read.
 
     Attributes:
         home: reserver's own namespace, where it reads ConfigMaps that have the label of stores.

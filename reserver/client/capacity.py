@@ -49,7 +49,7 @@ class NodeCapacity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NamespaceQuota:
-    """What the reservations of a namespace may hold together, and hold.
+    """The quota of a namespace, and how much its reservations hold.
 
     Attributes:
         namespace: which one.

@@ -38,7 +38,7 @@ class MakeRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalancePlan:
-    """Which pods would move where.
+    """A plan: which pods would move where.
 
     Attributes:
         moves: in the order in which they are made.

@@ -20,7 +20,7 @@ class PodOwner(NamedTuple):
 
 
 class Controller(NamedTuple):
-    """What makes pods, such as a ReplicaSet."""
+    """A controller that creates pods, such as a ReplicaSet."""
 
     kind: str
     name: str
@@ -64,7 +64,7 @@ class OwnerRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What a reservation asks for.
+    """The spec of a reservation.
 
     Attributes:
         owners: who may claim it; never empty.
@@ -199,7 +199,7 @@ class PastReservation:
 
 
 class ChangeKind(StrEnum):
-    """What happened to a reservation."""
+    """The kind of a change of a reservation."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -215,7 +215,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which reservations are meant; what is empty means any.
+    """A filter for reservations; an empty field selects all.
 
     Attributes:
         node: those that hold on a node.

@@ -116,7 +116,7 @@ ANY_IP = "0.0.0.0"  # noqa: S104 - what Kubernetes takes for all addresses of a 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a pod demands of its node and its neighbours; equal for most pods of a template.
+    """The scheduling constraints of a pod; equal for most pods of a template.
 
     Attributes:
         tolerations: ``spec.tolerations``.

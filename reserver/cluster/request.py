@@ -39,7 +39,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodResources:
-    """What a pod's effective request is computed from, in nano-units.
+    """The inputs of a pod's effective request, in nano-units.
 
     Attributes:
         containers: the app containers.

@@ -20,7 +20,7 @@ REMOVING = frozenset({"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"
 
 
 class Topology:
-    """What nodes say besides their resources.
+    """The labels, taints and cordons of nodes.
 
     Attributes:
         labels: of the nodes.

@@ -26,7 +26,7 @@ FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 15.0
 
 
 class Step(NamedTuple):
-    """What becomes of a move.
+    """The result of a step: the move's next status, and effects.
 
     Attributes:
         move: as it is from now on.

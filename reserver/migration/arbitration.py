@@ -24,7 +24,7 @@ _FEW, _SOME = 4, 10
 
 
 class Limits(NamedTuple):
-    """How many moves may be under way at once; None for any number.
+    """Limits on moves under way; None for no limit.
 
     Attributes:
         per_node: from one node.
@@ -61,7 +61,7 @@ class Contender:
 
 
 class Ruling(NamedTuple):
-    """What arbitration says of a move: these fields of `Seen`."""
+    """The ruling of arbitration on a move: these fields of `Seen`."""
 
     turn: Turn = GO
     rival: str = ""

@@ -27,7 +27,7 @@ _SEAT_STEM = 200
 
 
 class Mode(StrEnum):
-    """What has to be there before the pod is evicted."""
+    """Whether a seat has to be held before the pod is evicted."""
 
     RESERVE_FIRST = "ReserveFirst"
     """A seat that is held, on a node that has the room."""
@@ -37,7 +37,7 @@ class Mode(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far a move is."""
+    """The phase of a move."""
 
     PENDING = "Pending"
     """It waits for its turn."""
@@ -119,7 +119,7 @@ ALONE = Group()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What is wanted of a move.
+    """The spec of a move.
 
     Attributes:
         pod: which pod is to leave.
@@ -162,7 +162,7 @@ NOBODY = Replacement()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What became of a move.
+    """The status of a move.
 
     All but `retry_at` is written before anything that follows from it is done.
 

@@ -16,7 +16,7 @@ from reserver.migration.move import Move, Phase
 
 @dataclass(slots=True)
 class Seating:
-    """Which members of a group have a seat on the node that they name.
+    """The members of a group that have a seat on the node that they name.
 
     Attributes:
         members: those that are written.

@@ -78,7 +78,7 @@ class SeenSeat:
 
 
 class Turn(NamedTuple):
-    """What arbitration allows a move now (`arbitration.arbitrate`).
+    """The turn that arbitration gives a move (`arbitration.arbitrate`).
 
     Attributes:
         may_begin: it may take its seat; without one, it may evict.
@@ -99,7 +99,7 @@ GO = Turn()
 
 
 class Answer(Enum):
-    """What the API server answered to an effect of the step before."""
+    """The API server's answer to an effect of the step before."""
 
     EVICTED = auto()
     """The eviction was accepted."""
@@ -119,7 +119,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """All that a step looks at. None of it is older than the move's own status.
+    """The observation that a step is decided on. No part is older than the move's own status.
 
     Attributes:
         pod: the pod of the move's name, None if there is none. Once `Status.uid` is known, one of

@@ -23,7 +23,7 @@ MOST_EARLY = 10_000
 
 
 class Mark(NamedTuple):
-    """What a pod says of a patch that it has: its name and UID, and the slot that it took."""
+    """A pod's record of a patch that it has: the patch's name and UID, and the slot."""
 
     patch: str
     uid: str
@@ -51,7 +51,7 @@ class NewPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What becomes of a pod.
+    """The verdict on a new pod.
 
     Attributes:
         scheduling: what it says from now on.
@@ -83,7 +83,7 @@ class Entry:
 
 
 class Book:
-    """All patches that can be read, and what they mean for new pods."""
+    """All readable patches, and what each means for new pods."""
 
     def __init__(self, identity: str, changed: Callable[[PatchName], None]) -> None:
         """Begin with none.

@@ -43,7 +43,7 @@ class Stock:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the status says of the slots.
+    """The record of slots in the status of a SchedPatch.
 
     Attributes:
         spent: those that pods have.

@@ -10,7 +10,7 @@ from reserver.provisioning.request import Kind, Reason, Request, Said
 
 
 class Hold(Enum):
-    """How far one Reservation of a request is."""
+    """The state of one Reservation of a request."""
 
     ABSENT = auto()
     UNSETTLED = auto()
@@ -37,7 +37,7 @@ class Refusal(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a step looks at.
+    """The observation that a step is decided on.
 
     Attributes:
         holds: its Reservations, in the order of their names.
@@ -55,7 +55,7 @@ class Seen(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What follows.
+    """The result of a step: conditions, and effects.
 
     Attributes:
         said: all conditions, by kind.

@@ -75,7 +75,7 @@ class NoEviction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultEvictor:
-    """Which pods may be evicted at all.
+    """The arguments of DefaultEvictor: which pods may be evicted.
 
     Attributes:
         node_selector: the nodes that ``nodeFit`` tries; the policy's own selector does not count.
@@ -125,7 +125,7 @@ class RemoveDuplicates:
 
 
 class UsageSource(StrEnum):
-    """Where a strategy reads how much of a node is used."""
+    """The source of a node's usage."""
 
     REQUESTS = "requests"
     """What the pods request."""

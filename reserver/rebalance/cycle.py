@@ -103,7 +103,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one cycle does.
+    """The outcome of one cycle.
 
     Attributes:
         evictions: in order.

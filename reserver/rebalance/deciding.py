@@ -24,7 +24,7 @@ def untimed(profile: str, strategy: str) -> AbstractContextManager[None]:  # noq
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What a round decides on.
+    """The inputs of a round's decision.
 
     Attributes:
         policy: what to do.
@@ -45,7 +45,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a round has decided.
+    """The decision of a round.
 
     Attributes:
         plan: what moves.

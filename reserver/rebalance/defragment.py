@@ -37,7 +37,7 @@ _RETRIES = 10
 
 
 class Emptying(NamedTuple):
-    """Which nodes can be emptied, and how.
+    """The nodes that can be emptied, and how.
 
     Attributes:
         rows: of those nodes.

@@ -14,7 +14,7 @@ from reserver.rebalance.inventory import Budget
 
 
 class Disruptions:
-    """How many more evictions budgets allow."""
+    """The evictions that budgets still allow."""
 
     def __init__(self, budgets: Iterable[Budget] = ()) -> None:
         """Begin with what the budgets say they allow."""

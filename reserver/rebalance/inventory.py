@@ -43,7 +43,7 @@ class Owner(NamedTuple):
 
 
 class ContainerState(NamedTuple):
-    """What the kubelet says of a container.
+    """The state of a container, as the kubelet reports it.
 
     Attributes:
         restarts: how often it was restarted.
@@ -199,7 +199,7 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """What a cycle looks at.
+    """The nodes and pods that a cycle looks at.
 
     Attributes:
         nodes: all nodes, by name.

@@ -21,7 +21,7 @@ class Reached(StrEnum):
 
 
 class Spent:
-    """What has been evicted in one cycle, over all profiles."""
+    """The evictions of one cycle so far, over all profiles."""
 
     def __init__(self, limits: EvictionLimits) -> None:
         """Begin a cycle."""

@@ -27,7 +27,7 @@ FORGOTTEN_S = 900.0
 
 
 class Reading(NamedTuple):
-    """What a node or a pod used around a moment.
+    """The usage of a node or a pod around a moment.
 
     Attributes:
         usage: the average over the window.
@@ -47,7 +47,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """What a source of metrics says at one time.
+    """The readings of a metrics source at one time.
 
     Attributes:
         nodes: by name.
@@ -135,7 +135,7 @@ class Moving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What was seen in earlier rounds.
+    """The load of earlier rounds.
 
     Attributes:
         nodes: averages by name of the node, what has moved already accounted for.
@@ -312,7 +312,7 @@ def on_the_way(memory: Memory) -> Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What a round acts on.
+    """The smoothed load that a round acts on.
 
     Attributes:
         nodes: what is used of them, by name.

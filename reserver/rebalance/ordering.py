@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
 
 class Order(NamedTuple):
-    """How far one gets.
+    """The moves that could be ordered, and the pods that are stuck.
 
     Attributes:
         steps: each has room when its turn comes.

@@ -65,7 +65,7 @@ class Landing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUse:
-    """What is used of a node, before and after.
+    """The usage of a node before and after a plan.
 
     Amounts are in millicores of cpu and in base units of all else.
 
@@ -85,7 +85,7 @@ class NodeUse:
 
 
 class Bound(NamedTuple):
-    """How much better another plan could be.
+    """A bound on how much better another plan could be.
 
     Attributes:
         fewest_moves: no plan with the same effect has fewer moves; None if nobody has proved any.

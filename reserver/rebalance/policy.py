@@ -47,7 +47,7 @@ class SecretRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsProvider:
-    """Where load is read.
+    """A source of load.
 
     Attributes:
         source: metrics.k8s.io or Prometheus.

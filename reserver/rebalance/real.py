@@ -14,7 +14,7 @@ from reserver.rebalance.spells import NO_ROUNDS, Rounds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealLoad:
-    """What a round knows of real load.
+    """The measured load that a round knows.
 
     Attributes:
         loads: what is used, by source.

@@ -44,7 +44,7 @@ def resting(failed: Iterable[tuple[PodName, str, float]], now: float) -> Moving:
 
 
 class Division(NamedTuple):
-    """What becomes of the moves of a plan.
+    """The moves of a plan, divided into those that become PodMoves now and the rest.
 
     Attributes:
         seated: they become PodMoves.

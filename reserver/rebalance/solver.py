@@ -26,7 +26,7 @@ _HALF, _SLACK = 0.5, 1e-6
 
 
 class Solved(NamedTuple):
-    """What a solver found in its time.
+    """The result of a solver within its time.
 
     Attributes:
         goals: the row where each pod is to be that has to move, or that is to get a node.

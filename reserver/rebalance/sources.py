@@ -11,7 +11,7 @@ from reserver.rebalance.weighed import thresholded
 
 
 class Source(NamedTuple):
-    """What one or more strategies want to know.
+    """A metrics source that one or more strategies need.
 
     Attributes:
         kind: who is asked.

@@ -29,7 +29,7 @@ class Spell(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """What one profile's LowNodeLoad remembers of earlier rounds.
+    """The memory of one profile's LowNodeLoad over rounds.
 
     Attributes:
         spells: of nodes that were hot lately, by name.

@@ -23,7 +23,7 @@ Percentages = Mapping[str, float]
 
 
 class Usage(Protocol):
-    """What is used.
+    """The usage of nodes.
 
     Attributes:
         names: the resources that are looked at.
@@ -45,7 +45,7 @@ class Usage(Protocol):
 
 
 class Requested:
-    """What pods request."""
+    """Usage by what pods request."""
 
     can_tell_pods: bool = True
 
@@ -70,7 +70,7 @@ class Requested:
 
 
 class Measured:
-    """What metrics.k8s.io says."""
+    """Usage as metrics.k8s.io reports it."""
 
     can_tell_pods: bool = True
 
@@ -101,7 +101,7 @@ class Measured:
 
 
 class Queried:
-    """What a query to Prometheus says; it says nothing of pods."""
+    """Usage by a query to Prometheus, for nodes only."""
 
     can_tell_pods: bool = False
     names: tuple[str, ...] = (METRIC,)

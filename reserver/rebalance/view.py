@@ -108,7 +108,7 @@ class Alike(Generic[V]):
 
 
 class View:
-    """What strategies see.
+    """The view that strategies have of an inventory.
 
     Attributes:
         nodes: all nodes, by row; sorted by name.

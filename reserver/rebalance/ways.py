@@ -8,7 +8,7 @@ from reserver.errors import ConfigurationError
 
 
 class Compat(StrEnum):
-    """How a policy is judged."""
+    """The way a policy is judged."""
 
     SOUND = "sound"
     """As one plan."""

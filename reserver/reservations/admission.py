@@ -40,7 +40,7 @@ class Turn(NamedTuple):
 
 
 class Standing(Enum):
-    """What became of a reservation."""
+    """The state of a reservation in admission."""
 
     WAITING = auto()
     ADMITTED = auto()
@@ -50,7 +50,7 @@ class Standing(Enum):
 
 @dataclass(slots=True)
 class Share:
-    """What one reservation asks of the quotas.
+    """The share of the quotas that one reservation asks for.
 
     Attributes:
         reservation: what is written.
@@ -73,7 +73,7 @@ class Share:
 
 @dataclass(slots=True)
 class Admission:
-    """Which reservations of one namespace may hold.
+    """Decides which reservations of one namespace may hold.
 
     Attributes:
         quotas: all of them have to be met.

@@ -34,7 +34,7 @@ class _Binding(NamedTuple):
 
 
 class Claims:
-    """Which pods claimed slots of which reservation, by the identity that records it."""
+    """The claims of pods, by the identity of the reservation."""
 
     def __init__(self, register: Register) -> None:
         """Begin without claims; `register` has the reservations."""

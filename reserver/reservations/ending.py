@@ -32,7 +32,7 @@ class EndedClaim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What became of a reservation.
+    """The outcome of a reservation.
 
     Attributes:
         reservation: as it was written and placed.

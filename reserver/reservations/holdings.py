@@ -16,7 +16,7 @@ NOTHING: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(slots=True, eq=False)
 class Hold:
-    """What a reservation holds on one node."""
+    """The hold of a reservation on one node."""
 
     reservation: Reservation
     """As it is on that node."""
@@ -56,7 +56,7 @@ class _Behind:
 
 
 class Holdings:
-    """What is held on each node; written into the snapshot's matrix as it changes."""
+    """The holds of all nodes; written into the snapshot's matrix as they change."""
 
     def __init__(self, snapshot: Snapshot, freed: Callable[[str], None]) -> None:
         """Begin with nothing held; `freed` is called with each node on which less is held."""

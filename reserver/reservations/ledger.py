@@ -28,7 +28,7 @@ from reserver.reservations.view import OVER
 
 
 class Ledger(Settling):
-    """What is held where, for whom, at this instant."""
+    """The ledger: what is held where, for whom, at this instant."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from reserver.reservations.reservation import Ref, Written
 
 
 class Past:
-    """What is known of the time before this process started."""
+    """The facts known from before this process started."""
 
     def __init__(
         self, register: Register, claims: Claims, settle: Callable[[Account], None]

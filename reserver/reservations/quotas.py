@@ -14,7 +14,7 @@ AT_ONCE = 16
 
 
 class Quotas:
-    """Which reservations the quotas of their namespaces let hold.
+    """The admission of every namespace: which reservations its quotas let hold.
 
     A reservation counts in the namespace where it is written. One that is written in several
     (docs/adr/0009) may hold if one of them lets it.

@@ -80,7 +80,7 @@ class _Index(Generic[K, V]):
 
 
 class Register:
-    """Which reservations are written: the account of each, under all its refs."""
+    """The register of reservations: the account of each, under all its refs."""
 
     def __init__(
         self, succession: Succession, failed: Callable[[Ref, Exception], None] = raising

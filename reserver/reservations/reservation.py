@@ -33,7 +33,7 @@ NOT_YET = Written(2**63, 2**63)
 
 
 class Ref(NamedTuple):
-    """Where a reservation is written: in a ConfigMap, or as a Reservation object.
+    """Where an entry is written: in a ConfigMap, or as a Reservation object.
 
     Attributes:
         namespace: of the ConfigMap or the Reservation.

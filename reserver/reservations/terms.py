@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Policy(StrEnum):
-    """Where owners may land when their seat cannot be had."""
+    """Whether owners may land elsewhere when their seat cannot be had."""
 
     PREFER = "Prefer"
     """Owners land on their seat first, and elsewhere if kube-scheduler refuses it."""
@@ -32,7 +32,7 @@ class Phase(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of a reservation that is over."""
+    """The outcome of a reservation that is over."""
 
     CLAIMED = "Claimed"
     """Every slot was claimed."""
@@ -43,7 +43,7 @@ class Outcome(StrEnum):
 
 
 class Strategy(StrEnum):
-    """Which of several nodes to take."""
+    """Which of several nodes a placement prefers."""
 
     PACK = "pack"
     """The fullest one that has room for all slots."""
@@ -53,7 +53,7 @@ class Strategy(StrEnum):
 
 
 class StoreKind(StrEnum):
-    """Which kind of store a reservation is written in."""
+    """The kind of a store."""
 
     CONFIGMAP = "configmap"
     """It is an entry of a ConfigMap."""

@@ -39,7 +39,7 @@ class Lack(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What would become of a set.
+    """The verdict on a set of reservations.
 
     Attributes:
         lacks: those that would not be backed; none if all would be.

@@ -29,7 +29,7 @@ those that have waited longest."""
 
 
 class Need(Enum):
-    """What a reservation needs of autoscalers."""
+    """The room that a reservation needs of autoscalers."""
 
     NOTHING = 0
     ROOM = 1
@@ -56,7 +56,7 @@ class Buffer:
 
 @dataclass(slots=True)
 class Sight:
-    """Where holds keep slots out, judged once for all that ask for the same.
+    """The nodes where only holds keep slots out, judged once for equal demands.
 
     Good for as long as no node, no pod and no hold changes.
     """

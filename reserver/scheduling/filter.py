@@ -50,7 +50,7 @@ BOUND = "bound to another node already"
 
 
 class WaitsFor(Enum):
-    """What a pod waits for if it may have none of its nodes."""
+    """The thing that a pod waits for if it may have none of its nodes."""
 
     ROOM = auto()
     """Only what is held for others keeps it out."""

@@ -22,7 +22,7 @@ _BY = ("cpu", "memory")
 
 
 class Simulation:
-    """What an autoscaler makes of the pods that wait, as of one pass, each namespace by itself.
+    """An autoscaler's view of the waiting pods in one pass, for each namespace by itself.
 
     What changes meanwhile is looked at in the next. Pods of other namespaces do not take the room
     that is simulated: one that brings no node in fact, whatever it asks for, would keep a buffer

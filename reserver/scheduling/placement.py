@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 
 class Placed(NamedTuple):
-    """Where the slots of a reservation go.
+    """The places of a reservation's slots.
 
     Attributes:
         parts: how many on which node; empty if they do not all fit.
@@ -65,7 +65,7 @@ class Suits(NamedTuple):
 
 
 class Sight:
-    """Where constraints let slots go, judged once for all slots with the same demands.
+    """The nodes that constraints allow, judged once for all slots with the same demands.
 
     Good for as long as no pod and no node changes.
     """

@@ -21,7 +21,7 @@ from reserver.scheduling.waiting import Waiting
 
 
 class Wake:
-    """What became free, and which pods may have it, one after the other, in the order of `order`.
+    """The room that became free, and the pods that may have it, in the order of `order`.
 
     Other work may come between two pods. What becomes free meanwhile is for the next to hand out.
     """

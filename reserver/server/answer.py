@@ -14,7 +14,7 @@ JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
 class Answer(NamedTuple):
-    """What is answered.
+    """An HTTP answer.
 
     Attributes:
         body: all of it.

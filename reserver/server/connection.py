@@ -30,7 +30,7 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Doorkeeper(Protocol):
-    """Who decides on calls (`door.Door`)."""
+    """Decides on calls (`door.Door`)."""
 
     def let_in(self, connection: Connection, request: Request, *, is_first: bool) -> Refusal | None:
         """Return why a request is refused unread; its head has come."""

@@ -34,7 +34,7 @@ _CLOSING_S = 1.0
 
 
 class Tls(Protocol):
-    """What connections are served with."""
+    """The TLS context and identity checks of a listener."""
 
     @property
     def context(self) -> ssl.SSLContext:

@@ -54,7 +54,7 @@ class Request:
 
 
 class Malformed(Exception):
-    """What came is no request, or its head is too large."""
+    """The bytes are not a request, or its head is too large."""
 
 
 class Reader:

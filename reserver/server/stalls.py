@@ -32,7 +32,7 @@ UNKNOWN = "unknown"
 
 
 class Position(NamedTuple):
-    """Where the loop's thread was.
+    """The position of the loop's thread in the code.
 
     Attributes:
         by: the innermost function of Reserver, as ``module.function``.
@@ -44,7 +44,7 @@ class Position(NamedTuple):
 
 
 class Stall(NamedTuple):
-    """What held the loop.
+    """A time in which something held the event loop.
 
     Attributes:
         position: where the thread was most of the time.

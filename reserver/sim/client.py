@@ -25,7 +25,7 @@ _TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where an API server is, and how it is asked.
+    """The address of an API server, and how to call it.
 
     Attributes:
         url: scheme, host and port.

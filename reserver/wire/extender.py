@@ -17,7 +17,7 @@ from reserver.wire.limits import Int64
 
 
 class ExtenderArgs(msgspec.Struct, frozen=True):
-    """What a Filter call carries."""
+    """The arguments of a Filter call."""
 
     pod: PodObject | None = msgspec.field(default=None, name="Pod")
     node_names: list[str] | None = msgspec.field(default=None, name="NodeNames")
@@ -34,7 +34,7 @@ class ExtenderFilterResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExtenderBindingArgs(msgspec.Struct, frozen=True):
-    """What a Bind call carries."""
+    """The arguments of a Bind call."""
 
     pod_name: str = msgspec.field(name="PodName")
     pod_namespace: str = msgspec.field(name="PodNamespace")

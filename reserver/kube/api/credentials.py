@@ -32,7 +32,7 @@ async def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Where the API server is and who Reserver is to it.
+    """The address of the API server, and Reserver's credentials for it.
 
     Attributes:
         server: base URL, no trailing slash.

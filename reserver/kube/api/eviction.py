@@ -22,7 +22,7 @@ _OTHER_UID = "UID in precondition"
 
 
 class Reply(Enum):
-    """What the API server answered to a request to evict a pod."""
+    """The API server's answer to an eviction request."""
 
     ACCEPTED = auto()
     """The pod ends."""

@@ -25,7 +25,7 @@ _FINAL = 200
 
 
 class Answered(NamedTuple):
-    """What the API server answers.
+    """An answer of the API server.
 
     Attributes:
         status: of HTTP.

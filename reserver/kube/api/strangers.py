@@ -22,7 +22,7 @@ _PEERS = 4096
 
 
 class Strangers:
-    """How many unknown tokens are asked about, by peer and in all."""
+    """Counts of reviews of unknown tokens, by peer and in all."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """Begin with none; `clock` gives seconds."""

@@ -25,14 +25,14 @@ AWAY = Backoff(0.2, 5.0)
 
 
 class Timer(Protocol):
-    """What is to be done later."""
+    """A callback that is due later."""
 
     def cancel(self) -> None:
         """Do not do it."""
 
 
 class Time(Protocol):
-    """What the queue needs of an event loop."""
+    """The part of an event loop that the queue needs."""
 
     def time(self) -> float:
         """Return seconds."""

@@ -40,7 +40,7 @@ _ANSWERS = {
 
 
 class Told(NamedTuple):
-    """What the API server answered, for the next step; None where the watch will show it."""
+    """The API server's answer, for the next step; None where the watch will show it."""
 
     answer: Answer | None = None
     said: str = ""

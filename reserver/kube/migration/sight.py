@@ -35,7 +35,7 @@ _SEEN_LATE_S = 5.0
 
 
 class News(NamedTuple):
-    """What no watch shows.
+    """Facts about a move that no watch shows.
 
     Attributes:
         answer: of the API server to the effect of the step before; None if nothing is new.

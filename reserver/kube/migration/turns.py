@@ -21,7 +21,7 @@ _ALL = "all"
 
 
 class Turns:
-    """Which PodMoves go on now.
+    """The turns of PodMoves: which go on now.
 
     Attributes:
         budgets: the PodDisruptionBudgets.

@@ -32,7 +32,7 @@ SPREAD_S = 10.0
 
 
 class Maker(Protocol):
-    """What makes certificates."""
+    """Makes certificates."""
 
     def make(self, now: float) -> ServingPair:
         """Return a new certificate with a CA of its own, valid from `now` (unix seconds) on."""

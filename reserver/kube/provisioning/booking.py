@@ -41,7 +41,7 @@ Outcome = asyncio.Task[ReserverError | None]
 
 
 class Booking:
-    """What is held for requests."""
+    """The Reservations that hold room for requests."""
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class _Secret(WireStruct, frozen=True):
 
 
 class Loads:
-    """What is known of load, by source.
+    """The load that is known, by source.
 
     Attributes:
         readings: the latest of each source.

@@ -31,7 +31,7 @@ _MOST_INSTANCE = 128
 
 
 class Result(StrEnum):
-    """How an eviction ended: the label ``result`` of ``descheduler_pods_evicted_total``."""
+    """The result of an eviction: the label ``result`` of ``descheduler_pods_evicted_total``."""
 
     SUCCESS = "success"
     BACKGROUND = "background"
@@ -39,7 +39,7 @@ class Result(StrEnum):
 
 
 class Outcome(NamedTuple):
-    """What became of a move.
+    """The outcome of a move.
 
     Attributes:
         move: what was to be done.
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How a round evicts.
+    """The settings of a round's evictions.
 
     Attributes:
         grace_period_s: what pods get to end, in seconds; None for their own.

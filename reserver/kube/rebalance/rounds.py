@@ -44,7 +44,7 @@ _MOST_SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Who decides.
+    """Decides a round.
 
     Attributes:
         decide: how to judge.
@@ -59,7 +59,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What a round did.
+    """The summary of a round.
 
     Attributes:
         plan: what it was to do.
@@ -73,7 +73,7 @@ class Round:
 
 
 class Hands(NamedTuple):
-    """Who carries a plan out.
+    """Carries a plan out.
 
     Attributes:
         evictions: evict pods.

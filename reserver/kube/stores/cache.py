@@ -39,7 +39,7 @@ E = TypeVar("E", bound=Edit | Deletion)
 
 @dataclass(slots=True)
 class Expected:
-    """What is being written at a ref and no watch has shown yet.
+    """A write at a ref that no watch has shown yet.
 
     Attributes:
         text: what is being written.
@@ -64,7 +64,7 @@ class Expected:
 
 @dataclass(eq=False, repr=False)
 class Cache(ABC, Generic[K, E]):
-    """What one kind of store says, as watches have shown it, and what is being written there.
+    """The entries of one kind of store as watches have shown them, and pending writes.
 
     It does not read unchanged text again, and unchanged entries do not touch the ledger.
 

@@ -37,7 +37,7 @@ _MOST_TRIES = 20
 
 
 class Moved(NamedTuple):
-    """What became of one reservation; `problem` is empty if it was moved."""
+    """The result for one reservation; `problem` is empty if it was moved."""
 
     source: str
     destination: str

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class Patience(NamedTuple):
-    """How long a writer waits, in seconds.
+    """The waiting times of a writer, in seconds.
 
     Attributes:
         first_s: before a request without an answer is sent again.

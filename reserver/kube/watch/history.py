@@ -41,7 +41,7 @@ _MOST_TRIES = 7
 
 
 class Listener(Protocol):
-    """What takes events of the past."""
+    """Receives events of the past."""
 
     def take(self, event: WatchEvent) -> None:
         """Take the next event; raises InvalidInput if it is malformed."""
@@ -63,7 +63,7 @@ class Store(Collection, Protocol):
 
 
 class History:
-    """What happened before the watches began, for a ledger's `past`."""
+    """Reads what happened before the watches began, for a ledger's `past`."""
 
     def __init__(
         self,

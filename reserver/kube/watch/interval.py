@@ -22,7 +22,7 @@ _TIMEOUT_S = 3
 
 
 class Collection(Protocol):
-    """What is watched: a collection of objects, or some of them."""
+    """A watched collection of objects, or a part of one."""
 
     @property
     def path(self) -> str:

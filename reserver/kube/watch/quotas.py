@@ -33,7 +33,7 @@ class _Known:
 
 
 class QuotaCache:
-    """What all ReservationQuotas say.
+    """All ReservationQuotas as the watch has shown them.
 
     One that cannot be read has no effect: the default applies, unless there is another one.
     """

@@ -51,7 +51,7 @@ ABSENT_AFTER_S = 30.0
 
 
 class View(Protocol):
-    """What a reflector keeps up to date."""
+    """The view that a reflector keeps up to date."""
 
     unreadable: int
     """How many objects were skipped because they could not be read."""

@@ -43,7 +43,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """Who leaves and who takes.
+    """The nodes that pods leave, and those that take them.
 
     Attributes:
         sources: pods leave these nodes, in order.

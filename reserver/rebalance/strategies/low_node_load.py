@@ -25,7 +25,7 @@ _QOS = {"BestEffort": 1, "Burstable": 2, "Guaranteed": 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a round looks at, and what it may do.
+    """The inputs and limits of a round.
 
     Attributes:
         nodes: those that the policy shows.
@@ -48,7 +48,7 @@ class Surroundings:
 
 @dataclass(slots=True)
 class Findings:
-    """What a round has found, beside the moves.
+    """The findings of a round, beside the moves.
 
     Attributes:
         spells: what the next round is to remember, by node.

@@ -35,7 +35,7 @@ class Store(Protocol):
 
 
 class Catalogue:
-    """What reservations there are, as the API shows them."""
+    """All reservations as the API shows them."""
 
     def __init__(
         self,

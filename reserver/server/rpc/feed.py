@@ -49,7 +49,7 @@ class Change(NamedTuple):
 
 
 class Watcher:
-    """What somebody who watches has still to be told."""
+    """The changes that one watcher has still to receive."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Change | None] = asyncio.Queue(QUEUE)

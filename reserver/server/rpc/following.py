@@ -16,7 +16,7 @@ ADDED, MODIFIED, DELETED, BOOKMARK = (
 
 
 class Told(NamedTuple, Generic[T]):
-    """What a watcher is told.
+    """A message to a watcher.
 
     Attributes:
         kind: what happened, as the contract names it.

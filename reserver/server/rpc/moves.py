@@ -41,7 +41,7 @@ class Moving:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which moves a client means; what is empty means any."""
+    """The moves that a client selects; an empty field selects all."""
 
     namespace: str
     phases: frozenset[int]

@@ -23,7 +23,7 @@ class Request(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Which page is wanted.
+    """The page that a client asks for.
 
     Attributes:
         after: the name before it; empty for the first.

@@ -62,7 +62,7 @@ NOBODY = OwnerSelection(None, None, "", NO_CONTROLLER, {})
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which reservations a client means; what is empty means any.
+    """The reservations that a client selects; an empty field selects all.
 
     Attributes:
         node: on which they hold.

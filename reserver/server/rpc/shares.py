@@ -56,7 +56,7 @@ class Share:
 
 
 class Shares:
-    """What is counted of all calls.
+    """Counts of open calls.
 
     Attributes:
         peers: open calls by peer, from before it is known who makes them.

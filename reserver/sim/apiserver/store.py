@@ -17,7 +17,7 @@ from reserver.sim.apiserver.status import Json, expired
 
 
 class Key(NamedTuple):
-    """Where an object lives; the namespace is empty for cluster-scoped ones."""
+    """The key of an object; the namespace is empty for cluster-scoped ones."""
 
     namespace: str
     name: str

@@ -122,14 +122,14 @@ class _Port(WireStruct, frozen=True):
 
 
 class Demands(NamedTuple):
-    """What a pod requires, and whether it has preferences."""
+    """The requirements of a pod, and whether it has preferences."""
 
     constraints: Constraints
     has_preferences: bool
 
 
 class WrittenDemands(NamedTuple):
-    """What a pod demands, as JSON; a part is empty where it is absent.
+    """The demands of a pod as JSON; an absent part is empty.
 
     Attributes:
         namespace: of the pod, where it has an affinity; else empty.

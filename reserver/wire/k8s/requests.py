@@ -36,7 +36,7 @@ class ContainerSpec(WireStruct, frozen=True):
 
 
 class ContainerStatus(WireStruct, frozen=True):
-    """What the kubelet says of a container."""
+    """The status of a container, as the kubelet reports it."""
 
     name: str = ""
     allocated_resources: Amounts | None = None

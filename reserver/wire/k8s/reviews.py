@@ -12,7 +12,7 @@ GROUP = "reserver.io"
 
 
 class User(NamedTuple):
-    """Who a token is of, as a TokenReview says.
+    """The user of a token, as a TokenReview tells it.
 
     Attributes:
         name: of the user.
@@ -36,7 +36,7 @@ class _User(msgspec.Struct, frozen=True):
 
 
 class ReviewStatus(msgspec.Struct, frozen=True):
-    """What a review says."""
+    """The status of a review."""
 
     authenticated: bool = False
     allowed: bool = False

@@ -21,7 +21,7 @@ _MOST_SAID = 300
 
 
 class Wanted(NamedTuple):
-    """How many pods a controller wants.
+    """The number of pods that a controller wants.
 
     Attributes:
         replicas: so many; None where it says so in another way.

@@ -90,7 +90,7 @@ class Staying(NamedTuple):
 
 
 class Drain(NamedTuple):
-    """What becomes of the pods of a node.
+    """The pods of a node, by what a drain does with them.
 
     Attributes:
         leaving: they are moved.

@@ -28,7 +28,7 @@ PROFILE, STRATEGY = "reserver.io/rebalance-profile", "reserver.io/rebalance-stra
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What several PodMoves have in common.
+    """The fields that several PodMoves share.
 
     Attributes:
         timeout: as a duration; empty for the default.

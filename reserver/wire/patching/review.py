@@ -36,7 +36,7 @@ class _Kind(WireStruct, frozen=True):
 
 
 class ReviewRequest(WireStruct, frozen=True):
-    """What is asked."""
+    """The request of an AdmissionReview."""
 
     uid: str
     kind: _Kind = _Kind()

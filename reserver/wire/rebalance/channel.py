@@ -21,7 +21,7 @@ MOST_BYTES = 64 * 2**20
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done.
+    """The orders for the process that rebalances.
 
     Attributes:
         policy: path of the policy's file; empty for none.
@@ -47,7 +47,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the process that rebalances says.
+    """A message of the process that rebalances.
 
     Attributes:
         asks_holds: it has to know what is held.
@@ -59,7 +59,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the one that serves says.
+    """An answer of the process that serves.
 
     Attributes:
         held: what reservations hold, by node; None if nobody has asked.
@@ -85,7 +85,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be planned.
+    """A request for a plan.
 
     Attributes:
         policy: the policy's text; empty for none.

@@ -31,7 +31,7 @@ _UNREAD = ("presort", "sort")
 
 
 class Reading(NamedTuple):
-    """What a policy file says.
+    """The result of reading a policy file.
 
     Attributes:
         policy: None if there are problems.

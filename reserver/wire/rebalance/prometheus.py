@@ -56,7 +56,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What a query has answered of nodes.
+    """The samples of nodes that a query returned.
 
     Attributes:
         nodes: by name.

@@ -63,7 +63,7 @@ class AuthToken(Part):
 
 
 class Prometheus(Part):
-    """Where Prometheus is."""
+    """The address of Prometheus."""
 
     url: str = ""
     auth_token: AuthToken | None = None

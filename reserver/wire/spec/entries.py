@@ -37,7 +37,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """What one data key says.
+    """The entries of one data key, and their errors.
 
     Attributes:
         reservations: those that are enforced.

@@ -54,7 +54,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What a Reservation is about, in words for the columns of `kubectl get`.
+    """A Reservation in words, for the columns of `kubectl get`.
 
     These show one value each, and no list.
 

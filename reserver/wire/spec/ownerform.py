@@ -63,7 +63,7 @@ class OwnerEntry(_Strict):
 
 
 class Owners(NamedTuple):
-    """Who may claim a reservation.
+    """The owners of a reservation.
 
     Attributes:
         named: the pods of the entries that give only a name.

@@ -190,7 +190,7 @@ class _Shard:
 
 
 class Archive:
-    """What became of reservations that are over."""
+    """The outcomes of reservations that are over."""
 
     def __init__(self, kept_s: float) -> None:
         """Begin empty, and keep each for so many seconds."""

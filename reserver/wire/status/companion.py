@@ -103,7 +103,7 @@ def _annotated(seen: int) -> dict[str, Any]:
 
 
 class Contents:
-    """What a companion says, and what room that takes; a change costs what it changes.
+    """The content of a companion, and its size; a change costs what it changes.
 
     Attributes:
         said: the text of each key.

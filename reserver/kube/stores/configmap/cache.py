@@ -32,7 +32,7 @@ LABEL = f"{LABEL_KEY}={LABEL_VALUE},{NO_COMPANION}"
 
 @dataclass(eq=False, repr=False)
 class ConfigMapCache(Cache[Key, Edit]):
-    """What all store ConfigMaps say; a ref is a data key.
+    """The entries of all store ConfigMaps; a ref is a data key.
 
     Attributes:
         assumed: called with each new reservation that has an owner of its ConfigMap's namespace

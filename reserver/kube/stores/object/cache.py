@@ -18,7 +18,7 @@ from reserver.wire.times import parse_moment
 
 @dataclass(eq=False, repr=False)
 class ObjectCache(Cache[KnownObject, Deletion]):
-    """What all Reservation objects say; a ref is an object.
+    """All Reservation objects; a ref is an object.
 
     Attributes:
         home: Reserver's own namespace.
