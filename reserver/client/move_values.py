@@ -13,7 +13,7 @@ from reserver.migration.move import ENDED, Group, Mode, Phase, Replacement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveSpec:
-    """What a move asks for.
+    """The spec of a move.
 
     Attributes:
         pod: the name of the pod that is to leave its node.

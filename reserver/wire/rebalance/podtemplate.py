@@ -70,7 +70,7 @@ class _Affinity(WireStruct, frozen=True):
 
 
 class _Asked(NamedTuple):
-    """What follows from the resources of the containers."""
+    """The values that follow from the resources of the containers."""
 
     requests: Amounts
     named: frozenset[str]
@@ -78,7 +78,7 @@ class _Asked(NamedTuple):
 
 
 class _Preferred(NamedTuple):
-    """What follows from the affinity, besides what is required."""
+    """The values that follow from the affinity, besides what is required."""
 
     preferences: tuple[Preference, ...] = ()
     is_written: bool = False
@@ -86,7 +86,7 @@ class _Preferred(NamedTuple):
 
 
 class Template(NamedTuple):
-    """What pods of one template have in common.
+    """The values that pods of one template share.
 
     Attributes:
         shared: for placing them.

@@ -65,7 +65,7 @@ class Broken(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Dump:
-    """What a dump says.
+    """The content of a dump.
 
     Attributes:
         inventory: what could be read.
@@ -94,7 +94,7 @@ class AnyObject(WireStruct, frozen=True):
 
 
 class Reading:
-    """What has been read so far."""
+    """The state of reading a dump."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
