@@ -89,8 +89,8 @@ async def test_what_can_never_fit_is_created_by_force_only(run: Run, world: Worl
     refused = await run(*huge)
     assert refused.exit_code == 4
     assert refused.stderr == (
-        "reserver: huge: worker-1 offers too little cpu (4 of 64); it would never fit; ask for less "
-        "or for another node, or pass --force\n"
+        "reserver: huge: worker-1 offers too little cpu (4 of 64); it would never fit; ask for "
+        "less or for another node, or pass --force\n"
     )
     assert not world.running.assembly.ledger.held_on("worker-1")
     elsewhere = await run("create", "lost", "--node", "worker-99", "--cpu", "1", *FLAGS)
