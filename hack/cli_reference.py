@@ -35,7 +35,7 @@ def page() -> str:
     commands = dict(_commands("reserver", root))
     first = next(each for each in commands.values() if _asks(each))
     shared = [each for each in first.params if each.name in _CONNECTION]
-    parts = [_HEAD, "## Options of all commands that ask reserver\n", _table(shared)]
+    parts = [_HEAD, "## Options for the connection\n", _table(shared)]
     for name, command in commands.items():
         text, examples = Help.of(command)
         parts += [f"## {name}\n", f"{_text(text)}\n"]
@@ -61,7 +61,7 @@ def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: AN
 
 
 def _table(parameters: list[Any]) -> str:
-    rows = ["| | environment | default | |", "|---|---|---|---|"]
+    rows = ["| option | environment | default | meaning |", "|---|---|---|---|"]
     for each in parameters:
         called = f"`{_text(names(each))}`"
         environment = f"`{each.envvar}`" if each.envvar else ""

@@ -41,8 +41,8 @@ A typed asyncio client of the [gRPC API](../grpc.md), in `reserver.client`.
 _WORDS = """\
 # Phases, policies and other words
 
-What the reasons of [conditions](../troubleshooting.md#conditions) and of
-[events](../troubleshooting.md#events) mean is said where symptoms are.
+[Troubleshooting](../troubleshooting.md#conditions) explains the reasons of conditions and of
+[events](../troubleshooting.md#events).
 
 ::: reserver.reservations.terms
     options: {show_if_no_docstring: true}
@@ -137,7 +137,7 @@ def _crd(crd: Mapping[str, Any], kind: str) -> str:
     lines = [f"# {kind}\n", origin, f"{schema.get('description', '')}\n"]
     for part in ("spec", "status"):
         if part in schema["properties"]:
-            lines += [f"## {part}\n", "| field | type | |", "|---|---|---|"]
+            lines += [f"## {part}\n", "| field | type | meaning |", "|---|---|---|"]
             lines += [*_fields(schema["properties"][part], ""), ""]
     if rules := list(_rules(schema, "")):
         lines += ["## Rules\n", "The API server refuses what breaks one of them:\n"]

@@ -39,7 +39,7 @@ def apply(
     reservation nor undoes `reserver extend`; an `expiresAt` is restored. Labels of the file are
     set; other labels stay. It reads the same files as `reserver create -f`.
 
-    Exit status: 0 all match the files; 1 some were refused; 2 wrong usage; 3 reserver cannot
+    Exit status: 0 all match the files; 1 some were refused; 2 wrong usage; 3 Reserver cannot
     be reached; 4 no room, on nodes or in the quota.
 
     Examples:
@@ -82,7 +82,7 @@ def update(
     A larger hold, or one on another node, has to fit. If what is held changes, it is a new
     reservation and loses its claims. To change it from a file, use `reserver apply`.
 
-    Exit status: 0 changed; 1 refused, or not there; 2 wrong usage; 3 reserver cannot be reached;
+    Exit status: 0 changed; 1 refused, or not there; 2 wrong usage; 3 Reserver cannot be reached;
     4 no room, on nodes or in the quota.
 
     Examples:
@@ -125,7 +125,7 @@ def edit(
     If the reservation is invalid, the editor opens again and shows the errors at the top. Save it
     unchanged to cancel. If somebody else changed the reservation meanwhile, your file is kept.
 
-    Exit status: 0 changed, or nothing to change; 1 refused, or not there; 2 wrong usage; 3 reserver
+    Exit status: 0 changed, or nothing to change; 1 refused, or not there; 2 wrong usage; 3 Reserver
     cannot be reached; 4 no room, on nodes or in the quota.
 
     Examples:

@@ -53,7 +53,7 @@ def extend(
 ) -> None:
     """Change when a reservation expires.
 
-    Exit status: 0 done; 1 refused, or not there; 2 wrong usage; 3 reserver cannot be reached.
+    Exit status: 0 done; 1 refused, or not there; 2 wrong usage; 3 Reserver cannot be reached.
 
     Examples:
         reserver extend web-1 --ttl 2h
@@ -115,7 +115,7 @@ def release(
     """Remove reservations, and return once they hold nothing.
 
     Exit status: 0 released; 1 some are not there or refused, or you said no; 2 wrong usage;
-    3 reserver cannot be reached.
+    3 Reserver cannot be reached.
 
     Examples:
         reserver release web-1 web-2

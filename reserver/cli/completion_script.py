@@ -45,7 +45,7 @@ def completion(
 ) -> None:
     """Print the shell script that completes commands, options and names.
 
-    Names of reservations, nodes and namespaces are completed if reserver answers within two
+    Names of reservations, nodes and namespaces are completed if Reserver answers within two
     seconds. kubectl needs no script: it completes `kubectl reserver` by itself.
 
     Examples:

@@ -61,7 +61,7 @@ def create(
     documents with `name` and `spec` as `reserver get -o yaml` prints them, or specs alone
     (docs/reservations.md).
 
-    Exit status: 0 created; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room, on
+    Exit status: 0 created; 1 refused; 2 wrong usage; 3 Reserver cannot be reached; 4 no room, on
     nodes or in the quota.
 
     Examples:
@@ -144,7 +144,7 @@ def whatif(
 
     It reads the same files as `reserver create -f`, and says where each fits or what is missing.
 
-    Exit status: 0 they fit; 1 refused; 2 wrong usage; 3 reserver cannot be reached; 4 no room.
+    Exit status: 0 they fit; 1 refused; 2 wrong usage; 3 Reserver cannot be reached; 4 no room.
 
     Examples:
         reserver whatif -f pair.yaml

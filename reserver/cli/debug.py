@@ -35,7 +35,7 @@ def dump(target: Target) -> None:
     It has settings, versions, watches, queues and metrics. It names namespaces, reservations, nodes
     and pods: read it before you send it to somebody.
 
-    Exit status: 0 printed; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
+    Exit status: 0 printed; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
 
     Examples:
         reserver debug dump > reserver.json

@@ -39,7 +39,7 @@ def pod(
 ) -> None:
     """Explain which nodes a pod can use, and why not the others.
 
-    Exit status: 0 explained; 1 there is no such pod, or refused; 2 wrong usage; 3 reserver cannot
+    Exit status: 0 explained; 1 there is no such pod, or refused; 2 wrong usage; 3 Reserver cannot
     be reached.
 
     Examples:

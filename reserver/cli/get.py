@@ -67,7 +67,7 @@ def get(
 
     It lists all namespaces unless -n names one.
 
-    Exit status: 0 listed; 1 some name is not there, or refused; 2 wrong usage; 3 reserver cannot be
+    Exit status: 0 listed; 1 some name is not there, or refused; 2 wrong usage; 3 Reserver cannot be
     reached.
 
     Examples:
@@ -156,7 +156,7 @@ def describe(
 ) -> None:
     """Show all details of reservations.
 
-    Exit status: 0 shown; 1 some name is not there, or refused; 2 wrong usage; 3 reserver cannot be
+    Exit status: 0 shown; 1 some name is not there, or refused; 2 wrong usage; 3 Reserver cannot be
     reached.
 
     Examples:

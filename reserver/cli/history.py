@@ -48,7 +48,7 @@ def history(
 
     Reserver keeps this history for a week, within bounds (`serve --history-ttl`).
 
-    Exit status: 0 shown; 1 nothing is known of that name, or refused; 2 wrong usage; 3 reserver
+    Exit status: 0 shown; 1 nothing is known of that name, or refused; 2 wrong usage; 3 Reserver
     cannot be reached.
 
     Examples:

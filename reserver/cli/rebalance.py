@@ -81,7 +81,7 @@ def plan(
 ) -> None:
     """Show which pods would move where, and change nothing.
 
-    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the cluster or reserver cannot be reached.
+    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 the cluster or Reserver cannot be reached.
     With --detailed-exitcode: 0 nothing to do, 1 any error, 2 there are moves.
 
     Examples:

@@ -44,7 +44,7 @@ def report(
     time: two CPUs for three hours are six. USED was claimed in the end, UNUSED expired or was
     removed unclaimed, OPEN is not claimed yet.
 
-    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
+    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
 
     Examples:
         reserver report

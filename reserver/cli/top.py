@@ -64,7 +64,7 @@ def nodes(
 ) -> None:
     """Show each node's resources: used by pods, held by reservations, free.
 
-    Exit status: 0 shown; 1 some node is not there, or refused; 2 wrong usage; 3 reserver cannot be
+    Exit status: 0 shown; 1 some node is not there, or refused; 2 wrong usage; 3 Reserver cannot be
     reached.
 
     Examples:
@@ -100,7 +100,7 @@ def quotas(
 ) -> None:
     """Show the quota of each namespace, and how much its reservations hold.
 
-    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
+    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
 
     Examples:
         reserver top quotas -n shop
@@ -124,7 +124,7 @@ def reservations(
 ) -> None:
     """Show what each reservation holds, largest share of its node first.
 
-    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 reserver cannot be reached.
+    Exit status: 0 shown; 1 refused; 2 wrong usage; 3 Reserver cannot be reached.
 
     Examples:
         reserver top reservations

@@ -22,13 +22,19 @@ class Phase(StrEnum):
     """It has not started, or some of its slots have no place yet."""
 
     ACTIVE = "Active"
+    """It holds: nobody but its owners gets what it reserves."""
+
     CLAIMED = "Claimed"
+    """Every slot was claimed."""
+
     EXPIRED = "Expired"
+    """Its time is over."""
+
     FAILED = "Failed"
     """The node that it names does not exist; it holds as soon as there is such a node."""
 
     INVALID = "Invalid"
-    """What is written cannot be read, so nothing is held; the ledger knows none of these."""
+    """The entry cannot be read, so it holds nothing; the ledger knows none of these."""
 
 
 class Outcome(StrEnum):
@@ -38,8 +44,10 @@ class Outcome(StrEnum):
     """Every slot was claimed."""
 
     EXPIRED = "Expired"
+    """Its time was over before every slot was claimed."""
+
     REMOVED = "Removed"
-    """Somebody removed it before."""
+    """Somebody removed it before that."""
 
 
 class Strategy(StrEnum):
@@ -56,7 +64,7 @@ class StoreKind(StrEnum):
     """The kind of a store."""
 
     CONFIGMAP = "configmap"
-    """It is an entry of a ConfigMap."""
+    """A store ConfigMap, with entries as data keys."""
 
     OBJECT = "object"
-    """It is a Reservation object."""
+    """The Reservation objects of a namespace."""
