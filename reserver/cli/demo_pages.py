@@ -22,8 +22,8 @@ def pages(folder: Path) -> Iterator[Page]:
     yield Page(
         "another terminal",
         (
-            "All has come true, and the cluster stays up. Open another terminal: this lets",
-            "`reserver` and kubectl there know this cluster.",
+            "The scenario is over, and the cluster stays up. Open another terminal. There,",
+            "this tells `reserver` and kubectl where the cluster is:",
             f"  . {folder}/env",
             "  reserver top nodes",
         ),
@@ -31,7 +31,7 @@ def pages(folder: Path) -> Iterator[Page]:
     yield Page(
         "reserve",
         (
-            "Hold a CPU for a pod that does not exist yet. It shows below at once.",
+            "Hold a CPU for a pod that does not exist yet. The hold appears below at once.",
             "  reserver create web --node worker-2 --owner pod/web-0 -n default --cpu 1",
             "  reserver get",
         ),
@@ -66,8 +66,8 @@ def pages(folder: Path) -> Iterator[Page]:
     yield Page(
         "go on",
         (
-            "README.md and docs/ work here as well, on worker-1 to worker-3. Which steps to",
-            "type, one after the other, with a check of each, tells",
+            "The commands of README.md and docs/ work here, too, on worker-1 to worker-3.",
+            "The tour leads you step by step, and checks each of them:",
             "  reserver demo --tour",
         ),
     )
@@ -86,7 +86,7 @@ def _with_kubectl() -> Iterator[Page]:
     yield Page(
         "reservations as objects",
         (
-            "The same as an object, half a CPU of worker-2 for web-1:",
+            "Hold half a CPU of worker-2 for web-1, by an object:",
             "  kubectl apply -f $DEMO/seat.json",
             "  kubectl wait rsv/seat --for condition=Backed",
             "  kubectl get rsv",
