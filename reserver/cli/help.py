@@ -217,5 +217,5 @@ def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own
         return f"{name}: {value} is none of its values; write one of {known}"
     if kind(parameter) == "NUMBER":
         within = "" if parameter.max is None else f" from {parameter.min or 0} to {parameter.max}"
-        return f"{name}: {value} is not a number that it takes; write a whole one{within}"
+        return f"{name}: {value} is out of range or not a number; write a whole number{within}"
     return f"{name}: {error.message.removeprefix('Value error, ').rstrip('.')}"

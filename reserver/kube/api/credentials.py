@@ -148,10 +148,13 @@ async def _of_kubeconfig(path: str, context: str) -> Credentials:
         said = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
         problem = " ".join(said.split()) or type(exc).__name__
         remedy = "set KUBECONFIG, or give --kubeconfig"
+        if context and f"name {context} in " in problem:
+            problem, remedy = f"it has no context {context!r}", "give another --context"
         raise ConfigurationError(f"{source} cannot be used: {problem}; {remedy}") from exc
     except (TypeError, AttributeError, KeyError) as exc:
         # What the kubernetes package raises for YAML that is not a kubeconfig.
-        raise ConfigurationError(f"{source} cannot be used: it is not a kubeconfig") from exc
+        problem = "it is not a kubeconfig; set KUBECONFIG, or give --kubeconfig"
+        raise ConfigurationError(f"{source} cannot be used: {problem}") from exc
 
 
 def _check_readable(path: str) -> None:

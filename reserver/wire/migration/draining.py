@@ -143,7 +143,7 @@ def _refusal(pod: _Pod, allowed: Allowed) -> str:
     if _kind(pod) == "DaemonSet":
         return "its DaemonSet would make it again here; use --ignore-daemonsets to leave it"
     if not _kind(pod) and not allowed.evicts_unmanaged:
-        return "no controller makes it again; use --force to evict it for good"
+        return "no controller would replace it; pass --force to evict it all the same"
     has_data = any(each.empty_dir is not None for each in pod.spec.volumes or ())
     if has_data and not allowed.deletes_empty_dirs:
         return "it has emptyDir volumes, whose data would be lost; use --delete-emptydir-data"

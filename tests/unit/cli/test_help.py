@@ -43,8 +43,11 @@ def test_help_cuts_no_flag_and_fits_the_terminal(words: tuple[str, ...], columns
     ("words", "line"),
     [
         ("get --phase lost", "--phase: 'lost' is none of its values; write one of Pending, Activ"),
-        ("create a --slots x", "--slots: 'x' is not a number that it takes; write a whole one"),
-        ("serve --http-port 99999", "--http-port: '99999' is not a number that it takes; write a"),
+        ("create a --slots x", "--slots: 'x' is out of range or not a number; write a"),
+        (
+            "serve --http-port 99999",
+            "--http-port: '99999' is out of range or not a number; write a",
+        ),
         ("get --nope", "No such option: --nope"),
         ("gett", "No such command 'gett'. Did you mean 'get'?"),
         ("describe", "NAME: is missing; see "),

@@ -170,7 +170,7 @@ def test_two_drains_are_two_groups() -> None:
 
 def test_what_a_drain_must_not_move_is_named_and_nothing_is_moved() -> None:
     api = Api(pod("a"), pod("b", ""))
-    with pytest.raises(Failed, match="shop/b: no controller makes it again") as failed:
+    with pytest.raises(Failed, match="shop/b: no controller would replace it") as failed:
         drain(api)
     assert "worker-1 stays cordoned" in str(failed.value)
     assert specs(api) == []
