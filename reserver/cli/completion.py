@@ -1,4 +1,4 @@
-"""Shell completion: names of reservations, nodes and namespaces, asked of Reserver.
+"""Shell completion: names of reservations, nodes, namespaces and resources, asked of Reserver.
 
 A shell waits for it, so it is quick or silent: whatever goes wrong offers nothing.
 """
@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
 _DEADLINE_S = 2.0
 _MOST = 200
+_FIELDS = (
+    "name",
+    "spec.expiresAt",
+    "spec.node",
+    "spec.policy",
+    "spec.resources.cpu",
+    "spec.slots",
+    "spec.startsAt",
+    "status.backed",
+    "status.phase",
+)
 
 
 def reservations(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -51,6 +62,21 @@ def namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
         return owners + [each.namespace async for each in session.client.capacity.quotas()]
 
     return _offer(ctx, incomplete, names)
+
+
+def resources(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the resources of nodes with a prefix."""
+
+    async def names(session: Session) -> list[str]:
+        found = [each async for each in session.client.capacity.nodes()]
+        return [name for each in found for name in each.resources]
+
+    return _offer(ctx, incomplete, names)
+
+
+def fields(incomplete: str) -> list[str]:
+    """Return fields of reservations to sort by, with a prefix."""
+    return [each for each in _FIELDS if each.startswith(incomplete)]
 
 
 def files(incomplete: str) -> list[str]:

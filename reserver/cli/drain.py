@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reserver.cli import completion
 from reserver.cli.move import GraceOption, TimeoutOption, WaitOption, terms_of
 from reserver.cli.options import Output, OutputOption, taking
 from reserver.cli.target import Target
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 @taking
 def drain(
     target: Target,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Node to drain.")],
+    node: Annotated[
+        str,
+        typer.Argument(metavar="NODE", help="Node to drain.", autocompletion=completion.nodes),
+    ],
     ignore_daemonsets: Annotated[
         bool, typer.Option("--ignore-daemonsets", help="Leave pods of DaemonSets on the node.")
     ] = False,

@@ -43,7 +43,12 @@ FieldSelectorOption = Annotated[
     ),
 ]
 SortByOption = Annotated[
-    str, typer.Option(metavar="FIELD", help="Sort by a field, such as spec.expiresAt.")
+    str,
+    typer.Option(
+        metavar="FIELD",
+        help="Sort by a field, such as spec.expiresAt.",
+        autocompletion=completion.fields,
+    ),
 ]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reserver.cli import failure
+from reserver.cli import completion, failure
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import NamespaceOption, Output, OutputOption, taking
 from reserver.cli.target import Target
@@ -48,7 +48,12 @@ def move(
     target: Target,
     pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Pod to move.")],
     to: Annotated[
-        str, typer.Option(metavar="NODE", help="Node to move it to. Default: any that fits.")
+        str,
+        typer.Option(
+            metavar="NODE",
+            help="Node to move it to. Default: any that fits.",
+            autocompletion=completion.nodes,
+        ),
     ] = "",
     namespace: NamespaceOption = "",
     evict_only: EvictOnlyOption = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reserver.cli import failure
+from reserver.cli import completion, failure
 from reserver.cli.connect import run
 from reserver.cli.failure import Failed, Status
 from reserver.cli.history import AboutOption, within
@@ -26,7 +26,11 @@ def report(
     ] = "24h",
     resource: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Resource to report, such as memory or nvidia.com/gpu."),
+        typer.Option(
+            metavar="NAME",
+            help="Resource to report, such as memory or nvidia.com/gpu.",
+            autocompletion=completion.resources,
+        ),
     ] = "cpu",
     namespace: AboutOption = "",
     owners: Annotated[

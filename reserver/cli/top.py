@@ -51,6 +51,7 @@ def nodes(
         typer.Option(
             metavar="NAME",
             help="Show this resource instead of cpu and memory. May be given more than once.",
+            autocompletion=completion.resources,
         ),
     ] = None,
     slot: Annotated[

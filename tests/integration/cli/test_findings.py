@@ -183,6 +183,10 @@ async def test_tab_offers_names_nodes_and_namespaces(world: World) -> None:
     )
     for words, offered in (
         (f"reserver describe {name[:-1]}", name),
+        ("reserver drain worker-", "worker-2"),
+        ("reserver move shop/web-0 --to worker-", "worker-2"),
+        ("reserver top nodes --resource mem", "memory"),
+        ("reserver get --sort-by spec.n", "spec.node"),
         ("reserver top nodes worker-", "worker-2"),
         ("reserver get -n ta", "tab"),
         ("reserver create a -n ta", "tab"),
