@@ -245,4 +245,4 @@ def _problems(where: str, key: str, entries: Entries) -> Iterator[Problem]:
         yield Problem(where, key, each.error.path, each.error.problem, each.error.remedy)
     if entries.more_problems:
         more = f"{entries.more_problems} more items are broken"
-        yield Problem(where, key, "", more, "mend the ones above first")
+        yield Problem(where, key, "", more, "correct those above first")
