@@ -57,7 +57,8 @@ def show(found: list[PastReservation], form: Output) -> None:
     elif found:
         now = datetime.now(UTC)
         columns = WIDE if form is Output.WIDE else COLUMNS
-        table.show(columns, [_row(each, form, now) for each in found])
+        is_folded = form is not Output.WIDE
+        table.show(columns, [_row(each, form, now) for each in found], is_folded=is_folded)
     else:
         failure.tell("nothing is over")
 

@@ -16,6 +16,8 @@ from reserver.client import Client, NodeCapacity, Reservation, Selection
 from reserver.cluster import quantity
 
 _PERCENT = 100
+_BAR = 10
+"""Characters: with it, most tables fit into 80 columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def _holding(reservation: Reservation, nodes: Mapping[str, NodeCapacity]) -> _Ho
 def _row(holding: _Holding) -> Row:
     share: AnyCell = f"{holding.percent}%"
     if sys.stdout.isatty():
-        share = [*bar(_PERCENT, 0, holding.percent), table.Cell(f" {holding.percent}%")]
+        share = [*bar(_PERCENT, 0, holding.percent, _BAR), table.Cell(f" {holding.percent}%")]
     reservation = holding.reservation
     return (
         words.short_name(reservation),
