@@ -68,11 +68,11 @@ class Protections:
         if self._bound is not None and pod.priority is not None and pod.priority >= self._bound:
             return "its priority is too high"
         if not pod.owners and (Protection.FAILED_BARE in on or pod.phase != "Failed"):
-            return "it has no owner"
+            return "it has no ownerReferences, so nothing would replace it"
         if pod.has_local_storage and Protection.LOCAL_STORAGE in on:
             return "it has local storage"
         if Protection.DAEMON_SET in on and any(own.kind == "DaemonSet" for own in pod.owners):
-            return "a DaemonSet owns it"
+            return "a DaemonSet controls it"
         return self._why_extra(pod) if self._has_extra else ""
 
     def _why_extra(self, pod: ListedPod) -> str:
