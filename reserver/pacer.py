@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from time import perf_counter
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -84,6 +84,13 @@ class Pacer:
         await _rows.setdefault(loop, _Row()).wait(loop)
         self._began = self._timer()
         return True
+
+    async def awaited(self, coming: Awaitable[T]) -> T:
+        """Return what comes from elsewhere; to wait for it is no work."""
+        asked = self._timer()
+        came = await coming
+        self._began += self._timer() - asked
+        return came
 
     async def run(self, steps: Generator[None, None, T]) -> T:
         """Return the result of a long decision, giving way between its steps.

@@ -226,7 +226,8 @@ class Reflector:
         }
         began, version = self._now(), self._version
         try:
-            async for line in self._client.watch(self.path, params, IDLE_LIMIT_S):
+            lines = self._client.watch(self.path, params, IDLE_LIMIT_S)
+            while (line := await self._pacer.awaited(anext(lines, None))) is not None:
                 if line:
                     await self._take(line)
                 else:
