@@ -42,7 +42,13 @@ from reserver.wire.k8s.nodes import NodeObject
 from reserver.wire.k8s.objects import ConfigMapObject, decode, encode
 from reserver.wire.k8s.pods import PodObject
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
-from reserver.wire.k8s.watch import ObjectList, PartialObject, Status, WatchEvent
+from reserver.wire.k8s.watch import (
+    ObjectList,
+    PartialObject,
+    Status,
+    WatchEvent,
+    read_event_of,
+)
 from reserver.wire.past import PodPast, StorePast
 from reserver.wire.spec import edits
 from reserver.wire.spec.entries import Problem, read_key
@@ -198,10 +204,11 @@ def _take(line: bytes, views: Iterable[ObjectView[Any]]) -> object:
     if event.type == "ERROR":
         return decode(Status, event.object)
     for view in views:
+        shown = read_event_of(view.events, line)
         if event.type == "DELETED":
-            outcome(view.deleted(event.object))
+            outcome(view.deleted(shown.object))
         elif event.type != "BOOKMARK":
-            outcome(view.changed(event.object))
+            outcome(view.changed(shown.object))
     if counts:
         raise AssertionError(f"passed over because of a fault: {dict(counts)}")
     return decode(PartialObject, event.object).metadata.resource_version

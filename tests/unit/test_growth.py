@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from cachetools import Cache
@@ -152,11 +153,11 @@ class Whole:
         if namespace:
             metadata["namespace"] = namespace
         raw = json.dumps({"metadata": metadata, **fields}).encode()
-        outcome(self.views[path].changed(raw))  # type: ignore[arg-type]  # bytes are Raw as well
+        outcome(self.views[path].changed(msgspec.Raw(raw)))
         return raw
 
     def end(self, path: str, raw: bytes) -> None:
-        outcome(self.views[path].deleted(raw))  # type: ignore[arg-type]
+        outcome(self.views[path].deleted(msgspec.Raw(raw)))
 
     async def work(self) -> None:
         """Let all writers do what there is to do."""

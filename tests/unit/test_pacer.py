@@ -29,6 +29,21 @@ async def test_a_pass_goes_on_while_its_turn_lasts() -> None:
     assert not await pacer.give_way()
 
 
+async def test_to_wait_is_no_work() -> None:
+    now = 0.0
+
+    async def elsewhere() -> str:
+        nonlocal now
+        now += 60.0
+        return "came"
+
+    pacer = Pacer(0.005, lambda: now)
+    assert await pacer.awaited(elsewhere()) == "came"
+    assert not await pacer.give_way()
+    now += 0.006
+    assert await pacer.give_way()
+
+
 async def test_other_work_gets_its_turn_between_the_steps_of_a_long_decision() -> None:
     turns: list[str] = []
 

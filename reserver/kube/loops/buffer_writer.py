@@ -208,10 +208,10 @@ class BufferWriter:
             log.warning("CapacityBuffer cannot be written, retrying", why=why)
 
 
-def _view(writer: BufferWriter) -> ObjectView[Metadata]:
+def _view(writer: BufferWriter) -> ObjectView[PartialObject]:
     return ObjectView(
-        read=lambda raw: decode(PartialObject, raw).metadata,
-        seen=lambda item, _: writer.seen((item.namespace, item.name)),
+        PartialObject,
+        seen=lambda item, _: writer.seen((item.metadata.namespace, item.metadata.name)),
         gone=writer.gone,
         known=writer.names,
     )

@@ -256,7 +256,7 @@ def _status(name: PatchName) -> str:
 
 def _view(patches: SchedPatches) -> ObjectView[PatchObject]:
     return ObjectView(
-        read=lambda raw: decode(PatchObject, raw),
+        PatchObject,
         seen=lambda item, _: patches.put(item),
         gone=lambda key: patches.drop(PatchName(*key)),
         known=patches.names,

@@ -238,7 +238,7 @@ class Provisioner:
 
 def _view(requests: Requests) -> ObjectView[RequestObject]:
     return ObjectView(
-        read=lambda raw: decode(RequestObject, raw),
+        RequestObject,
         seen=lambda item, _: requests.put(item),
         gone=lambda key: requests.drop(PodName(*key)),
         known=requests.names,

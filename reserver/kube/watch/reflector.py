@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Generator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 import structlog
@@ -21,7 +21,7 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.lag import Lag, catch_up
 from reserver.pacer import Pacer, Steps
 from reserver.wire.k8s.objects import Metadata, decode
-from reserver.wire.k8s.watch import ObjectList, PartialObject, read_event
+from reserver.wire.k8s.watch import ObjectList, ReadEvent, metadata_of, read_event_of
 
 log = structlog.get_logger(__name__)
 
@@ -50,11 +50,19 @@ ABSENT_AFTER_S = 30.0
 """How long a known collection must be absent to count as gone, in seconds."""
 
 
+Item = Any
+"""An object of a watch, as `View.events` has it, or as JSON if it cannot be read."""
+
+
 class View(Protocol):
     """The view that a reflector keeps up to date."""
 
     unreadable: int
     """How many objects were skipped because they could not be read."""
+
+    @property
+    def events(self) -> type[ReadEvent[Any]]:
+        """What a watch shows."""
 
     def list_began(self) -> None:
         """Begin a list; the one before may have been broken off."""
@@ -65,10 +73,10 @@ class View(Protocol):
     def list_ended(self, revision: int) -> Steps:
         """Drop what no page has shown; the list had this resourceVersion, 0 for none."""
 
-    def changed(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+    def changed(self, item: Item) -> Generator[None, None, Metadata]:
         """Take an object that was added or modified; return its metadata."""
 
-    def deleted(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+    def deleted(self, item: Item) -> Generator[None, None, Metadata]:
         """Drop an object, whose last state is `item`; return its metadata."""
 
 
@@ -247,10 +255,9 @@ class Reflector:
         self._catching_up = tasks.create_task(catch_up(self._client, self, self._lag))
 
     async def _take(self, line: bytes) -> None:
-        event = read_event(line)
-        await self._pacer.give_way()
+        event = read_event_of(self.view.events, line)
         if event.type == "BOOKMARK":
-            metadata = decode(PartialObject, event.object).metadata
+            metadata = metadata_of(event.object)
         elif event.type == "DELETED":
             metadata = await self._pacer.run(self.view.deleted(event.object))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, MutableMapping
+from functools import partial
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -11,7 +12,7 @@ import structlog
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.cluster.storage import Storage, StorageClass, Volume, VolumeClaim
+from reserver.cluster.storage import Storage
 from reserver.errors import InvalidInput
 from reserver.kube.migration.moves import Moves
 from reserver.kube.migration.turns import Turns
@@ -21,22 +22,21 @@ from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.quotas import QuotaCache
 from reserver.pacer import Steps
 from reserver.quarantine import quarantined
-from reserver.rebalance.inventory import Budget
 from reserver.scheduling.state import State
 from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata, decode
 from reserver.wire.k8s.pods import BoundPod, PodObject
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
-from reserver.wire.k8s.watch import PartialObject
+from reserver.wire.k8s.watch import ReadEvent, Shown, metadata_of
 from reserver.wire.migration.podmove import MoveObject
 from reserver.wire.patching.review import MARKS_ANNOTATION
-from reserver.wire.rebalance.objects import read_budget
+from reserver.wire.rebalance.objects import BudgetObject
 from reserver.wire.spec.object import ReservationObject
 from reserver.wire.spec.quotaform import QuotaObject
 
 log = structlog.get_logger(__name__)
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Shown)
 K = TypeVar("K")
 V = TypeVar("V")
 Key = tuple[str, str]
@@ -47,27 +47,28 @@ class ObjectView(Generic[T]):
     """Reports each object that is seen, and each that is gone.
 
     Attributes:
+        events: what a watch of them shows.
         unreadable: how many objects were skipped because they could not be read.
         revision: the resourceVersion at which what is gone was.
     """
 
     def __init__(  # noqa: PLR0913 - what a collection tells
         self,
-        read: Callable[[msgspec.Raw], T],
+        kind: type[T],
         seen: Callable[[T, bool], Steps | None],
         gone: Callable[[Key], Steps | None],
         known: Callable[[], Iterable[Key]],
         has_successor: Callable[[Key, str], bool] = lambda *_: False,
         *,
-        broken: Callable[[Key, msgspec.Raw], None] = lambda *_: None,
+        broken: Callable[[Key, T | msgspec.Raw], None] = lambda *_: None,
         ended: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Report a collection's objects.
 
         Args:
-            read: turns JSON into an object; raises InvalidInput.
+            kind: of the objects.
             seen: called with each object that exists, whenever it may have changed, and whether a
-                list shows it: then it may have changed more than once.
+                list shows it: then it may have changed more than once; raises InvalidInput.
             gone: called with each object that no longer exists.
             known: the objects that are believed to exist.
             has_successor: whether one of the same name is known, but of another UID than this.
@@ -75,13 +76,14 @@ class ObjectView(Generic[T]):
                 out of date from then on.
             ended: called with the resourceVersion of each list that has been taken.
         """
-        self._read = read
+        self._kind = kind
         self._seen = seen
         self._gone = gone
         self._known = known
         self._has_successor = has_successor
         self._broken = broken
         self._ended = ended
+        self.events: type[ReadEvent[T]] = ReadEvent[kind]  # type: ignore[valid-type]
         self.revision = 0
         self._unlisted: set[Key] = set()
         self.unreadable = 0
@@ -90,10 +92,9 @@ class ObjectView(Generic[T]):
         """Begin a list: it may not show what becomes known from now on."""
         self._unlisted = set(self._known())
 
-    def listed(self, item: msgspec.Raw) -> Steps:
+    def listed(self, item: T | msgspec.Raw) -> Steps:
         """Take an object that a page of a list shows."""
-        metadata = decode(PartialObject, item).metadata
-        yield from self._take(metadata, item, listed=True)
+        metadata = yield from self._take(item, listed=True)
         self._unlisted.discard(_key(metadata))
 
     def list_ended(self, revision: int) -> Steps:
@@ -104,35 +105,50 @@ class ObjectView(Generic[T]):
             yield
         self._ended(revision)
 
-    def changed(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+    def changed(self, item: T | msgspec.Raw) -> Generator[None, None, Metadata]:
         """Take an object that was added or modified; return its metadata."""
-        metadata = decode(PartialObject, item).metadata
-        yield from self._take(metadata, item, listed=False)
-        return metadata
+        return self._take(item, listed=False)
 
-    def deleted(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+    def deleted(self, item: T | msgspec.Raw) -> Generator[None, None, Metadata]:
         """Drop an object, after taking its last state: a pod may have been bound in between."""
-        metadata = decode(PartialObject, item).metadata
-        self.revision = metadata.revision
-        yield from self._take(metadata, item, listed=False)
+        self.revision = metadata_of(item).revision
+        metadata = yield from self._take(item, listed=False)
         if not self._has_successor(_key(metadata), metadata.uid):
             yield from self._drop(_key(metadata))
         return metadata
 
-    def _take(self, metadata: Metadata, item: msgspec.Raw, *, listed: bool) -> Steps:
-        key = _key(metadata)
-        yield  # A megabyte takes milliseconds to decode, each time.
+    def _take(self, item: T | msgspec.Raw, *, listed: bool) -> Generator[None, None, Metadata]:
+        """Take an object, read or not; return its metadata."""
+        yield  # A megabyte takes milliseconds to decode.
+        metadata, shown = self._read(item)
+        if shown is not None:
+            key = _key(metadata)
+            with quarantined("watch", "/".join(key), partial(self._failed, key, item)):
+                try:
+                    yield from self._seen(shown, listed) or ()
+                except InvalidInput as exc:
+                    self._pass_over(key, item, exc)
+        return metadata
 
-        def failed(_: InvalidInput) -> None:
-            self.unreadable += 1
-            self._broken(key, item)
+    def _read(self, item: T | msgspec.Raw) -> tuple[Metadata, T | None]:
+        """Return an object and its metadata; None for one that cannot be read."""
+        if not isinstance(item, msgspec.Raw):
+            return item.metadata, item
+        try:
+            shown = decode(self._kind, item)
+        except InvalidInput as exc:
+            metadata = metadata_of(item)
+            self._pass_over(_key(metadata), item, exc)
+            return metadata, None
+        return shown.metadata, shown
 
-        with quarantined("watch", "/".join(key), failed):
-            try:
-                yield from self._seen(self._read(item), listed) or ()
-            except InvalidInput as exc:
-                log.error("object cannot be read and is passed over", name=key, why=str(exc))
-                failed(exc)
+    def _pass_over(self, key: Key, item: T | msgspec.Raw, exc: InvalidInput) -> None:
+        log.error("object cannot be read and is passed over", name=key, why=str(exc))
+        self._failed(key, item, exc)
+
+    def _failed(self, key: Key, item: T | msgspec.Raw, _: InvalidInput) -> None:
+        self.unreadable += 1
+        self._broken(key, item)
 
     def _drop(self, key: Key) -> Steps:
         with quarantined("watch", "/".join(key)):
@@ -182,15 +198,15 @@ def pod_view(
         state.pod_gone(name)
         changed(before, None)
 
-    def broken(key: Key, raw: msgspec.Raw) -> None:
+    def broken(key: Key, item: PodObject | msgspec.Raw) -> None:
         try:
-            node = decode(BoundPod, raw).spec.node_name
+            pod = decode(BoundPod, item) if isinstance(item, msgspec.Raw) else item
         except InvalidInput:  # Not even that can be read: no API server has such a pod.
-            node = ""
-        state.doubts.doubt(key, node)
+            pod = BoundPod()
+        state.doubts.doubt(key, pod.spec.node_name)
 
     return ObjectView(
-        read=lambda raw: decode(PodObject, raw),
+        PodObject,
         seen=seen,
         gone=gone,
         known=lambda: chain(state.pods, filter(_has_namespace, state.doubts)),
@@ -215,7 +231,7 @@ def node_view(state: State) -> ObjectView[NodeObject]:
         state.node_gone(key[1])
 
     return ObjectView(
-        read=lambda raw: decode(NodeObject, raw),
+        NodeObject,
         seen=seen,
         gone=gone,
         known=lambda: (
@@ -234,38 +250,38 @@ def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
     """Return a view that keeps the labels of namespaces up to date."""
     namespaces = snapshot.namespaces
     return ObjectView(
-        read=lambda raw: decode(NamespaceObject, raw),
+        NamespaceObject,
         seen=lambda one, _: namespaces.update({one.metadata.name: one.metadata.labels or {}}),
         gone=lambda key: _drop(namespaces, key[1]),
         known=lambda: (("", name) for name in namespaces),
     )
 
 
-def claim_view(storage: Storage) -> ObjectView[VolumeClaim]:
+def claim_view(storage: Storage) -> ObjectView[ClaimObject]:
     """Return a view that keeps PersistentVolumeClaims up to date."""
     return ObjectView(
-        read=lambda raw: decode(ClaimObject, raw).value(),
-        seen=lambda claim, _: storage.claims.update({claim.name: claim}),
+        ClaimObject,
+        seen=lambda item, _: storage.claims.update({(one := item.value()).name: one}),
         gone=lambda key: _drop(storage.claims, PodName(*key)),
         known=lambda: storage.claims,
     )
 
 
-def volume_view(storage: Storage) -> ObjectView[Volume]:
+def volume_view(storage: Storage) -> ObjectView[VolumeObject]:
     """Return a view that keeps PersistentVolumes up to date."""
     return ObjectView(
-        read=lambda raw: decode(VolumeObject, raw).value(),
-        seen=lambda volume, _: storage.volumes.update({volume.name: volume}),
+        VolumeObject,
+        seen=lambda item, _: storage.volumes.update({(one := item.value()).name: one}),
         gone=lambda key: _drop(storage.volumes, key[1]),
         known=lambda: (("", name) for name in storage.volumes),
     )
 
 
-def class_view(storage: Storage) -> ObjectView[StorageClass]:
+def class_view(storage: Storage) -> ObjectView[StorageClassObject]:
     """Return a view that keeps StorageClasses up to date."""
     return ObjectView(
-        read=lambda raw: decode(StorageClassObject, raw).value(),
-        seen=lambda one, _: storage.classes.update({one.name: one}),
+        StorageClassObject,
+        seen=lambda item, _: storage.classes.update({(one := item.value()).name: one}),
         gone=lambda key: _drop(storage.classes, key[1]),
         known=lambda: (("", name) for name in storage.classes),
     )
@@ -294,7 +310,7 @@ def store_view(
             yield from store.drop(name, view.revision)
 
     view = ObjectView(
-        read=lambda raw: decode(ConfigMapObject, raw),
+        ConfigMapObject,
         seen=seen,
         gone=gone,
         known=lambda: filter(covers, store.names()),
@@ -306,7 +322,7 @@ def store_view(
 def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
     """Return a view that keeps the store of Reservation objects up to date."""
     view: ObjectView[ReservationObject] = ObjectView(
-        read=lambda raw: decode(ReservationObject, raw),
+        ReservationObject,
         seen=lambda item, listed: store.put(item, listed=listed),
         gone=lambda name: store.drop(name, view.revision),
         known=store.names,
@@ -318,18 +334,18 @@ def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
 def move_view(moves: Moves) -> ObjectView[MoveObject]:
     """Return a view that keeps the PodMoves up to date."""
     return ObjectView(
-        read=lambda raw: decode(MoveObject, raw),
+        MoveObject,
         seen=lambda item, _: moves.put(item),
         gone=lambda key: moves.drop(PodName(*key)),
         known=moves.names,
     )
 
 
-def budget_view(turns: Turns) -> ObjectView[Budget]:
+def budget_view(turns: Turns) -> ObjectView[BudgetObject]:
     """Return a view that keeps PodDisruptionBudgets up to date."""
     return ObjectView(
-        read=read_budget,
-        seen=lambda budget, _: turns.budget_seen(budget),
+        BudgetObject,
+        seen=lambda item, _: turns.budget_seen(item.value()),
         gone=lambda key: turns.budget_gone(PodName(*key)),
         known=lambda: turns.budgets,
     )
@@ -338,7 +354,7 @@ def budget_view(turns: Turns) -> ObjectView[Budget]:
 def quota_view(store: QuotaCache) -> ObjectView[QuotaObject]:
     """Return a view that keeps what ReservationQuotas say up to date."""
     return ObjectView(
-        read=lambda raw: decode(QuotaObject, raw),
+        QuotaObject,
         seen=lambda item, _: store.put(item),
         gone=store.drop,
         known=store.names,

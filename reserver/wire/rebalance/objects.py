@@ -42,10 +42,25 @@ class _BudgetStatus(WireStruct, frozen=True):
     disruptions_allowed: Int32 = 0
 
 
-class _Budget(WireStruct, frozen=True):
+class BudgetObject(WireStruct, frozen=True):
+    """A PodDisruptionBudget on the wire."""
+
     metadata: Metadata = Metadata()
     spec: _BudgetSpec = _BudgetSpec()
     status: _BudgetStatus = _BudgetStatus()
+
+    def value(self) -> Budget:
+        """Return the budget as decisions see it.
+
+        Raises:
+            InvalidInput: its selector is malformed; the error carries the path.
+        """
+        return Budget(
+            name=_name(self.metadata),
+            selector=label_selector(self.spec.selector),
+            allowed=self.status.disruptions_allowed,
+            spares_unhealthy=self.spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
+        )
 
 
 class _PriorityClass(WireStruct, frozen=True):
@@ -81,21 +96,6 @@ def read_node(raw: Raw) -> ListedNode:
         taints=tuple(Taint(taint.key, taint.value, taint.effect) for taint in taints),
         capacity=_amounts(listed.status.capacity, "status.capacity"),
         is_ready=all(status == "True" for status in readiness),
-    )
-
-
-def read_budget(raw: Raw) -> Budget:
-    """Return a PodDisruptionBudget.
-
-    Raises:
-        InvalidInput: it is malformed; the error carries the path.
-    """
-    budget = decode(_Budget, raw)
-    return Budget(
-        name=_name(budget.metadata),
-        selector=label_selector(budget.spec.selector),
-        allowed=budget.status.disruptions_allowed,
-        spares_unhealthy=budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
     )
 
 

@@ -24,8 +24,8 @@ from reserver.wire.k8s.nodes import NamespaceObject
 from reserver.wire.k8s.objects import WireStruct, decode
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.rebalance.objects import (
+    BudgetObject,
     Raw,
-    read_budget,
     read_node,
     read_node_metrics,
     read_pod_metrics,
@@ -116,7 +116,7 @@ class Reading:
             "Pod": _into(self._pods, _named(read_pod)),
             "Namespace": _into(self._namespaces, _labels),
             "PriorityClass": _into(self._priority_classes, read_priority_class),
-            "PodDisruptionBudget": _into(self._budgets, _named(read_budget)),
+            "PodDisruptionBudget": _into(self._budgets, _named(_budget)),
             "PersistentVolumeClaim": self._take_claim,
             "PersistentVolume": _into(self._storage.volumes, _named(_volume)),
             "StorageClass": _into(self._storage.classes, _named(_storage_class)),
@@ -241,6 +241,10 @@ def _named(read: Callable[[Raw], N]) -> Callable[[Raw], tuple[Any, N]]:
 def _labels(raw: Raw) -> tuple[str, Labels]:
     metadata = decode(NamespaceObject, raw).metadata
     return metadata.name, metadata.labels or {}
+
+
+def _budget(raw: Raw) -> Budget:
+    return decode(BudgetObject, raw).value()
 
 
 def _volume(raw: Raw) -> Volume:

@@ -1,5 +1,4 @@
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager, suppress
@@ -15,8 +14,8 @@ from reserver.kube.watch.reflector import PAGE, Reflector
 from reserver.kube.watch.views import pod_view
 from reserver.pacer import Pacer, Steps
 from reserver.scheduling.state import State
-from reserver.wire.k8s.objects import Metadata, decode
-from reserver.wire.k8s.watch import PartialObject
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.k8s.watch import PartialObject, ReadEvent, metadata_of
 from tests.unit.kube.fakes import NO_ANSWER, PatientClient, refused
 
 PATH = "/api/v1/pods"
@@ -28,6 +27,7 @@ class Recorded:
     def __init__(self) -> None:
         self.told: list[str] = []
         self.unreadable = 0
+        self.events = ReadEvent[PartialObject]
 
     def list_began(self) -> None:
         pass
@@ -40,19 +40,19 @@ class Recorded:
         yield
         self.told.append("end")
 
-    def changed(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+    def changed(self, item: PartialObject | msgspec.Raw) -> Generator[None, None, Metadata]:
         yield
         self.told.append(f"changed {_name(item)}")
-        return decode(PartialObject, item).metadata
+        return metadata_of(item)
 
-    def deleted(self, item: msgspec.Raw) -> Generator[None, None, Metadata]:
+    def deleted(self, item: PartialObject | msgspec.Raw) -> Generator[None, None, Metadata]:
         yield
         self.told.append(f"deleted {_name(item)}")
-        return decode(PartialObject, item).metadata
+        return metadata_of(item)
 
 
-def _name(item: msgspec.Raw) -> str:
-    return str(json.loads(bytes(item))["metadata"]["name"])
+def _name(item: PartialObject | msgspec.Raw) -> str:
+    return metadata_of(item).name
 
 
 def thing(name: str, version: str = "1") -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, ClassVar
 
+from msgspec import Raw
+
 from reserver.assembly import Assembly
 from reserver.config import Settings
 from reserver.errors import ApiError
@@ -220,7 +222,7 @@ class World:
             reflector.view.list_began()
             collection = self.collections.get(reflector.path, "")
             for document in self.api.of(collection) if collection else ():
-                outcome(reflector.view.listed(encode(document)))  # type: ignore[arg-type]
+                outcome(reflector.view.listed(Raw(encode(document))))
             outcome(reflector.view.list_ended(1))
         self.reserver.state.is_complete = True
         await Pacer().run(self.reserver.state.ledger.open())
@@ -233,7 +235,7 @@ class World:
         for collection, kind, document in events:
             view = views[paths[collection]]
             take = view.deleted if kind == "DELETED" else view.changed
-            outcome(take(encode(document)))  # type: ignore[arg-type]
+            outcome(take(Raw(encode(document))))
 
     async def round(self) -> None:
         """Let everybody have a turn: watches, Reserver, the controller, the scheduler."""
