@@ -6,12 +6,14 @@ looks again, at what is bound, being bound and held at this instant.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reserver.cluster.pod import Pod
+from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Policy
 from reserver.scheduling.fit import fits_beside_holds, in_the_way, seats_by_node, with_yields
-from reserver.scheduling.gangs import NOBODY
+from reserver.scheduling.gangs import NOBODY, Attempt
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
 
@@ -38,22 +40,39 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
     """
     state.ledger.advance(now, most=None)
     gang = state.gangs.attempt(pod, now) if pod.group else NOBODY
+    if not state.ledger.may_concern(pod):
+        return BindVerdict(_refusal(pod, node, state, (), gang))
     seats = state.ledger.seats(pod, spent=gang.spent)
+    here = [seat for seat in seats if seat.node == node]
     required = [seat for seat in seats if seat.policy is Policy.REQUIRE]
-    if required and node not in {seat.node for seat in seats}:
-        return BindVerdict(refusal=f"must land on its seat in reservation {required[0].ref}")
+    if required and not here:
+        return BindVerdict(f"must land on its seat in reservation {required[0].ref}")
     if not seats and (awaited := state.ledger.awaited_by(pod)):
-        return BindVerdict(refusal=f"must wait for a place of reservation {awaited.ref}")
-    row = state.snapshot.row(node)
-    if row is not None and state.snapshot.has_holds[row]:
-        own = seats_by_node(pod, (seat for seat in seats if seat.node == node), state.ledger)
-        own = with_yields(own, pod, (node,), state.ledger)
-        if not fits_beside_holds(pod, state.snapshot, own, gang.taken)[row]:
-            (other,) = in_the_way(pod, (node,), state.ledger)
-            refusal = (
-                f"held by {words_for(other.ref, pod, state)}" if other else "node not known yet"
-            )
-            return BindVerdict(refusal=refusal)
-    taken = (seat.identity for seat in seats if seat.node == node)
+        return BindVerdict(f"must wait for a place of reservation {awaited.ref}")
+    if refusal := _refusal(pod, node, state, here, gang):
+        return BindVerdict(refusal)
+    taken = (seat.identity for seat in here)
     ended = (reservation.identity for reservation in state.ledger.naming(pod.name))
     return BindVerdict(claims=tuple(dict.fromkeys((*ended, *taken))))
+
+
+def _refusal(
+    pod: Pod, node: str, state: State, seats: Sequence[Reservation], gang: Attempt
+) -> str | None:
+    """Return why a pod does not fit on a node beside the holds, if it does not.
+
+    Args:
+        pod: the pod.
+        node: where it is to go.
+        state: the cluster.
+        seats: its own there.
+        gang: its PodGroup.
+    """
+    row = state.snapshot.row(node)
+    if row is None or not state.snapshot.has_holds[row]:
+        return None
+    own = with_yields(seats_by_node(pod, seats, state.ledger), pod, (node,), state.ledger)
+    if fits_beside_holds(pod, state.snapshot, own, gang.taken)[row]:
+        return None
+    (other,) = in_the_way(pod, (node,), state.ledger)
+    return f"held by {words_for(other.ref, pod, state)}" if other else "node not known yet"

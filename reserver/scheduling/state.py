@@ -284,11 +284,12 @@ class State:
         self._binding(pod, node)
         self.nominations.drop(pod.uid)
         self.gangs.drop(pod)
-        slots = self._slots(pod, node, claims)
+        slots = self._slots(pod, node, claims) if claims else {}
         self.snapshot.count(pod, node)
         for identity in claims:
             self.ledger.claim(identity, replace(pod, node=node), written=False)
-        self.snapshot.count(self._with_rest(pod, node, slots), node)
+        if slots:
+            self.snapshot.count(self._with_rest(pod, node, slots), node)
 
     def confirm(self, pod_uid: str) -> None:
         """Note that the API server accepted the binding; the watch will show it."""
@@ -354,7 +355,7 @@ class State:
         """Return a pod that takes, beside what it requests, what is free now of its slots."""
         snapshot, requests = self.snapshot, dict(pod.requests)
         row = snapshot.row(node)
-        if row is None or not slots:
+        if row is None:
             return pod
         free = snapshot.allocatable[row] - snapshot.requested[row] - snapshot.held[row]
         for name, amount in slots.items():

@@ -6,10 +6,6 @@ failed. A seat that it refuses for lack of room meanwhile is not lost.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 FORGETTING_S = 1.0
 """How long kube-scheduler may go on counting a pod whose binding failed, in seconds. It hears of it
 within milliseconds; but the pod that it is just trying has a snapshot from before."""
@@ -19,19 +15,18 @@ class Undecided:
     """The nodes where kube-scheduler counts pods that may not get there."""
 
     def __init__(self) -> None:
-        self._asked: Counter[str] = Counter()
+        self._asked: dict[str, int] = {}
         self._failed_at: dict[str, float] = {}
 
-    @contextmanager
-    def asked(self, node: str) -> Iterator[None]:
-        """Count a pod as undecided from its Bind call to the decision."""
-        self._asked[node] += 1
-        try:
-            yield
-        finally:
-            self._asked[node] -= 1
-            if not self._asked[node]:
-                del self._asked[node]
+    def asked(self, node: str) -> None:
+        """Count a pod as undecided from its Bind call on, until `decided` is called."""
+        self._asked[node] = self._asked.get(node, 0) + 1
+
+    def decided(self, node: str) -> None:
+        """Count it no longer."""
+        self._asked[node] -= 1
+        if not self._asked[node]:
+            del self._asked[node]
 
     def failed(self, node: str, now: float) -> None:
         """Note that a binding was refused or failed at `now` (unix seconds)."""

@@ -52,7 +52,7 @@ class _Taken:
         pod: the pod as it was when that was decided.
         node: the node.
         verdict: what it claims.
-        expiry: takes it back when no binding comes.
+        expiry: takes it back when no binding comes; None where one was asked for at once.
         task: writes the binding; None before that is asked for.
         callers: how many Bind calls wait for it.
         left_at: when the last of them went, by the event loop's clock.
@@ -61,7 +61,7 @@ class _Taken:
     pod: Pod
     node: str
     verdict: BindVerdict
-    expiry: asyncio.TimerHandle
+    expiry: asyncio.TimerHandle | None = None
     task: asyncio.Task[BindVerdict] | None = None
     callers: int = 0
     left_at: float = 0.0
@@ -88,6 +88,7 @@ class Bindings:
         self._clock = clock
         self._readiness = readiness
         self._tasks = tasks
+        self._log = log.bind()  # To look up what is configured takes as long as judging a pod.
         self._under_way: dict[str, _Taken] = {}
 
     def __len__(self) -> int:
@@ -104,7 +105,8 @@ class Bindings:
         if isinstance(decided, BindVerdict):
             return decided
         if decided.task is None:
-            decided.expiry.cancel()
+            if decided.expiry is not None:
+                decided.expiry.cancel()
             decided.task = self._tasks.create_task(self._write(decided))
         return await self._wait(decided, decided.task)
 
@@ -115,13 +117,19 @@ class Bindings:
             NotReady: the state is not good enough to decide on.
         """
         decided = await self._decide(args)
-        return decided if isinstance(decided, BindVerdict) else decided.verdict
+        if isinstance(decided, BindVerdict):
+            return decided
+        if decided.task is None and decided.expiry is None:
+            later = asyncio.get_running_loop().call_later
+            decided.expiry = later(RESERVED_S, self.unreserve, decided.pod.uid)
+        return decided.verdict
 
     def unreserve(self, pod_uid: str) -> None:
         """Take back what `reserve` took; a binding under way goes on."""
         taken = self._under_way.get(pod_uid)
         if taken is not None and taken.task is None:
-            taken.expiry.cancel()
+            if taken.expiry is not None:
+                taken.expiry.cancel()
             del self._under_way[pod_uid]
             self._state.forget(pod_uid)
 
@@ -163,8 +171,11 @@ class Bindings:
 
     async def _decide(self, args: ExtenderBindingArgs) -> _Taken | BindVerdict:
         """Take the node for the pod, unless it is taken already; or return what to answer."""
-        with self._state.undecided.asked(args.node):
+        self._state.undecided.asked(args.node)
+        try:
             decided = await self._take(args)
+        finally:
+            self._state.undecided.decided(args.node)
         if isinstance(decided, BindVerdict) and decided.refusal is not None:
             self._state.undecided.failed(args.node, self._clock())
         return decided
@@ -198,8 +209,7 @@ class Bindings:
             log.info("bind refused", pod=str(pod.name), node=args.node, why=verdict.refusal)
             return verdict
         self._state.assume(pod, args.node, verdict.claims)
-        expiry = asyncio.get_running_loop().call_later(RESERVED_S, self.unreserve, pod.uid)
-        taken = _Taken(pod, args.node, verdict, expiry)
+        taken = _Taken(pod, args.node, verdict)
         self._under_way[pod.uid] = taken
         return taken
 
@@ -219,7 +229,7 @@ class Bindings:
                 return BindVerdict(refusal=f"binding failed: {why[0]}")
             self._state.confirm(pod.uid)
             # A line takes as long as judging the pod.
-            tell = log.info if claims else log.debug
+            tell = self._log.info if claims else self._log.debug
             tell("bound", pod=str(pod.name), node=node, claims=len(claims))
             return taken.verdict
         finally:

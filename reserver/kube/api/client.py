@@ -263,19 +263,31 @@ def _why(error: Exception) -> str:
     return str(error)
 
 
-@contextlib.contextmanager
-def _as_api_error() -> Any:  # noqa: ANN401 - a context manager
-    try:
-        yield
-    except TimeoutError as exc:
-        raise ApiError(0, "Timeout", "the API server did not answer in time") from exc
-    except aiohttp.WSServerHandshakeError as exc:
+class _as_api_error:  # noqa: N801 - it reads like a statement
+    """Raise what goes wrong in this block as ApiError; a class, as each binding takes one."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, where: object
+    ) -> None:
+        """End the block."""
+        if isinstance(exc, TimeoutError | aiohttp.ClientError | OSError):
+            raise _api_error(exc) from exc
+
+
+def _api_error(exc: TimeoutError | aiohttp.ClientError | OSError) -> ApiError:
+    if isinstance(exc, TimeoutError):
+        return ApiError(0, "Timeout", "the API server did not answer in time")
+    if isinstance(exc, aiohttp.WSServerHandshakeError):
         reason = HTTPStatus(exc.status).phrase if exc.status in _KNOWN else "Unknown"
-        raise ApiError(exc.status, reason, "the API server opens no WebSocket") from exc
-    except aiohttp.ClientPayloadError as exc:
-        raise ApiError(0, "Unreachable", "the API server broke off its answer") from exc
-    except (aiohttp.ClientError, OSError) as exc:
-        raise ApiError(0, "Unreachable", f"the API server cannot be reached: {_why(exc)}") from exc
+        return ApiError(exc.status, reason, "the API server opens no WebSocket")
+    if isinstance(exc, aiohttp.ClientPayloadError):
+        return ApiError(0, "Unreachable", "the API server broke off its answer")
+    return ApiError(0, "Unreachable", f"the API server cannot be reached: {_why(exc)}")
 
 
 async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
