@@ -31,8 +31,10 @@ class Remembered(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """Return the value of a key, None if it is not remembered."""
-        known = self._known.get(key)
-        return known[1] if known else None
+        try:
+            return self._known[key][1]
+        except KeyError:  # `LRUCache.get` looks twice.
+            return None
 
     def put(self, key: K, value: V, size: int) -> None:
         """Remember a value that takes `size` bytes with its key, unless that exceeds the bound."""

@@ -131,4 +131,4 @@ async def test_where_all_nodes_have_holds_names_cost_nothing_either(
 
 async def test_a_bind_call_runs_few_functions(served: Served, listener: Listener) -> None:
     served.show(*(pod(name, cpu="1") for name in "abc"))
-    assert await listener.hot("/bind", *(bind_call(name, NAMES[0]) for name in "abc")) < 360  # 291
+    assert await listener.hot("/bind", *(bind_call(name, NAMES[0]) for name in "abc")) < 260  # 210
