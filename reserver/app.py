@@ -87,7 +87,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
     """
     access = await credentials.load(settings.kubeconfig)
     tls = ServerTls(settings.tls, settings.extender_allowed_names) if settings.tls else None
-    clock = SteadyClock(time.time, time.monotonic)
+    clock = SteadyClock(time.time, elapsed)
     async with ApiClient(access) as client, ApiClient(access, _REVIEWS) as reviews:
         if settings.provisioning_requests:
             await _require_crd(client)

@@ -23,26 +23,31 @@ class SteadyClock:
     What it guarantees: a jump of the wall clock by more than `TOLERANCE_S` changes nothing for
     `PROBATION_S`; if the wall clock has jumped back by then, it never changes anything. After that
     the wall clock is believed, in either direction. Between two such moments time never goes back.
+    A second jump begins a probation of its own.
     """
 
     def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
-        """Start from what the wall clock says; `monotonic` is never set back, in seconds."""
+        """Start from what the wall clock says; `monotonic` is never set back, in seconds.
+
+        Best one that goes on while the machine is suspended (`elapsed`): then waking is no jump.
+        """
         self._wall = wall
         self._monotonic = monotonic
         self._offset_s = wall() - monotonic()
-        self._doubted_since: float | None = None
+        self._doubted_since = 0.0
+        self._doubted_s = 0.0  # By how much the wall clock jumped; 0 if it did not.
 
     def __call__(self) -> float:
         """Return unix seconds."""
         tick = self._monotonic()
         ahead_s = self._wall() - tick - self._offset_s
         if abs(ahead_s) <= TOLERANCE_S:
-            self._doubted_since = None
+            self._doubted_s = 0.0
             self._offset_s += max(ahead_s, 0.0)
-        elif self._doubted_since is None:
-            self._doubted_since = tick
+        elif not self._doubted_s or abs(ahead_s - self._doubted_s) > TOLERANCE_S:
+            self._doubted_since, self._doubted_s = tick, ahead_s
         elif tick - self._doubted_since >= PROBATION_S:
-            self._doubted_since = None
+            self._doubted_s = 0.0
             self._offset_s += ahead_s
         return tick + self._offset_s
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
 
+from reserver.clock import elapsed
 from reserver.kube.loops.lease import Lease
 from reserver.kube.watch.reflector import STALE_AFTER_S, Reflector
 from reserver.scheduling.state import State
@@ -30,7 +30,7 @@ class Pulse:
     may be a call. So calls look, too.
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, now: Callable[[], float] = elapsed) -> None:
         """Begin to look; `now` is seconds that go on while the process stands still."""
         self._now = now
         self._looked_at = now()

@@ -76,7 +76,7 @@ async def rebalance(
         InvalidInput: the API server answers with what is no list.
         LoadUnknown: a source of load does not say.
     """
-    clock = SteadyClock(time.time, time.monotonic)
+    clock = SteadyClock(time.time, elapsed)
     async with ApiClient(access) as client, AsyncExitStack() as stack:
         started(f"API server  {access.server} ({access.source})")
         if settings.health_address is not None:

@@ -98,6 +98,7 @@ class State:
         self._assumed: dict[str, Assumption] = {}
         self._grown: dict[str, Mapping[str, int]] = {}
         self._shown = 0
+        self._read: dict[str, Pod] = {}  # By UID, those that were read and not shown since.
 
     def fork(self) -> State:
         """Return a copy with the amounts of now, to try things that nobody else sees."""
@@ -142,6 +143,9 @@ class State:
     def pods_listed(self, revision: int) -> None:
         """Note that a list showed all pods as of a resourceVersion."""
         self.pods_shown(revision)
+        for pod in tuple(self._read.values()):
+            if pod.revision <= revision:
+                self.pod_gone(pod.name)  # Read while the list was made, from before its end.
         over = [uid for uid, waiting in self.waiting.items() if not self._is_pending(waiting.pod)]
         for uid in over:  # Created and deleted again while no watch was there to show it.
             del self.waiting[uid]
@@ -155,12 +159,14 @@ class State:
         if 0 < pod.revision <= self._shown:
             return False
         self._take_pod(pod, listed=False)
+        self._read[pod.uid] = pod
         return True
 
     def pod_seen(self, pod: Pod, *, listed: bool = False) -> None:
         """Take a pod as the watch shows it, or as a list shows it after changes were missed."""
         if not listed:
             self.pods_shown(pod.revision)
+        self._read.pop(pod.uid, None)
         self._take_pod(pod, listed=listed)
 
     def _take_pod(self, pod: Pod, *, listed: bool) -> None:
@@ -218,6 +224,7 @@ class State:
         pod = self._pods.pop(name, None)
         if pod is None:
             return
+        self._read.pop(pod.uid, None)
         self.waiting.pop(pod.uid, None)
         self.nominations.drop(pod.uid)
         self.gangs.drop(pod)

@@ -1,8 +1,11 @@
 """What a wall clock's jumps do to the time that decisions see."""
 
+import time
+
 import pytest
 
-from reserver.clock import PROBATION_S, SteadyClock
+from reserver.clock import PROBATION_S, SteadyClock, elapsed
+from reserver.readiness import Pulse
 
 
 class Clocks:
@@ -61,3 +64,27 @@ def test_each_jump_is_on_probation_from_its_own_beginning(clocks: Clocks) -> Non
     clocks.pass_time(1)
     clocks.wall += 3600
     assert clocks.pass_time(1) == 1000.0 + PROBATION_S + 1
+
+
+def test_a_second_jump_is_not_believed_for_the_first_ones_probation(clocks: Clocks) -> None:
+    """NTP steps a clock twice: the holds of the years between would all end at once."""
+    clocks.wall += 3600
+    clocks.steady()
+    clocks.pass_time(PROBATION_S - 1)
+    clocks.wall += 1e8
+    assert clocks.pass_time(2) == 1000.0 + PROBATION_S + 1
+    assert clocks.pass_time(PROBATION_S) == clocks.wall
+
+
+def test_who_was_suspended_wakes_at_the_right_time_and_knows_that_it_slept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel's monotonic clock stands still meanwhile, and the one since the boot does not."""
+    seconds = {time.CLOCK_MONOTONIC: 5.0, time.CLOCK_BOOTTIME: 5.0}
+    monkeypatch.setattr(time, "clock_gettime", seconds.__getitem__)
+    wall = 1000.0
+    steady, pulse = SteadyClock(lambda: wall, elapsed), Pulse()
+    seconds[time.CLOCK_BOOTTIME] += 600
+    wall += 600
+    assert steady() == 1600.0
+    assert pulse.stood_still() == 600.0

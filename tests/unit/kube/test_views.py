@@ -101,6 +101,18 @@ def test_a_pod_that_cannot_be_read_any_more_stays_as_it_was_until_it_is_gone(sta
     assert requested(state, "worker-1") == 0
 
 
+@pytest.mark.parametrize(("revision", "stays"), [(7, False), (9, True)])
+def test_a_pod_that_is_read_during_a_list_stays_if_it_is_younger(
+    state: State, revision: int, *, stays: bool
+) -> None:
+    """No watch would show its end: the next one begins where the list was."""
+    view = pod_view(state)
+    view.list_began()
+    assert state.pod_read(decode(PodObject, pod("a", revision=revision)).value())
+    outcome(view.list_ended(8))
+    assert list(state.pods) == [name("a")] * stays
+
+
 def test_a_replaced_pod_is_counted_as_it_is_now(state: State) -> None:
     view = pod_view(state)
     listed(view, [pod("a", "worker-1", cpu="3")])
