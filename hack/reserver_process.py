@@ -14,6 +14,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from hack.controlplane.process import HeldPort
+
 _DEADLINE_S = 90.0
 """After an API server restart its clients come back at their own pace: half a minute and more."""
 
@@ -21,10 +23,11 @@ T = TypeVar("T")
 
 
 class ReserverProcess:
-    """`reserver serve` on a free port, as a context manager.
+    """`reserver serve` on a port of its own, as a context manager.
 
     Attributes:
         url: base URL of the extender.
+        health_url: base URL of health and metrics; empty if they are served with the extender.
         grpc_address: of its gRPC API; empty if it has none.
         webhook_url: base URL of its webhooks; empty if it has none.
         log: file that its log is written to.
@@ -40,10 +43,11 @@ class ReserverProcess:
     ) -> None:
         self._command = [*program, "serve", "--kubeconfig", str(kubeconfig)]
         self._command += ["--log-level", "debug", *flags]
-        self._port = "0"
+        self._held = HeldPort()
         self._wait_ready = wait_ready
         self.log = log
         self.url = ""
+        self.health_url = ""
         self.grpc_address = ""
         self.webhook_url = ""
 
@@ -67,14 +71,14 @@ class ReserverProcess:
         return int(self.url.rsplit(":", 1)[1])
 
     def start(self) -> None:
-        """Start it, on the port that it had before if it had one.
+        """Start it, on the port that it had before.
 
         Raises:
             RuntimeError: it ended before it listened.
         """
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self._command, "--http-port", self._port],
+                [*self._command, f"--http-port={self._held.number}"],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -82,7 +86,8 @@ class ReserverProcess:
         for line in self.process.stdout or ():
             if line.startswith("extender"):
                 self.url = line.split()[1]
-                self._port = str(self.port)
+            elif line.startswith("health"):
+                self.health_url = line.split()[1]
             elif line.startswith("gRPC"):
                 self.grpc_address = line.split()[1]
             elif line.startswith("webhooks"):

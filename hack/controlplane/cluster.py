@@ -23,7 +23,14 @@ from hack.controlplane.build import HERE, bin_dir, chosen, missing, versions
 from hack.controlplane.kubeconfig import service_account_kubeconfig, write_kubeconfig
 from hack.controlplane.kwok import kwok_command
 from hack.controlplane.nodes import create_nodes
-from hack.controlplane.process import Process, StartError, answers, start_on_free_port, stop
+from hack.controlplane.process import (
+    HeldPort,
+    Process,
+    StartError,
+    answers,
+    start_on_free_port,
+    stop,
+)
 from hack.controlplane.scheduler_config import render_scheduler_config
 
 __all__ = [
@@ -75,7 +82,8 @@ class ControlPlane:
         self._features = commands.features(gates)
         self._apis = [f"--runtime-config={api}=true" for api in apis]
         self._running: dict[str, Process] = {}
-        self._etcd_port = self._port = 0
+        self._etcd_port = 0
+        self._port = HeldPort()  # Of kube-apiserver, which may be started again.
         self.token = secrets.token_hex(16)
 
     def __enter__(self) -> Self:
@@ -113,7 +121,7 @@ class ControlPlane:
     @property
     def url(self) -> str:
         """Where kube-apiserver listens."""
-        return f"https://127.0.0.1:{self._port}"
+        return f"https://127.0.0.1:{self._port.number}"
 
     @property
     def etcd_url(self) -> str:
@@ -194,12 +202,21 @@ class ControlPlane:
         stop([self._running.pop("kube-apiserver")], grace=1)
 
     def start_apiserver(self, seconds: float = READY_SECONDS) -> None:
-        """Starts kube-apiserver after `stop_apiserver`; returns when it is ready.
+        """Starts kube-apiserver, again after `stop_apiserver`; returns when it is ready.
 
         Raises:
             StartError: that took longer; it reads all objects first.
         """
-        self._start_apiserver(self._port, seconds)
+        port = self._port.number
+        command = commands.apiserver(
+            self._files,
+            self._etcd_port,
+            port,
+            controllers=self._controllers,
+            audit_policy=self._audit_policy,
+            more=[*self._features, *self._apis],
+        )
+        self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"), seconds)
 
     def restart_controllers(self) -> None:
         """Ends kube-controller-manager and starts it again."""
@@ -212,7 +229,7 @@ class ControlPlane:
         files.tokens.write_text(f'{self.token},admin,admin,"system:masters"\n')
         _make_key(files.service_account_key)
         self._etcd_port = start_on_free_port(self._start_etcd)
-        self._port = start_on_free_port(self._start_apiserver)
+        self.start_apiserver()
         cluster = {"server": self.url, "certificate-authority": str(files.ca)}
         write_kubeconfig(files.kubeconfig, cluster, self.token)
         kwok = kwok_command(files.kubeconfig, version=self._version, leases=self._controllers)
@@ -227,29 +244,19 @@ class ControlPlane:
         self._running.clear()
         for server in filter(None, servers):
             stop([server])
+        self._port.close()
         shutil.rmtree(self.folder)
 
     def _start_etcd(self, port: int) -> int:
         self._run("etcd", commands.etcd(self._files, port), lambda: answers(port, "/health"))
         return port
 
-    def _start_apiserver(self, port: int, seconds: float = READY_SECONDS) -> int:
-        command = commands.apiserver(
-            self._files,
-            self._etcd_port,
-            port,
-            controllers=self._controllers,
-            audit_policy=self._audit_policy,
-            more=[*self._features, *self._apis],
-        )
-        self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"), seconds)
-        return port
-
     def _start_controllers(self) -> None:
         # Without this account pods are refused: a first test would have to wait for it.
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         command = commands.controller_manager(self._files)
-        self._run("kube-controller-manager", command, lambda: self._gets(self._port, account))
+        port = self._port.number
+        self._run("kube-controller-manager", command, lambda: self._gets(port, account))
 
     def _start_scheduler(self, config: Path, name: str, port: int, *, leader_elect: bool) -> int:
         command = commands.scheduler(

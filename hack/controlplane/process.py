@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -107,22 +108,33 @@ def stop(processes: Iterable[Process], grace: float = 5) -> None:
         process.wait(max(0.0, deadline - time.monotonic()))
 
 
+class HeldPort:
+    """A free TCP port of the loopback interface that nobody else is given until it is closed.
+
+    Whoever is told of it may listen there, end, and listen again. On Linux a socket that is bound
+    and does not listen keeps others from the port, but not those who name it (SO_REUSEADDR).
+
+    Attributes:
+        number: of the port.
+    """
+
+    def __init__(self) -> None:
+        bound = socket.socket()
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(("127.0.0.1", 0))
+        self.number: int = bound.getsockname()[1]
+        self.close = weakref.finalize(self, os.close, bound.detach())
+        if sys.platform != "linux":
+            self.close()  # There it would keep everybody from it.
+
+
 def start_on_free_port(start: Callable[[int], _Started]) -> _Started:
-    """Calls `start` with a free port, and once more with another if that was taken meanwhile."""
+    """Calls `start` with a port that is free until it returns."""
+    held = HeldPort()
     try:
-        return start(free_port())
-    except StartError as error:
-        if "address already in use" not in str(error):
-            raise
-        return start(free_port())
-
-
-def free_port() -> int:
-    """A TCP port of the loopback interface that nobody uses at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        return start(held.number)
+    finally:
+        held.close()
 
 
 def answers(

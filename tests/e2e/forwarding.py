@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hack.controlplane.kwok import kwok_command
-from hack.controlplane.process import Process, free_port, stop
+from hack.controlplane.process import HeldPort, Process, stop
 from hack.reserver_process import wait_for
 
 PORT = 9443
@@ -47,7 +47,8 @@ def reserver_pod(
         )
     )
     nodes = f"{_ANNOTATION}={node}"
-    command = kwok_command(kubeconfig, nodes=nodes, port=free_port(), config=config)
+    held = HeldPort()
+    command = kwok_command(kubeconfig, nodes=nodes, port=held.number, config=config)
     kubelet = Process(command, folder / "kwok-forwards.log")
     try:
         room = {"cpu": "4", "memory": "16Gi", "pods": "110"}

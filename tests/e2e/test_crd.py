@@ -177,7 +177,7 @@ def test_another_spec_is_another_reservation_and_is_acknowledged_anew(corner: Co
     corner.write_object("web", spec | {"resources": {"cpu": "4"}})
     wait_for(lambda: generation() == 2, "it is acknowledged anew", 5)
     corner.create_pod("stranger", {"cpu": "1"})
-    assert "held by reservation" in corner.wait_refused("stranger")
+    corner.wait_refused("stranger", "held by reservation")
 
 
 def test_a_ttl_counts_from_the_creation(corner: Corner) -> None:

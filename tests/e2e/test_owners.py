@@ -136,6 +136,6 @@ def test_a_reusable_slot_is_held_again_when_its_pod_goes(corner: Corner) -> None
     assert corner.wait_bound("owner") == node
     corner.delete_pod("owner")
     corner.create_pod("stranger", {"cpu": "2"})
-    assert "held by reservation" in corner.wait_refused("stranger")
+    corner.wait_refused("stranger", "held by reservation")
     corner.create_pod("owner", {"cpu": "3"})
     assert corner.wait_bound("owner") == node

@@ -60,7 +60,7 @@ def test_its_owner_lands_where_it_was_placed_and_nobody_else_does(
     key = write(corner, form, "owner", resources={"cpu": "4"})
     assert wait_placed(corner, form, key) == large
     corner.create_pod("stranger", {"cpu": "5"})
-    assert "held by reservation" in corner.wait_refused("stranger")
+    corner.wait_refused("stranger", "held by reservation")
     corner.create_pod("owner", {"cpu": "4"})
     assert corner.wait_bound("owner") == large
     wait_for(lambda: key not in corner.texts(form), "the entry is over")
@@ -109,7 +109,7 @@ def test_it_is_moved_when_its_node_goes(corner: Corner, form: Form) -> None:
     wait_for(lambda: parts(corner, form, key) == {other: 1}, "it is moved", PROMPT_S)
     wait_status(corner, form, key, phase="Active", backed=True)
     corner.create_pod("stranger", {"cpu": "2"})
-    assert "held by reservation" in corner.wait_refused("stranger")
+    corner.wait_refused("stranger", "held by reservation")
     corner.create_pod("owner", {"cpu": "3"})
     assert corner.wait_bound("owner") == other
 
@@ -139,7 +139,7 @@ def test_a_restart_keeps_the_place(corner: Corner, reserver: ReserverProcess, fo
         corner.create_pod(
             f"stranger-{name}", {"cpu": "1"}, nodeSelector={"kubernetes.io/hostname": name}
         )
-    assert "held by reservation" in corner.wait_refused(f"stranger-{node}")
+    corner.wait_refused(f"stranger-{node}", "held by reservation")
     assert parts(corner, form, key) == {node: 1}
 
 
@@ -162,6 +162,6 @@ def test_an_owner_that_has_to_land_there_waits_for_the_place(corner: Corner, for
     key = write(corner, form, "owner", policy="Require", resources={"cpu": "6"})
     wait_status(corner, form, key, phase="Pending")
     corner.create_pod("owner", {"cpu": "1"})
-    assert "waiting for a place of reservation" in corner.wait_refused("owner")
+    corner.wait_refused("owner", "waiting for a place of reservation")
     (node,) = corner.add_nodes(1, cpu="8")
     assert corner.wait_bound("owner", 10) == node

@@ -36,7 +36,7 @@ def test_a_claim_outlives_a_crash(corner: Corner, reserver: ReserverProcess) -> 
     reserver.start()
     # 4 CPUs: 1.5 used by the first, 1.5 held for the second, 1 left.
     corner.create_pod("too-big", {"cpu": "1100m"})
-    assert "held by reservation" in corner.wait_refused("too-big")
+    corner.wait_refused("too-big", "held by reservation")
     corner.create_pod("fits", {"cpu": "1"})
     assert corner.wait_bound("fits") == node
     corner.create_pod("second", {"cpu": "1500m"})

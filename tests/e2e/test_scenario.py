@@ -18,8 +18,7 @@ def test_a_hold_keeps_strangers_away_until_its_owner_has_landed(
     assert {corner.wait_bound("filler-1"), corner.wait_bound("filler-2")} == set(others)
 
     corner.create_pod("normal-pod", {"cpu": "3"})
-    refusal = corner.wait_refused("normal-pod")
-    assert "1 held by reservation" in refusal
+    refusal = corner.wait_refused("normal-pod", "1 held by reservation")
     assert first in refusal
     assert "reserved-pod" in refusal
 

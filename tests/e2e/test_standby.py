@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -83,18 +82,17 @@ def test_kube_scheduler_calls_over_mutual_tls(
     ):
         certificate.private_key_pem.write_to_path(tmp_path / f"{who}.key")
         certificate.cert_chain_pems[0].write_to_path(tmp_path / f"{who}.crt")
-    health = f"127.0.0.1:{_free_port()}"
     flags = {
         "tls-cert-file": "tls.crt",
         "tls-private-key-file": "tls.key",
         "extender-client-ca-file": "ca.crt",
     }
     arguments = [f"--{flag}={tmp_path / file}" for flag, file in flags.items()]
-    arguments.append(f"--health-address={health}")
+    arguments.append("--health-address=127.0.0.1:0")
     log = tmp_path / "log"
     with ReserverProcess(reserver_kubeconfig, log, *arguments, wait_ready=False) as reserver:
         assert reserver.url.startswith("https://")
-        wait_for(lambda: _answers(f"http://{health}/readyz"), "reserver is ready")
+        wait_for(lambda: _answers(f"{reserver.health_url}/readyz"), "reserver is ready")
         assert not _answers(reserver.url + "/readyz")  # Without a certificate.
         config = tmp_path / "scheduler.yaml"
         config.write_text(_scheduler_config(control_plane, tmp_path, reserver.port))
@@ -106,7 +104,7 @@ def test_kube_scheduler_calls_over_mutual_tls(
             corner.reserve(SPEC, node, "owner", cpu="3")
             corner.wait_held(node)
             corner.create_pod("stranger", {"cpu": "2"})
-            assert "held by reservation" in corner.wait_refused("stranger")
+            corner.wait_refused("stranger", "held by reservation")
             corner.create_pod("owner", {"cpu": "3"})
             assert corner.wait_bound("owner") == node
         finally:
@@ -130,12 +128,6 @@ def _scheduler_config(control_plane: ControlPlane, folder: Path, port: int) -> s
     written = folder / "shipped.yaml"
     written.write_text(yaml.safe_dump(whole))
     return render_scheduler_config(written, kubeconfig=control_plane.kubeconfig)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _answers(url: str) -> bool:

@@ -77,7 +77,7 @@ def test_a_hold_that_is_acknowledged_is_in_force(corner: Corner, form: Form) -> 
     assert said["message"] == ""
     assert form.is_object or len(said["digest"]) == 16
     corner.create_pod("stranger", {"cpu": "4"})
-    assert "held by reservation" in corner.wait_refused("stranger")
+    corner.wait_refused("stranger", "held by reservation")
 
 
 def test_an_entry_that_is_written_anew_is_acknowledged_anew(corner: Corner) -> None:
@@ -92,7 +92,7 @@ def test_an_entry_that_is_written_anew_is_acknowledged_anew(corner: Corner) -> N
 
     wait_for(is_another, "the digest is another", PATIENCE_S)
     corner.create_pod("stranger", {"cpu": "2"})
-    assert "held by reservation" in corner.wait_refused("stranger")
+    corner.wait_refused("stranger", "held by reservation")
 
 
 def test_a_broken_entry_says_what_is_wrong_with_it(corner: Corner) -> None:
@@ -153,7 +153,7 @@ def test_a_hold_on_room_that_is_taken_is_kept_and_takes_effect_as_room_appears(
     corner.delete_pod("before")
     wait_status(corner, SPEC, key, phase="Active", backed=True)
     corner.create_pod("stranger", {"cpu": "1"})
-    assert "held by reservation" in corner.wait_refused("stranger")
+    corner.wait_refused("stranger", "held by reservation")
 
 
 def test_a_hold_on_a_cordoned_node_says_so_until_it_is_uncordoned(corner: Corner) -> None:

@@ -69,7 +69,7 @@ def test_a_reservation_on_a_node_that_does_not_exist_is_reported_and_holds_once_
     )
     assert corner.add_nodes(1, cpu="4", prefix=f"{corner.name}-late") == [node]
     corner.create_pod("stranger", {"cpu": "3"})
-    assert "held by reservation" in corner.wait_refused("stranger")
+    corner.wait_refused("stranger", "held by reservation")
 
 
 def test_a_mebibyte_of_entries_is_enforced_to_the_last_one(corner: Corner) -> None:

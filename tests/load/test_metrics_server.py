@@ -22,7 +22,7 @@ from kubernetes.client import ApiregistrationV1Api, CustomObjectsApi
 from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.cluster import ControlPlane
-from hack.controlplane.process import Process, free_port, stop
+from hack.controlplane.process import HeldPort, Process, stop
 from hack.go_tool import METRICS_SERVER
 from hack.reserver_process import wait_for
 from tests.load.loads import CORES, PODS, fill, relieve
@@ -87,7 +87,7 @@ def kubelet() -> Iterator[int]:
 @contextmanager
 def metrics_server(plane: ControlPlane, folder: Path, kubelet_port: int) -> Iterator[None]:
     """Run metrics-server, to which the API server leads."""
-    port = free_port()
+    held = HeldPort()
     command: list[str | Path] = [
         METRICS_SERVER.build(),
         f"--kubeconfig={plane.kubeconfig}",
@@ -95,7 +95,7 @@ def metrics_server(plane: ControlPlane, folder: Path, kubelet_port: int) -> Iter
         f"--authorization-kubeconfig={plane.kubeconfig}",
         "--authentication-skip-lookup",
         "--bind-address=127.0.0.1",
-        f"--secure-port={port}",
+        f"--secure-port={held.number}",
         f"--cert-dir={folder}",
         "--kubelet-insecure-tls",
         "--kubelet-preferred-address-types=InternalIP",
@@ -105,7 +105,7 @@ def metrics_server(plane: ControlPlane, folder: Path, kubelet_port: int) -> Iter
     ]
     process = Process(command, folder / "metrics-server.log")
     try:
-        _register(plane, port)
+        _register(plane, held.number)
         yield
     finally:
         stop([process])

@@ -258,6 +258,31 @@ class StateBesideApiServer(RuleBasedStateMachine):
         pods = self.state.pods.values()
         return any(written.identity in each.claims and written.is_owned_by(each) for each in pods)
 
+    @rule()
+    def pods_are_listed_anew(self) -> None:
+        """The API server has forgotten what the watch was to show next: 410, perhaps in a Bind."""
+        self.watches["pods"].clear()
+        self.excused |= self._leaks()
+        self.acknowledged.clear()  # What another scheduler has bound may be among it.
+        for gone in self.state.pods.keys() - self.pods.keys():
+            self.state.pod_gone(gone)
+        for each in self.pods.values():
+            self.state.pod_seen(each, listed=True)
+        self.state.pods_listed(self.revision)
+        self._tidy()
+
+    @rule()
+    def the_store_is_listed_anew(self) -> None:
+        self.watches["store"].clear()
+        self.acknowledged.clear()  # In which order they were written cannot be told any more.
+        ledger = self.state.ledger
+        for written, _ in self.store.values():
+            if ledger.get(written.ref) != written:
+                ledger.put(written, Written(0, self.revision))
+        for ref in {r.ref for r, _ in ledger} - self.store.keys():
+            ledger.drop(ref)
+        self._tidy()
+
     @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
         """A binding under way may have been carried out, and nobody is left to hear of it."""

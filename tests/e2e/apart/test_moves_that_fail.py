@@ -15,7 +15,7 @@ def test_for_a_pod_that_its_budget_keeps_no_seat_is_taken(yard: Yard) -> None:
     first, second = yard.nodes
     pod = yard.deploy("web", first)
     yard.keep("web")
-    yard.move("web", pod, timeout="3s")
+    yard.move("web", pod, timeout="8s")
     yard.wait_phase("web", "Pending", reason="BudgetBlocks")
     assert not yard.seats()
     yard.corner.create_pod("other", {"cpu": "4"})

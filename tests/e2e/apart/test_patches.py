@@ -27,6 +27,7 @@ from reserver.patching.slots import RETURN_AFTER_S
 from reserver.wire.patching.review import MARKS_ANNOTATION
 from reserver.wire.patching.secretform import SECRET
 from tests.e2e.apart.conftest import account
+from tests.e2e.apart.yard import Cordoned
 from tests.e2e.cluster import GROUP, OBJECT, OBJECTS, Corner
 from tests.e2e.conftest import install_crd
 from tests.e2e.rights import WEBHOOKS
@@ -251,21 +252,9 @@ def test_a_pod_of_a_deployment_moves_by_a_patch_and_a_deletion(shop: Shop) -> No
     here, there = corner.add_nodes(2, cpu="4")
     corner.create_pod("filler", {"cpu": "1"}, nodeSelector={"kubernetes.io/hostname": there})
     corner.wait_bound("filler")
-    corner.api.patch_node(there, {"spec": {"unschedulable": True}})
     apps: Any = AppsV1Api(corner.api.api_client)
     template = manifest("web")
     template["spec"] |= {"schedulerName": corner.scheduler, "nodeSelector": {GROUP: corner.name}}
-    apps.create_namespaced_deployment(
-        corner.name,
-        {
-            "metadata": {"name": "web"},
-            "spec": {
-                "replicas": 2,
-                "selector": {"matchLabels": {"service": "test"}},
-                "template": {"metadata": {"labels": {"service": "test"}}, "spec": template["spec"]},
-            },
-        },
-    )
 
     def nodes() -> dict[str, str]:
         listed = corner.api.list_namespaced_pod(corner.name, label_selector="service=test").items
@@ -275,8 +264,22 @@ def test_a_pod_of_a_deployment_moves_by_a_patch_and_a_deletion(shop: Shop) -> No
             if pod.spec.node_name and pod.metadata.deletion_timestamp is None
         }
 
-    wait_for(lambda: list(nodes().values()) == [here, here], "both pods are on the first node")
-    corner.api.patch_node(there, {"spec": {"unschedulable": False}})
+    with Cordoned(corner.api, {there}):
+        apps.create_namespaced_deployment(
+            corner.name,
+            {
+                "metadata": {"name": "web"},
+                "spec": {
+                    "replicas": 2,
+                    "selector": {"matchLabels": {"service": "test"}},
+                    "template": {
+                        "metadata": {"labels": {"service": "test"}},
+                        "spec": template["spec"],
+                    },
+                },
+            },
+        )
+        wait_for(lambda: list(nodes().values()) == [here, here], "both are on the first node")
     terms = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [there]}]
     preferred = [{"weight": 100, "preference": {"matchExpressions": terms}}]
     affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}

@@ -24,7 +24,7 @@ from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, Client, MakeRoom, PodOwner, Spec
 from reserver.cluster.pod import PodName
 from reserver.rebalance.ways import Compat
-from tests.e2e.apart.yard import keep
+from tests.e2e.apart.yard import cordon, keep
 from tests.e2e.cluster import FORMS, GROUP, Corner
 from tests.e2e.conftest import MOVES, RBAC, ROOT, grant
 
@@ -100,7 +100,7 @@ class Shop:
         return Counter(node for node, app in self.pods().values() if app == name)
 
     def cordon(self, node: str, *, is_cordoned: bool = True) -> None:
-        self.corner.api.patch_node(node, {"spec": {"unschedulable": is_cordoned}})
+        cordon(self.corner.api, {node}, is_cordoned=is_cordoned)
 
     def write(self, policy_file: Path, **plugins: Any) -> None:
         """Write a policy of these plugins, for this corner alone."""

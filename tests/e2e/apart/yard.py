@@ -241,20 +241,22 @@ class Cordoned:
         self._nodes = nodes
 
     def __enter__(self) -> None:
-        self._cordon(is_cordoned=True)
+        cordon(self._api, self._nodes, is_cordoned=True)
 
     def __exit__(self, *_: object) -> None:
-        self._cordon(is_cordoned=False)
-        wait_for(lambda: not any(map(self._is_tainted, self._nodes)), "their taints are gone")
+        cordon(self._api, self._nodes, is_cordoned=False)
 
-    def _is_tainted(self, node: str) -> bool:
-        """Return whether the taint of a cordon is there, which its controller removes later."""
-        taints = self._api.read_node(node).spec.taints or ()
+
+def cordon(api: Any, nodes: set[str], *, is_cordoned: bool) -> None:
+    """Cordon nodes, or uncordon them; return once a controller has set or removed their taints."""
+    for node in nodes:
+        api.patch_node(node, {"spec": {"unschedulable": is_cordoned}})
+
+    def is_tainted(node: str) -> bool:
+        taints = api.read_node(node).spec.taints or ()
         return any(taint.key == "node.kubernetes.io/unschedulable" for taint in taints)
 
-    def _cordon(self, *, is_cordoned: bool) -> None:
-        for node in self._nodes:
-            self._api.patch_node(node, {"spec": {"unschedulable": is_cordoned}})
+    wait_for(lambda: all(is_tainted(node) is is_cordoned for node in nodes), "the taints follow")
 
 
 def keep(policy: Any, namespace: str, name: str, available: int) -> None:
