@@ -176,6 +176,10 @@ class Assembly:
     def _obstacles(self) -> tuple[str, ...]:
         return self.readiness.obstacles()
 
+    async def _is_up_to_date(self) -> bool:
+        await self.readiness.caught_up()
+        return not self.readiness.obstacles()
+
     def _decided_on(self, settings: Settings) -> State:
         trusted = {settings.namespace, *(namespace for namespace, _ in settings.configmaps)}
         default = _default_quota(settings)
@@ -238,7 +242,7 @@ class Assembly:
         return RebalanceProcess(orders, lambda: held_on(self.state.snapshot))
 
     def _mover(self, client: ApiClient, objects: ObjectCache) -> Mover:
-        mover = Mover(client, self.clock, self.state, objects)
+        mover = Mover(client, self.clock, self.state, objects, self._is_up_to_date)
         mover.subscribers.append(partial(announce.moved, self.recorder))
         self.subscribers.append(mover.seat_changed)
         return mover

@@ -8,7 +8,7 @@ finds a status that says at least as much as was done.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import structlog
@@ -58,7 +58,12 @@ class Mover:
     """
 
     def __init__(
-        self, client: ApiClient, clock: Callable[[], float], state: State, seats: ObjectCache
+        self,
+        client: ApiClient,
+        clock: Callable[[], float],
+        state: State,
+        seats: ObjectCache,
+        is_up_to_date: Callable[[], Awaitable[bool]],
     ) -> None:
         """Begin without moves.
 
@@ -67,9 +72,12 @@ class Mover:
             clock: unix seconds.
             state: what is decided on.
             seats: the Reservation objects.
+            is_up_to_date: waits for what watches are known to have missed, and returns whether
+                anything may be decided.
         """
         self._client = client
         self._clock = clock
+        self._is_up_to_date = is_up_to_date
         self.queue = WorkQueue[PodName]("moves")
         self.moves = Moves(self._touched)
         self._workloads = Workloads(client, state.pods)
@@ -137,6 +145,12 @@ class Mover:
             await self._refuse(known)
             return
         news = await self._news(move)
+        # As in Bind: a watch that broke may be about to show that the seat is gone.
+        if not await self._is_up_to_date():
+            self.queue.add(name, LOOK_AGAIN_S)
+            return
+        if self.moves.get(name) is not known:
+            return  # It was written meanwhile, and is looked at again.
         ruling = self.turns.of(name)
         if ruling is None and not move.is_over:
             return  # It was written a moment ago; it is looked at once its turn is known.

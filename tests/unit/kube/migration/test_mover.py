@@ -6,7 +6,10 @@ from unittest.mock import ANY
 
 import pytest
 
+from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
+from reserver.pacer import Pacer
+from reserver.wire.spec import object as reservation
 from tests.unit.kube.crashes import crash_at_each_write, done_or_not
 from tests.unit.kube.migration.world import MOVES, PODS, SEATS, World
 
@@ -247,6 +250,27 @@ async def test_a_seat_that_somebody_removes_ends_the_move(world: World) -> None:
     (seat,) = world.api.of(SEATS)
     world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
     assert (await world.settle())["reason"] == "SeatImpossible"
+
+
+async def test_nobody_is_evicted_for_a_seat_that_may_be_gone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seat is removed while the watch of Reservations is broken."""
+    monkeypatch.setattr("reserver.readiness.STALE_AFTER_S", 0.0)  # Wait for no watch.
+    world.move()
+    while world.status.get("phase") != "Evicting":
+        await world.round()
+    (seat,) = world.api.of(SEATS)
+    world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
+    world.break_watch(reservation.COLLECTION)
+    mover = world.reserver.mover
+    assert mover is not None
+    for _ in range(3):
+        await mover.turns.look(Pacer())
+        await mover.step(PodName("shop", "move"))
+    assert f"{PODS}/web-0/eviction" not in world.api.writes
+    world.mend_watch(reservation.COLLECTION)
+    assert (await world.settle())["reason"] == "Landed"
 
 
 async def test_a_pod_without_a_node_has_room_held_until_it_lands_there(world: World) -> None:

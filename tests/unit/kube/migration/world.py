@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from msgspec import Raw
@@ -13,8 +14,10 @@ from reserver.assembly import Assembly
 from reserver.config import Settings
 from reserver.errors import ApiError
 from reserver.kube.api.client import MERGE_PATCH, ApiClient
+from reserver.kube.watch.reflector import Reflector
 from reserver.migration.move import ENDED
 from reserver.pacer import Pacer, outcome
+from reserver.readiness import Pulse
 from reserver.wire.k8s.objects import encode
 from reserver.wire.k8s.pods import CLAIMS_ANNOTATION
 from reserver.wire.migration import podmove
@@ -224,8 +227,25 @@ class World:
             for document in self.api.of(collection) if collection else ():
                 outcome(reflector.view.listed(Raw(encode(document))))
             outcome(reflector.view.list_ended(1))
+            reflector.synced.set()
+            reflector.current.set()
+        # Tests may stand still.
+        readiness = self.reserver.readiness
+        self.reserver.readiness = replace(readiness, pulse=Pulse(lambda: 0.0))
         self.reserver.state.is_complete = True
         await Pacer().run(self.reserver.state.ledger.open())
+
+    def break_watch(self, path: str) -> None:
+        """Have Reserver know that it lacks what happened to a collection in the last seconds."""
+        self._reflector(path).doubt(10.0)
+
+    def mend_watch(self, path: str) -> None:
+        """Have Reserver see what it lacked."""
+        self.watch()
+        self._reflector(path)._lag.end()
+
+    def _reflector(self, path: str) -> Reflector:
+        return next(each for each in self.reserver.reflectors if each.path == path)
 
     def watch(self) -> None:
         """Have Reserver see what has happened."""
