@@ -17,7 +17,7 @@ from hack.chaos.proxy import Proxy
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.cluster import SPEC, STORE, Corner
 from tests.e2e.conftest import SCHEDULER_CONFIG
 from tests.e2e.test_status import wait_status
 
@@ -106,8 +106,8 @@ def pairs(
     )
     with first.proxy, second.proxy:
         first.start()
-        of_ours = {"field_selector": f"metadata.name={lease}"}
-        wait_for(lambda: leases.list_namespaced_lease("kube-system", **of_ours).items, "it leads")
+        where, of_ours = STORE[0], {"field_selector": f"metadata.name={lease}"}
+        wait_for(lambda: leases.list_namespaced_lease(where, **of_ours).items, "it leads")
         second.start()
         yield first, second
         for pair in (first, second):
