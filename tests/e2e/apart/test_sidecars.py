@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -104,14 +105,14 @@ def pairs(
     first, second = (
         Pair(name, lease, control_plane, reserver_kubeconfig, tmp_path) for name in ("a", "b")
     )
-    with first.proxy, second.proxy:
+    with first.proxy, second.proxy, ExitStack() as ends:
         first.start()
+        ends.callback(first.end, crash=True)
         where, of_ours = STORE[0], {"field_selector": f"metadata.name={lease}"}
         wait_for(lambda: leases.list_namespaced_lease(where, **of_ours).items, "it leads")
         second.start()
+        ends.callback(second.end, crash=True)
         yield first, second
-        for pair in (first, second):
-            pair.end(crash=True)
 
 
 @pytest.fixture
