@@ -11,8 +11,9 @@ from reserver.pacer import outcome
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import ANYWHERE, Part, Parts, Placement
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.terms import Policy
+from reserver.reservations.terms import Policy, Strategy
 from reserver.scheduling.effects import Effect
+from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
 from reserver.wire.spec.identity import identified
@@ -123,6 +124,12 @@ def parts(slots: Mapping[str, int]) -> Parts:
     return tuple(Part(node, number) for node, number in slots.items())
 
 
+def demanding(strategy: Strategy = Strategy.PACK, **demands: object) -> Placement:
+    """Return a placement with these constraints."""
+    constraints = Constraints(**demands)  # type: ignore[arg-type]
+    return Placement(constraints=constraints, strategy=strategy, text=repr(demands))
+
+
 def rule(pod: str = "", controller: Controller = NO_CONTROLLER, **labels: str) -> OwnerRule:
     """Return a rule about pods of the scenarios' namespace."""
     return OwnerRule(namespace=NAMESPACE, pod=pod, controller=controller, selector=equals(labels))
@@ -146,6 +153,11 @@ def state_of(*things: Node | Pod | Reservation, now: float = NOW) -> State:
             state.ledger.put(thing)
     state.is_complete = True
     return state
+
+
+def place(reservation: Reservation, slots: int, state: State) -> Placed:
+    """Return where so many slots of a reservation go."""
+    return outcome(placing(reservation, slots, state))
 
 
 def wake(freed: Iterable[str], state: State, now: float) -> tuple[Effect, ...]:

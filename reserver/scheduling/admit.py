@@ -6,8 +6,8 @@ for: an owner is promised its whole slot.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -18,9 +18,13 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.placement import Part
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Phase
-from reserver.scheduling.placement import place, slot_pod
+from reserver.scheduling.fit import ByNode
+from reserver.scheduling.placement import Aside, placing, slot_pod
 from reserver.scheduling.state import State
 from reserver.scheduling.trial import Seat, trial, without
+
+_TRIES = 3
+_CHANGES = "others have taken the room while it was looked for; try again"
 
 
 class Lack(NamedTuple):
@@ -58,8 +62,8 @@ def judge_set(
 ) -> Generator[None, None, Verdict]:
     """Find which of these would be backed together at `now`, and where.
 
-    Other work may come between the steps: room is judged by the amounts of the beginning. Those
-    that are about their neighbours come last, in one step: they are tried among the pods there.
+    Other work may come between the steps. What is found has its room in the last one; if others
+    have taken some of it meanwhile, all is judged again.
 
     Args:
         reservations: what is to be written.
@@ -67,39 +71,79 @@ def judge_set(
         now: unix seconds.
         instead: the reservation that goes when these come.
     """
-    yield from state.ledger.advancing(now)
+    for _ in range(_TRIES):
+        yield from state.ledger.advancing(now)
+        verdict, taken = yield from _judged(reservations, state, instead)
+        with _without(instead, state):
+            if verdict.lacks or _have_room(taken, state.snapshot):
+                return verdict
+        yield
+    return Verdict((Lack(0, _CHANGES, never=False),), tuple(reservations))
+
+
+def _judged(
+    reservations: Sequence[Reservation], state: State, instead: Reservation | None
+) -> Generator[None, None, tuple[Verdict, ByNode]]:
+    """Find what would become of a set, and what it would take on each node.
+
+    Room is judged by the amounts of the beginning. Those that are about their neighbours come last:
+    they are tried among the pods there, as these are at each step.
+    """
     with _without(instead, state):
         tried = state.fork()
     by_index: dict[int, tuple[Reservation, Lack | None]] = {}
     taken: dict[str, dict[str, int]] = {}
-
-    def judge(index: int, state: State, seat: Seat) -> None:
-        one, lack = by_index[index] = _judge(index, reservations[index], state, taken)
-        if lack is None:
-            _seat(one, seat, taken)
-
-    neighbours = []
+    found: list[Reservation] = []
     for index in _in_turn(reservations):
-        if reservations[index].placement.constraints.are_about_neighbours:
-            neighbours.append(index)
+        one = reservations[index]
+        if _is_about_neighbours(one):
+            aside = partial(_among, found, state, instead)
+            one, lack = by_index[index] = yield from _judge(index, one, state, taken, aside)
         else:
-            judge(index, tried, partial(_take, tried.snapshot))
-            yield
-    if neighbours:
-        with _without(instead, state), trial(state.snapshot, "set") as seat:
-            for one, lack in by_index.values():
-                if lack is None:
-                    _seat(one, seat, {})
-            for index in neighbours:
-                judge(index, state, seat)
+            one, lack = by_index[index] = yield from _judge(index, one, tried, taken)
+        if lack is None:
+            found.append(one)
+            _seat(one, partial(_take, tried.snapshot), taken)
+        yield
     judged = [by_index[index] for index in range(len(reservations))]
     lacks = tuple(lack for _, lack in judged if lack is not None)
-    return Verdict(lacks, tuple(one for one, _ in judged))
+    return Verdict(lacks, tuple(one for one, _ in judged)), taken
+
+
+@contextmanager
+def _among(
+    found: Iterable[Reservation], state: State, instead: Reservation | None
+) -> Iterator[None]:
+    """Count those for which there is room until the block ends, and not what they replace."""
+    with _without(instead, state), trial(state.snapshot, "set") as seat:
+        for one in found:
+            _seat(one, seat, {})
+        yield
+
+
+def _have_room(taken: ByNode, snapshot: Snapshot) -> bool:
+    """Return whether there is so much free on each node."""
+    for node, amounts in taken.items():
+        if not snapshot.has_node(node) or node in snapshot.doubtful:
+            return False
+        for name, amount in amounts.items():
+            offered, requested, held = snapshot.amounts(node, name)
+            if amount > offered - requested - held:
+                return False
+    return True
 
 
 def _in_turn(reservations: Sequence[Reservation]) -> list[int]:
-    """Return the order to judge in: reservations that name their node come first."""
-    return sorted(range(len(reservations)), key=lambda index: not reservations[index].node)
+    """Return the order to judge in: first those that name their node, last those about others."""
+
+    def turn(index: int) -> tuple[bool, bool]:
+        return _is_about_neighbours(reservations[index]), not reservations[index].node
+
+    return sorted(range(len(reservations)), key=turn)
+
+
+def _is_about_neighbours(reservation: Reservation) -> bool:
+    return reservation.placement.constraints.are_about_neighbours
 
 
 def _without(instead: Reservation | None, state: State) -> AbstractContextManager[None]:
@@ -111,27 +155,33 @@ def _take(snapshot: Snapshot, pod: Pod, part: Part) -> None:
     snapshot.take(part.node, {name: n * part.slots for name, n in pod.requests.items()})
 
 
-def place_now(reservation: Reservation, state: State, now: float) -> tuple[Reservation, str]:
-    """Return a reservation as it is placed at `now`, if it holds then; else why it has no place.
+def place_now(
+    reservation: Reservation, state: State, now: float
+) -> Generator[None, None, tuple[Reservation, str]]:
+    """Find where a reservation is placed at `now`, if it holds then; else why it has no place.
 
     One that names its node, or is to start later, is what it was.
     """
     state.ledger.advance(now, most=None)
     if reservation.node or reservation.phase(0, now) is not Phase.ACTIVE:
         return reservation, ""
-    outcome = place(reservation, reservation.slots, state)
-    return replace(reservation, placed=outcome.parts), outcome.why
+    found = yield from placing(reservation, reservation.slots, state)
+    return replace(reservation, placed=found.parts), found.why
 
 
 def _judge(
-    index: int, reservation: Reservation, state: State, taken: Mapping[str, Mapping[str, int]]
-) -> tuple[Reservation, Lack | None]:
+    index: int,
+    reservation: Reservation,
+    state: State,
+    taken: ByNode,
+    aside: Aside = nullcontext,
+) -> Generator[None, None, tuple[Reservation, Lack | None]]:
     if reservation.node:
         return reservation, _lack(index, reservation, state, taken.get(reservation.node, {}))
-    outcome = place(reservation, reservation.slots, state)
-    if not outcome.parts:
-        return reservation, Lack(index, outcome.why, outcome.never)
-    return replace(reservation, placed=outcome.parts), None
+    found = yield from placing(reservation, reservation.slots, state, aside=aside)
+    if not found.parts:
+        return reservation, Lack(index, found.why, found.never)
+    return replace(reservation, placed=found.parts), None
 
 
 def _seat(reservation: Reservation, seat: Seat, taken: dict[str, dict[str, int]]) -> None:

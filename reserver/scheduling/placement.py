@@ -8,6 +8,8 @@ a PodMove to a named node is there before the room is: it holds what others leav
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +36,16 @@ _LAST = -(2**31)
 """The least priority: every nominated pod comes first."""
 
 _HALVINGS = 60
+
+_TERMS_AT_A_TIME = 8
+"""So many terms about neighbours are judged in one step, each for one slot: a term looks at all
+pods. What was found before is counted anew in each step, so one for each slot costs more."""
+
+_SPARE_STEPS = 10
+"""So often slots may lose their room to others while the next ones are placed."""
+
+Aside = Callable[[], AbstractContextManager[None]]
+"""Sets aside, or counts, until its block ends; there may be no ``yield`` within."""
 
 Floats = NDArray[np.float64]
 
@@ -101,23 +113,38 @@ def slot_pod(reservation: Reservation) -> Pod:
     )
 
 
-def place(reservation: Reservation, slots: int, state: State, sight: Sight | None = None) -> Placed:
-    """Return where so many slots of a reservation go: all of them somewhere, or none.
+def placing(
+    reservation: Reservation,
+    slots: int,
+    state: State,
+    sight: Sight | None = None,
+    aside: Aside = nullcontext,
+) -> Generator[None, None, Placed]:
+    """Find where so many slots of a reservation go: all of them somewhere, or none.
+
+    Other work may come between the steps, and sees nothing of it. What is found has its room in the
+    last step; whether its neighbours are still those that it was judged by is not asked again.
 
     Args:
         reservation: names no node.
         slots: how many of its slots; one or more.
         state: the cluster. The ledger has been advanced to now.
         sight: what was judged of it before.
+        aside: what is to be counted, or not to be, while this is judged.
     """
     pod = slot_pod(reservation)
     strategy = reservation.placement.strategy
     if pod.constraints.are_about_neighbours and slots > 1:
-        parts = _beside_each_other(pod, strategy, slots, state)
+        parts = yield from _beside_each_other(pod, strategy, slots, state, aside)
     else:
-        may_go = (sight or Sight()).allowed(pod, state.snapshot)
-        parts = _at_once(pod, strategy, slots, state, may_go) or _ahead(reservation, state, may_go)
-    return Placed(parts) if parts else _refused(pod, slots, state)
+        with aside():
+            may_go = (sight or Sight()).allowed(pod, state.snapshot)
+            parts = _at_once(pod, strategy, slots, state, may_go)
+            parts = parts or _ahead(reservation, state, may_go)
+    if parts:
+        return Placed(parts)
+    with aside():
+        return _refused(pod, slots, state)
 
 
 def suits(reservation: Reservation, state: State) -> Suits:
@@ -186,21 +213,42 @@ def _named(term: NodeTerm) -> str:
     return next((min(values) for values in names if len(values) == 1), "")
 
 
-def _beside_each_other(pod: Pod, strategy: Strategy, slots: int, state: State) -> Parts:
-    """Return where slots go that are each other's neighbours: each is judged beside those before.
+def _beside_each_other(
+    pod: Pod, strategy: Strategy, slots: int, state: State, aside: Aside
+) -> Generator[None, None, Parts]:
+    """Find where slots go that are each other's neighbours: each is judged beside those before.
 
-    What is placed to that end is taken back before this returns.
+    What is placed to that end is taken back at the end of each step.
     """
+    constraints = pod.constraints
+    asked = len(constraints.affinity + constraints.anti_affinity) + len(constraints.spread)
+    at_a_time = max(_TERMS_AT_A_TIME // asked, 1)
     numbers: dict[str, int] = {}
-    with trial(state.snapshot, "slot") as seat:
-        for _ in range(slots):
-            parts = _at_once(pod, strategy, 1, state, allowed(pod, state.snapshot))
-            if not parts:
-                return ()
-            seat(pod, parts[0])
-            node = parts[0].node
-            numbers[node] = numbers.get(node, 0) + 1
-    return tuple(map(Part, numbers.keys(), numbers.values()))
+    for _ in range(slots + _SPARE_STEPS):
+        with aside(), trial(state.snapshot, "slot") as seat:
+            numbers = _with_room(pod, numbers, state)
+            for node, number in numbers.items():
+                for _ in range(number):
+                    seat(pod, Part(node, 1))
+            for _ in range(min(at_a_time, slots - sum(numbers.values()))):
+                parts = _at_once(pod, strategy, 1, state, allowed(pod, state.snapshot))
+                if not parts:
+                    return ()
+                seat(pod, parts[0])
+                node = parts[0].node
+                numbers[node] = numbers.get(node, 0) + 1
+        if sum(numbers.values()) == slots:
+            return tuple(map(Part, numbers.keys(), numbers.values()))
+        yield
+    return ()
+
+
+def _with_room(pod: Pod, numbers: Mapping[str, int], state: State) -> dict[str, int]:
+    """Return how many slots on each node still have room there."""
+    nodes = [node for node in numbers if state.snapshot.has_node(node)]
+    room = room_for(pod, state, state.snapshot.rows(nodes)).tolist()
+    kept = {node: min(numbers[node], most) for node, most in zip(nodes, room, strict=True)}
+    return {node: number for node, number in kept.items() if number}
 
 
 def _fullness(pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import grpc
 import pytest
 
 from reserver.client import Client, Phase, PodOwner, Spec
+from reserver.pacer import Pacer
 from reserver.reservations.terms import StoreKind
+from reserver.server.rpc import creation
 from reserver.v1 import capacity_pb2
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
@@ -108,6 +111,32 @@ async def test_a_set_is_placed_beside_each_other_or_not_at_all(world: World) -> 
     code, reason, _ = await refused(create_set(world, f=placeless("1"), g=placeless("9")))
     assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
     assert set(await world.written()) == {"a", "b", "c", "pinned"}
+
+
+async def test_of_sets_that_ask_at_once_for_the_same_room_one_gets_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(creation, "Pacer", partial(Pacer, 0.0))  # It gives way at each step.
+    asked = [
+        create_set(world, **{f"{name}-{n}": placeless("3") for n in range(2)}) for name in "ab"
+    ]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    (made,) = [each for each in answers if not isinstance(each, BaseException)]
+    (told,) = [each for each in answers if isinstance(each, grpc.aio.AioRpcError)]
+    assert told.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert {node for each in made for node in parts(each)} == {"worker-1", "worker-2"}
+    assert set(await world.written()) == {each.name for each in made}
+
+
+async def test_a_request_that_is_repeated_before_it_is_answered_is_carried_out_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(creation, "Pacer", partial(Pacer, 0.0))
+    request = pb.CreateRequest(name="r", spec=placeless("3"), request_id="once", no_wait=True)
+    first, second = await asyncio.gather(*[world.api.Create(request) for _ in range(2)])
+    assert first == second
+    assert first.reservation.status.backed
+    assert set(await world.written()) == {"r"}
 
 
 async def test_what_if_says_where_each_would_go_and_changes_nothing(world: World) -> None:

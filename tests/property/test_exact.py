@@ -19,10 +19,10 @@ from reserver.reservations.reservation import Ref, Written
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
-from reserver.scheduling.placement import place
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
 from reserver.wire.spec import specform
+from tests.builders import place
 
 NOW = 1_900_000_000.0
 MOST = 2**53

@@ -7,9 +7,8 @@ from reserver.cluster.node import Node
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Strategy
-from reserver.scheduling.placement import place
 from reserver.scheduling.state import State
-from tests.builders import node, pod, reservation, state_of
+from tests.builders import node, place, pod, reservation, state_of
 
 
 @st.composite

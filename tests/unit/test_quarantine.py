@@ -45,10 +45,10 @@ from reserver.quarantine import Component, quarantined
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.reservations.terms import Phase
+from reserver.scheduling import placement
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.buffers import Need, need
 from reserver.scheduling.effects import Effect, Steer
-from reserver.scheduling.placement import place
 from reserver.scheduling.state import State
 from reserver.scheduling.wake import Wake
 from reserver.server.answer import Answer, Handler, text
@@ -294,8 +294,8 @@ def test_a_reservation_object_that_raises_keeps_what_it_held_and_is_told(
 
 async def in_the_placer(patch: pytest.MonkeyPatch) -> None:
     world = placing.World(placing.BIG)
-    raises = poisoned(place, lambda one, *_: one.ref.key == POISON)
-    patch.setattr(placer_module, "place", raises)
+    raises = poisoned(placement.placing, lambda one, *_: one.ref.key == POISON)
+    patch.setattr(placer_module, "placing", raises)
     world.write(a=placing.SPEC, poison=placing.SPEC, z=placing.SPEC | {"resources": {"cpu": "2"}})
     await world.look()
     assert (world.placed("a"), world.placed("z")) == ({"big": 1}, {"big": 1})

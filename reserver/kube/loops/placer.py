@@ -8,7 +8,7 @@ reservation that waits is tried again when a node has changed, unless that canno
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -26,12 +26,13 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.placement import (
     Placed,
     Sight,
-    place,
+    placing,
     room_for,
     slot_pod,
     suits,
 )
 from reserver.scheduling.state import State
+from reserver.scheduling.trial import without
 
 log = structlog.get_logger(__name__)
 
@@ -111,6 +112,13 @@ class _Pass:
             self.helped[wish.shape] = helped
         return helped
 
+    async def find(self, reservation: Reservation, slots: int, state: State) -> Placed:
+        """Find where slots go, giving way."""
+        found = await self.pacer.run(placing(reservation, slots, state, self.sight))
+        if reservation.placement.constraints.are_about_neighbours:
+            self.sight = Sight()  # Others may have had their turn.
+        return found
+
     async def give_way(self, state: State, clock: Callable[[], float]) -> None:
         """Give way to other work if this takes long."""
         if await self.pacer.give_way():
@@ -184,12 +192,14 @@ class Placer:
                 if error := self._unwritten.pop(ref, None):
                     self._take_back(ref, error, state)
                 self._consider(ref, state)
+            with self._judging(ref):
+                await self._settle_edited(ref, state, pacer)
             await this.give_way(state, self._clock)
         for ref, wish in tuple(self._wishes.items()):
-            with self._deciding(ref):
+            with self._judging(ref):
                 rests = self.queue.rests(ref, wish.digest)
                 if wish.is_new or (not rests and this.may_help(wish, state)):
-                    self._try(ref, wish, state, this)
+                    await self._try(ref, wish, state, this)
             await this.give_way(state, self._clock)
 
     def _consider(self, ref: Ref, state: State) -> None:
@@ -200,8 +210,6 @@ class Placer:
             self._wishes.pop(ref, None)
             if reservation is None:
                 self.queue.succeeded(ref)
-            elif state.ledger.is_edited(ref):
-                self._settle_edited(reservation, state)
             return
         pod = slot_pod(reservation)
         shape = (
@@ -216,7 +224,7 @@ class Placer:
         wish.pod, wish.shape, wish.digest = pod, shape, digest
         wish.is_new = not self.queue.rests(ref, digest)
 
-    def _try(self, ref: Ref, wish: _Wish, state: State, this: _Pass) -> None:
+    async def _try(self, ref: Ref, wish: _Wish, state: State, this: _Pass) -> None:
         """Place a reservation, or report why it has no place."""
         wish.is_new = False
         reservation = state.ledger.get(ref)
@@ -225,18 +233,23 @@ class Placer:
             self._wishes.pop(ref, None)
             return
         key = (wish.shape, slots)
-        outcome = this.hopeless.get(key) or place(reservation, slots, state, this.sight)
-        if outcome.parts:
-            del self._wishes[ref]
-            self._put(reservation, joined(kept, outcome.parts), state)
+        found = this.hopeless.get(key) or await this.find(reservation, slots, state)
+        is_same = state.ledger.get(ref) is reservation
+        if not is_same or state.ledger.wants_place(ref) != (kept, slots):
+            self.queue.add(ref)  # It has changed while others had their turn.
             return
-        this.hopeless[key] = outcome
-        if not state.ledger.obstacle(ref):
-            self._tell(Notice(ref, "NotPlaced", outcome.why, is_warning=True))
-        elif self._clock() < wish.said_at + _SAY_AGAIN_S:
-            return
-        wish.said_at = self._clock()
-        state.ledger.cannot_place(ref, outcome.why)
+        with self._deciding(ref):
+            if found.parts:
+                del self._wishes[ref]
+                self._put(reservation, joined(kept, found.parts), state)
+                return
+            this.hopeless[key] = found
+            if not state.ledger.obstacle(ref):
+                self._tell(Notice(ref, "NotPlaced", found.why, is_warning=True))
+            elif self._clock() < wish.said_at + _SAY_AGAIN_S:
+                return
+            wish.said_at = self._clock()
+            state.ledger.cannot_place(ref, found.why)
 
     def _put(self, reservation: Reservation, parts: Parts, state: State) -> None:
         ref = reservation.ref
@@ -247,24 +260,32 @@ class Placer:
         for part in parts:
             self._seated(part.node)
 
-    def _settle_edited(self, reservation: Reservation, state: State) -> None:
+    async def _settle_edited(self, ref: Ref, state: State, pacer: Pacer) -> None:
         """Keep an edited reservation where it was placed before, or place it again.
 
         If it may stay but there is no room for it there, nor elsewhere, it stays.
         """
-        ref, before = reservation.ref, reservation.placed
+        reservation, ledger = state.ledger.get(ref), state.ledger
+        if reservation is None or ledger.wants_place(ref)[1] or not ledger.is_edited(ref):
+            return
         suited = suits(reservation, state)
         if suited.is_allowed and suited.has_room:
-            state.ledger.keep(ref)
+            with self._deciding(ref):
+                ledger.keep(ref)
             return
-        state.ledger.place(ref, ())
-        elsewhere = place(reservation, reservation.slots, state)
-        if elsewhere.parts:
-            self._put(reservation, elsewhere.parts, state)
-        elif suited.is_allowed:
-            state.ledger.place(ref, before)
-        else:
-            self.queue.add(ref)
+        aside = partial(without, ref, state)
+        found = await pacer.run(placing(reservation, reservation.slots, state, aside=aside))
+        if ledger.get(ref) is not reservation or not ledger.is_edited(ref):
+            self.queue.add(ref)  # It has changed while others had their turn.
+            return
+        with self._deciding(ref):
+            if found.parts:
+                self._put(reservation, found.parts, state)
+            elif suited.is_allowed:
+                ledger.keep(ref)
+            else:
+                ledger.place(ref, ())
+                self.queue.add(ref)
 
     def _take_back(self, ref: Ref, error: ApiError, state: State) -> None:
         """Put a reservation back where its entry says it is placed."""
@@ -281,7 +302,10 @@ class Placer:
         """Ignore the changes that this loop makes until the block ends."""
         self._is_deciding = True
         try:
-            with quarantined("placer", ref, partial(self._spoiled, ref)):
+            with self._judging(ref):
                 yield
         finally:
             self._is_deciding = False
+
+    def _judging(self, ref: Ref) -> AbstractContextManager[object]:
+        return quarantined("placer", ref, partial(self._spoiled, ref))

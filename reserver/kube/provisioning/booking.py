@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
@@ -15,7 +15,7 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.provisioning.requests import refs
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.writer import Writer
-from reserver.pacer import outcome
+from reserver.pacer import Pacer
 from reserver.provisioning.advance import Hold, Refusal, Seen
 from reserver.provisioning.request import Reason, Request
 from reserver.reservations.reservation import Ref, Reservation
@@ -126,26 +126,39 @@ class Booking:
         self._templates.put(request.uid, tuple(found), sum(map(len, found)))
         return tuple(found)
 
-    def book(self, request: Request, templates: tuple[bytes, ...]) -> Outcome | Refusal:
-        """Decide, hold and begin to write, all or none, without an `await` in between."""
+    async def book(
+        self, request: Request, templates: tuple[bytes, ...], pacer: Pacer
+    ) -> Outcome | Refusal:
+        """Find room, giving way; hold it and begin to write, all or none.
+
+        From the last look at the room on there is no `await`.
+        """
         try:
             drafts = self._drafts(request, templates)
         except InvalidInput as exc:
             return Refusal(Reason.INVALID_POD_TEMPLATE, str(exc), is_final=True)
         now, new = self._clock(), [one for one, _ in drafts]
+        if refusal := self._obstacle(new, now):
+            return refusal
+        verdict = await pacer.run(judge_set(new, self._state, now))
+        if verdict.lacks:
+            return Refusal(Reason.CAPACITY_IS_NOT_FOUND, verdict.lacks[0].message)
+        if refusal := self._obstacle(new, now):
+            return refusal
+        entries = {one.ref.key: Entries((one,)) for one in verdict.reservations}
+        texts = {one.ref.key: encode(written).decode() for one, written in drafts}
+        where = Ref.of_object(request.name.namespace, "")
+        return self._writer.insert(where, texts, entries, {}, owner_reference(request))
+
+    def _obstacle(self, new: Sequence[Reservation], now: float) -> Refusal | None:
+        """Return what keeps Reservations from being written, room aside."""
         for one in new:
             if self._objects.latest(one.ref) is not None:
                 message = f"there is a Reservation {one.ref.key} of somebody else; delete it"
                 return Refusal(Reason.RESERVATIONS_REFUSED, message)
         if why := self._state.ledger.quotas.trial(new, now):
             return Refusal(Reason.QUOTA_EXCEEDED, why)
-        verdict = outcome(judge_set(new, self._state, now))
-        if verdict.lacks:
-            return Refusal(Reason.CAPACITY_IS_NOT_FOUND, verdict.lacks[0].message)
-        entries = {one.ref.key: Entries((one,)) for one in verdict.reservations}
-        texts = {one.ref.key: encode(written).decode() for one, written in drafts}
-        where = Ref.of_object(request.name.namespace, "")
-        return self._writer.insert(where, texts, entries, {}, owner_reference(request))
+        return None
 
     def _drafts(
         self, request: Request, templates: tuple[bytes, ...]

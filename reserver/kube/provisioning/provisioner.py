@@ -170,7 +170,7 @@ class Provisioner:
             return templates
         async with self._trying:
             pacer = Pacer()
-            begun = self._booking.book(request, templates)
+            begun = await self._booking.book(request, templates, pacer)
             await pacer.rest()
         if isinstance(begun, Refusal):
             return begun

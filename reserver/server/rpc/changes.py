@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
@@ -10,7 +10,7 @@ from typing import Protocol
 import grpc
 
 from reserver.errors import InvalidInput
-from reserver.pacer import outcome
+from reserver.pacer import Pacer
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.admit import judge_set
@@ -75,7 +75,7 @@ class Changes:
         labels = {**request.labels, **dict.fromkeys(request.remove_labels)}
         now = self._clock()
 
-        def change(text: str, old: Reservation) -> str:
+        async def change(text: str, old: Reservation) -> str:
             with refusal.seen_from("spec"):
                 written = grpcform.write(request.spec, now) | grpcform.unshown(text)
                 if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
@@ -89,7 +89,7 @@ class Changes:
             self._require_quota(new, old, "spec")
             # Another reservation inherits no claims: then it holds more than what is left of this.
             if self._state.ledger.claimed(ref) or not _stays(new, old):
-                new = self._require_room(new, old, request.name)
+                new = await self._require_room(new, old, request.name)
             return grpcform.encode_document(grpcform.with_placements(written, new.placed, ref))
 
         return await self._edit(ref, request.etag, change, labels)
@@ -112,7 +112,7 @@ class Changes:
         else:
             lifetime = {"expiresAt": grpcform.moment(request.expires_at, "expiresAt")}
 
-        def change(text: str, old: Reservation) -> str:
+        async def change(text: str, old: Reservation) -> str:
             if claims := self._state.ledger.claimed(ref):
                 problem = f"{claims} of {old.slots} slots are claimed; create another one"
                 raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
@@ -155,14 +155,14 @@ class Changes:
         if why := self._state.ledger.quotas.trial([new], self._clock(), old):
             raise refusal.quota_exceeded(why, path)
 
-    def _require_room(self, new: Reservation, old: Reservation, name: str) -> Reservation:
-        now = self._clock()
+    async def _require_room(self, new: Reservation, old: Reservation, name: str) -> Reservation:
+        now, pacer = self._clock(), Pacer()
         if new.placed and sum(part.slots for part in new.placed) == new.slots:
             here = [new.on(part) for part in new.placed]
             is_allowed = suits(new, self._state).is_allowed
-            if is_allowed and not outcome(judge_set(here, self._state, now, old)).lacks:
+            if is_allowed and not (await pacer.run(judge_set(here, self._state, now, old))).lacks:
                 return new
-        verdict = outcome(judge_set([new], self._state, now, old))
+        verdict = await pacer.run(judge_set([new], self._state, now, old))
         if verdict.lacks:
             raise refusal.no_room(verdict.lacks, [name], "spec")
         return verdict.reservations[0]
@@ -193,7 +193,7 @@ class Changes:
         self,
         ref: Ref,
         etag: str,
-        change: Callable[[str, Reservation], str],
+        change: Callable[[str, Reservation], Awaitable[str]],
         labels: Mapping[str, str | None] = MappingProxyType({}),
     ) -> pb.Reservation:
         """Change a ref and its labels (`Edit.labels`); if somebody was faster, what they wrote."""
@@ -202,7 +202,7 @@ class Changes:
             raise InvalidInput("name", problem, "name a reservation with a key of its own")
         for _ in range(_TRIES):
             old, text = self._current(ref, etag)
-            new = change(text, old)
+            new = await change(text, old)
             there = self._catalogue.labels(ref)
             changed = {key: each for key, each in labels.items() if there.get(key) != each}
             edit = Edit(ref, text, new, "changed", labels=changed)

@@ -11,7 +11,7 @@ from uuid import uuid4
 from cachetools import TTLCache
 
 from reserver.errors import InvalidInput, NotReady, ReserverError, Taken
-from reserver.pacer import outcome
+from reserver.pacer import Pacer
 from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
@@ -137,6 +137,7 @@ class Creation:
         self._begun: TTLCache[tuple[str, str], Begun] = TTLCache(
             _REMEMBERED_BYTES, _REMEMBERED_S, clock, lambda begun: begun.size
         )
+        self._deciding = asyncio.Lock()
 
     async def one(self, request: pb.CreateRequest) -> pb.Reservation:
         """Create a reservation, whether there is room for it or not; only if it does not wait.
@@ -149,7 +150,7 @@ class Creation:
         begun = self._before(request)
         if begun is None:
             drafts = self._drafts(request, [request], [""])
-            begun = self._begin(request, drafts, "spec" if request.no_wait else "")
+            begun = await self._begin(request, drafts, "spec" if request.no_wait else "")
         (reservation,) = await self._finish(begun)
         return reservation
 
@@ -167,7 +168,7 @@ class Creation:
             grpcform.check_set([each.spec for each in entries])
             paths = [f"reservations[{index}]." for index in range(len(entries))]
             drafts = self._drafts(request, entries, paths)
-            begun = self._begin(request, drafts, "reservations")
+            begun = await self._begin(request, drafts, "reservations")
         return await self._finish(begun)
 
     def _before(self, request: Request) -> Begun | None:
@@ -197,14 +198,20 @@ class Creation:
             drafts[name] = Draft(name, path, document, dict(each.labels))
         return list(drafts.values())
 
-    def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> Begun:
-        """Decide, hold and begin to write, without an `await` in between.
+    async def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> Begun:
+        """Decide, giving way, hold and begin to write; one request after the other.
+
+        From the last look at the room on there is no `await`.
 
         Args:
             request: what was sent.
             drafts: what it asks for.
             path: where they stand in the request; empty for one that may wait.
         """
+        async with self._deciding:
+            return self._before(request) or await self._decide(request, drafts, path)
+
+    async def _decide(self, request: Request, drafts: Sequence[Draft], path: str) -> Begun:
         existing = self._existing(drafts, request.request_id)
         if existing is not None:
             return self._remember(request, existing, None)
@@ -215,12 +222,13 @@ class Creation:
         new = self._read(drafts, ref)
         obstacles: dict[Ref, str] = {}
         if path:
-            new = self._require_backing(new, drafts, path)
+            new = await self._require_backing(new, drafts, path)
         else:
             now = self._clock()
             for index, one in enumerate(new):
                 if not self._state.ledger.quotas.trial([one], now):
-                    new[index], obstacles[one.ref] = place_now(one, self._state, now)
+                    placing = place_now(one, self._state, now)
+                    new[index], obstacles[one.ref] = await Pacer().run(placing)
         entries = {each.ref.key: Entries((each,)) for each in new}
         texts = {
             draft.name: draft.text(one.placed, ref) for draft, one in zip(drafts, new, strict=True)
@@ -241,7 +249,7 @@ class Creation:
             new.append(one)
         return new
 
-    def _require_backing(
+    async def _require_backing(
         self, new: Sequence[Reservation], drafts: Sequence[Draft], path: str
     ) -> list[Reservation]:
         specform.check_set(new)
@@ -251,12 +259,16 @@ class Creation:
                 field = f"{draft.path}spec.startsAt"
                 remedy = "leave it out: what does not wait holds at once"
                 raise InvalidInput(field, "lies in the future", remedy)
-        if why := self._state.ledger.quotas.trial(new, now):
-            raise refusal.quota_exceeded(why, path)
-        verdict = outcome(judge_set(new, self._state, now))
+        self._require_quota(new, now, path)
+        verdict = await Pacer().run(judge_set(new, self._state, now))
         if verdict.lacks:
             raise refusal.no_room(verdict.lacks, [draft.name for draft in drafts], path)
+        self._require_quota(new, now, path)
         return list(verdict.reservations)
+
+    def _require_quota(self, new: Sequence[Reservation], now: float, path: str) -> None:
+        if why := self._state.ledger.quotas.trial(new, now):
+            raise refusal.quota_exceeded(why, path)
 
     def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:
         """Return the refs that the same request wrote before; None if there are none."""

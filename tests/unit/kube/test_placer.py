@@ -1,14 +1,15 @@
 """Reservations without a node find one, wait for one, and find another one."""
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Never
 
 import pytest
 
-from reserver.cluster.node import Node
+from reserver.cluster.node import HOSTNAME, Node
 from reserver.errors import ApiError
 from reserver.kube.loops.placer import UNWRITTEN, Notice, Placer
 from reserver.kube.loops.queue import WorkQueue
@@ -17,7 +18,7 @@ from reserver.kube.stores.object.cache import ObjectCache
 from reserver.pacer import Pacer, outcome
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Phase
-from reserver.scheduling.placement import Placed, place
+from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import ConfigMapObject, Metadata
 from reserver.wire.spec.edits import Edit
@@ -166,7 +167,7 @@ async def test_a_change_elsewhere_is_no_reason_to_try_again(
     world = World(SMALL, node("full", cpu="1"))
     world.write(r=SPEC | {"resources": {"cpu": "5"}})
     await world.look()
-    monkeypatch.setattr("reserver.kube.loops.placer.place", None)  # Nothing may ask for it.
+    monkeypatch.setattr("reserver.kube.loops.placer.placing", None)  # Nothing may ask for it.
     world.state.node_seen(node("full", cpu="2"))
     await world.look()
     assert world.phase() is Phase.PENDING
@@ -309,11 +310,43 @@ async def test_those_that_are_alike_are_judged_once(monkeypatch: pytest.MonkeyPa
     world.write(**{f"r{n}": SPEC | {"resources": {"cpu": "5"}} for n in range(300)})
     judged = []
 
-    def counted(reservation: Reservation, *rest: Any) -> Placed:
+    def counted(reservation: Reservation, *rest: Any) -> Generator[None, None, Placed]:
         judged.append(reservation)
-        return place(reservation, *rest)
+        return placing(reservation, *rest)
 
-    monkeypatch.setattr("reserver.kube.loops.placer.place", counted)
+    monkeypatch.setattr("reserver.kube.loops.placer.placing", counted)
     await world.look()
     assert len(judged) == 1
     assert world.phase("r299") is Phase.PENDING
+
+
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
+        ]
+    }
+}
+WIDE = {
+    "owners": [{"selector": {"matchLabels": {"app": "web"}}}],
+    "resources": {"cpu": "3"},
+    "slots": 20,
+    "ttl": 0,
+    "placement": {"affinity": APART},
+}
+
+
+async def test_one_that_is_edited_while_its_slots_are_tried_is_placed_as_it_is_then() -> None:
+    world = World(*(node(f"n{n}", cpu="4", labels={HOSTNAME: f"n{n}"}) for n in range(30)))
+    world.write(r=WIDE)
+    looking = asyncio.ensure_future(world.placer.look(world.state, Pacer(turn_s=0.0)))
+    for _ in range(10):  # Some are tried by then; each step waits for five rounds of the loop.
+        await asyncio.sleep(0)
+    assert not world.state.snapshot.requested.any()
+    world.write(r=WIDE | {"slots": 2, "resources": {"cpu": "4"}})
+    await looking
+    assert world.placed() == {}
+    await world.look()
+    assert sum(world.placed().values()) == len(world.placed()) == 2
+    assert held(world.state, next(iter(world.placed()))) == 4000
+    assert world.reasons == ["Placed"]

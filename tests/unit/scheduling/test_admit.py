@@ -2,10 +2,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from reserver.cluster.constraints import PodTerm
+from reserver.cluster.labels import equals
+from reserver.cluster.node import HOSTNAME
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.admit import judge_set
-from tests.builders import NOW, node, pod, reservation, state_of
+from tests.builders import NAMESPACE, NOW, demanding, name, node, pod, reservation, rule, state_of
 
 NODES = (node("worker-1", cpu="4", memory="8Gi"), node("worker-2", cpu="4", memory="8Gi"))
 
@@ -59,3 +62,50 @@ def test_nobody_sees_a_set_that_is_being_judged_and_what_comes_in_between_does_n
     state.snapshot.remove_node("worker-1")
     assert {lack.at for lack in outcome(steps).lacks} == {2}  # As it was in the beginning.
     assert {lack.at for lack in outcome(judge_set(wanted, state, NOW)).lacks} == {0, 1, 2}
+
+
+WEB = rule(app="web")
+APART = demanding(
+    anti_affinity=(PodTerm(equals({"app": "web"}), HOSTNAME, frozenset({NAMESPACE})),)
+)
+HOSTS = [node(f"n{number}", cpu="4", labels={HOSTNAME: f"n{number}"}) for number in range(40)]
+
+
+def apart(key: str, slots: int) -> Reservation:
+    return reservation(key, node="", owners=(), rules=[WEB], slots=slots, placement=APART, cpu="4")
+
+
+def test_what_is_found_in_many_steps_has_its_room_in_the_last_one() -> None:
+    state = state_of(*HOSTS)
+    steps, came = judge_set([apart("a", 20), reservation("b", node="n9", cpu="4")], state, NOW), 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            verdict = done.value
+            break
+        cpu = state.snapshot.requested[:, state.snapshot.columns["cpu"]]
+        assert cpu.sum() == 4000 * came  # Nobody sees what is tried.
+        for number in range(came, min(came + 5, 9)):  # Where slots were found first.
+            state.pod_seen(pod(f"p{number}", node=f"n{number}", cpu="4"))
+            came += 1
+    assert not verdict.lacks
+    chosen = dict(verdict.reservations[0].placed)
+    assert len(chosen) == sum(chosen.values()) == 20
+    rows = state.snapshot.rows([*chosen, "n9"])
+    assert not state.snapshot.requested[rows].any()
+
+
+def test_who_finds_no_room_because_others_are_always_faster_is_told_so() -> None:
+    state, number = state_of(*NODES), 0
+    steps = judge_set([reservation("a", node="", cpu="4")], state, NOW)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            (lack,) = done.value.lacks
+            break
+        state.pod_gone(name("p"))
+        state.pod_seen(pod("p", node=f"worker-{1 + number % 2}", cpu="1"))
+        number += 1
+    assert lack.message.endswith("try again")

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread, Taint, Toleration
+from reserver.cluster.constraints import NodeTerm, PodTerm, Spread, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Strategy
-from reserver.scheduling.placement import NO_NODES, Placed, place
+from reserver.scheduling.placement import NO_NODES, Placed
 from reserver.scheduling.state import State
-from tests.builders import NAMESPACE, held, node, pod, reservation, rule, state_of
+from tests.builders import NAMESPACE, demanding, held, node, place, pod, reservation, rule, state_of
 
 ZONE = "topology.kubernetes.io/zone"
 APART = PodTerm(equals({"app": "web"}), "kubernetes.io/hostname", frozenset({NAMESPACE}))
@@ -23,11 +23,6 @@ WEB = rule(app="web")
 
 def wanted(slots: int = 1, **more: object) -> Reservation:
     return reservation("r", node="", slots=slots, **({"cpu": "2"} | more))  # type: ignore[arg-type]
-
-
-def demanding(strategy: Strategy = Strategy.PACK, **demands: object) -> Placement:
-    constraints = Constraints(**demands)  # type: ignore[arg-type]
-    return Placement(constraints=constraints, strategy=strategy, text=repr(demands))
 
 
 def go(reservation: Reservation, *things: Node | Pod | Reservation) -> dict[str, int]:
