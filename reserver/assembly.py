@@ -331,7 +331,8 @@ class Assembly:
         if self.provisioner is not None:
             yield self.provisioner.queue
         if self.buffers is not None:
-            yield from (self.buffers.queue, self.buffers.writer.queue)
+            writer = self.buffers.writer
+            yield from (self.buffers.queue, writer.backlog, writer.queue)
 
     @property
     def ledger(self) -> LedgerView:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Container
+from itertools import chain, zip_longest
 from typing import Any
 
 import structlog
@@ -14,6 +16,7 @@ from reserver.kube.loops.queue import Time, WorkQueue
 from reserver.kube.stores.cache import Name
 from reserver.kube.watch.reflector import Reflector
 from reserver.kube.watch.views import ObjectView
+from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.buffers import Buffer
 from reserver.wire.capacitybuffer import (
@@ -39,6 +42,13 @@ _APPLY = "application/apply-patch+yaml"
 _AT_ONCE = 4
 """How many buffers are written at once."""
 
+MOST_A_TURN = 20
+"""How many buffers are given to be written or deleted in one turn, over all namespaces; each takes
+three calls at most. One hold may concern the buffers of all pods that wait."""
+
+_TURN_S = 1.0
+"""How long a turn lasts at least, in seconds."""
+
 
 async def check_served(client: ApiClient) -> None:
     """Refuse to begin where there are no CapacityBuffers.
@@ -61,7 +71,8 @@ class BufferWriter:
     """Writes CapacityBuffers as they are wanted, and deletes those that nobody wants any more.
 
     Attributes:
-        queue: of the buffers that may have to be written, or deleted.
+        backlog: of the buffers that may have to be written, or deleted, in a turn to come.
+        queue: of those that have their turn.
         reflector: shows which there are.
         writes: how many buffers were written or deleted.
     """
@@ -84,6 +95,7 @@ class BufferWriter:
         self._client = client
         self._subject = subject
         self._changed = changed
+        self.backlog = WorkQueue[Name]("CapacityBuffers to come", time=time)
         self.queue = WorkQueue[Name]("CapacityBuffers", time=time)
         self.reflector = Reflector(
             client, COLLECTION, _view(self), {"labelSelector": LABEL}, is_optional=True
@@ -122,14 +134,18 @@ class BufferWriter:
         """Return what a buffer is to be; None if there is to be none."""
         return self._wanted.get(name)
 
+    def end(self, name: Name) -> None:
+        """Have a buffer deleted without waiting for its turn; returns at once."""
+        self._wanted.pop(name, None)
+        self.queue.add(name)
+
     def want(self, name: Name, wanted: Buffer | None) -> None:
-        """Have a buffer be as it is wanted, or be there no more; returns at once."""
+        """Have a buffer be as it is wanted, or be there no more, in its turn; returns at once."""
         if wanted is not None:
             self._wanted[name] = wanted
         else:
             self._wanted.pop(name, None)
-        is_stray = wanted is None and name in self._there
-        if is_stray or self._written.get(name) != wanted:
+        if self._is_due(name):
             self._write_soon(name)
 
     def keep_only(self, known: Container[Name]) -> None:
@@ -140,11 +156,35 @@ class BufferWriter:
 
     async def run(self) -> None:
         """Write and delete until cancelled."""
-        await self.queue.run(self._write, _AT_ONCE)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.backlog.passes(self.turn, _TURN_S))
+            tasks.create_task(self.queue.run(self._write, _AT_ONCE))
+
+    async def turn(self, pacer: Pacer) -> None:
+        """Have some of the backlog written, of each namespace as many.
+
+        Those that are new or go come before those that change, and the oldest first.
+        """
+        by_namespace: dict[str, list[Name]] = {}
+        for name in self.backlog.take_all():
+            if self._is_due(name):
+                by_namespace.setdefault(name[0], []).append(name)
+            await pacer.give_way()
+        for names in by_namespace.values():
+            names.sort(key=lambda name: name in self._written and name in self._wanted)
+        in_turn = filter(None, chain.from_iterable(zip_longest(*by_namespace.values())))
+        room = MOST_A_TURN - self.queue.depth  # The API server may be slow.
+        for number, name in enumerate(in_turn):
+            (self.queue if number < room else self.backlog).add(name)
+
+    def _is_due(self, name: Name) -> bool:
+        """Return whether a buffer is not as it is wanted."""
+        wanted = self._wanted.get(name)
+        return self._written.get(name) != wanted or (wanted is None and name in self._there)
 
     def _write_soon(self, name: Name) -> None:
         if not self.queue.rests(name, self._wanted.get(name)):
-            self.queue.add(name)
+            self.backlog.add(name)
 
     async def _write(self, names: list[Name]) -> None:
         (name,) = names
@@ -165,7 +205,7 @@ class BufferWriter:
             self.writes += 1
         self.queue.succeeded(name)
         if self._wanted.get(name) != wanted:
-            self.queue.add(name)
+            self.backlog.add(name)
 
     async def _apply(self, name: Name, wanted: Buffer) -> None:
         """Apply a buffer, and the template that belongs to it."""

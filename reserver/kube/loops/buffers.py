@@ -83,7 +83,7 @@ class Buffers:
         """
         name = self._refused.pop(pod.uid, None)
         if name is not None and self.writer.wanted(name) is not None:
-            self.writer.want(name, None)
+            self.writer.end(name)
             self.guests.add(pod, node)
 
     def changed(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from reserver.cluster.pod import Controller, Pod
 from reserver.config import Settings
 from reserver.errors import ConfigurationError
 from reserver.kube.api.client import MERGE_PATCH, ApiClient
-from reserver.kube.loops.buffer_writer import MOST_POD_BYTES, check_served
+from reserver.kube.loops.buffer_writer import MOST_A_TURN, MOST_POD_BYTES, check_served
 from reserver.kube.loops.buffers import AFTER_S, Buffers
 from reserver.pacer import Pacer
 from reserver.reservations.reservation import Reservation
@@ -118,12 +119,24 @@ class Desk:
         """Let time pass; return which buffers there are then, by their reservation."""
         self.time.now += seconds
         await self.buffers.look(self.state, Pacer())
-        await worked_off(self.buffers.writer.run(), self.buffers.writer.queue)
+        await self.turn()
+        while self.buffers.writer.backlog.depth:
+            await self.turn()
         return sorted(
             next(iter(each["metadata"]["annotations"].values())).rsplit("/", 1)[1]
             for path, each in self.api.objects.items()
             if "capacitybuffers" in path
         )
+
+    async def turn(self) -> None:
+        """Let the writer have a turn."""
+        await self.buffers.writer.turn(Pacer())
+        await self.write()
+
+    async def write(self) -> None:
+        """Let the writer write what has its turn."""
+        queue = self.buffers.writer.queue
+        await worked_off(queue.run(self.buffers.writer._write, 4), queue)
 
     def template(self) -> Any:
         return next(each for path, each in self.api.objects.items() if "podtemplates" in path)
@@ -244,7 +257,7 @@ async def test_a_pod_that_only_holds_keep_out_has_a_buffer_until_it_is_bound() -
     desk.buffers.changed()
     assert await desk.work() == ["stranger"]
     desk.buffers.binding(STRANGER, "new")
-    await worked_off(desk.buffers.writer.run(), desk.buffers.writer.queue)  # No pass is waited for.
+    await desk.write()  # No pass and no turn is waited for.
     assert await desk.work(0) == []
     assert desk.buffers.writer.writes == 2
 
@@ -332,6 +345,48 @@ async def test_of_thousands_of_pods_one_namespace_has_so_many_buffers_and_anothe
     found = await desk.work()
     assert (len(found), "other" in found) == (MOST_BUFFERS + 1, True)
     assert len(desk.api.reads) == MOST_BUFFERS + 1
+
+
+async def test_one_hold_has_few_buffers_written_in_a_turn_of_each_namespace_as_many() -> None:
+    desk = Desk(HELD)
+    for name in ("a", "b"):
+        desk.state.node_seen(node(name, cpu="4000", pods="10000"))
+    desk.put(dataclasses.replace(HELD, resources={"pods": 1, "cpu": 4_000_000}))
+    for number in range(300):
+        desk.refuse(pod(f"p{number:03}", namespace=f"n{number % 4}", cpu="1"), "a", "b")
+    assert len(await desk.work()) == 300
+    for hold in (reservation("new", node="b", cpu="4000"), None):
+        desk.api.writes.clear()
+        if hold:
+            desk.put(hold)
+        else:
+            desk.drop(reservation("new", node="b"))
+        desk.time.now += AFTER_S
+        await desk.buffers.look(desk.state, Pacer())
+        await desk.turn()
+        written = [path.split("/")[5] for path in desk.api.writes if "capacitybuffers" in path]
+        assert len(desk.api.writes) == 2 * MOST_A_TURN  # Each with its PodTemplate.
+        assert Counter(written) == dict.fromkeys(["n0", "n1", "n2", "n3"], MOST_A_TURN // 4)
+    desk.api.writes.clear()
+    await desk.work()
+    assert desk.api.writes == []  # The others are right again.
+
+
+async def test_what_comes_and_goes_before_its_turn_costs_no_call() -> None:
+    desk = Desk(HELD)
+    desk.state.node_seen(node("a", cpu="4000", pods="10000"))
+    desk.put(dataclasses.replace(HELD, resources={"pods": 1, "cpu": 4_000_000}))
+    for round_ in range(20):
+        pods = [pod(f"p{round_}-{number}", cpu="1") for number in range(MOST_BUFFERS)]
+        for each in pods:
+            desk.refuse(each, "a")
+        desk.time.now += AFTER_S
+        await desk.buffers.look(desk.state, Pacer())
+        for each in pods:
+            desk.state.pod_gone(each.name)
+        desk.buffers.changed()
+    assert await desk.work() == []
+    assert (desk.api.reads, desk.api.writes, desk.buffers.writer.backlog.depth) == ([], [], 0)
 
 
 async def test_a_pod_that_another_scheduler_binds_has_none_any_more() -> None:
