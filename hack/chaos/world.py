@@ -25,6 +25,8 @@ ROOT = Path(__file__).parents[2]
 CRD = ROOT / "scheduler-config/core/crd.yaml"
 QUOTA_CRD = ROOT / "scheduler-config/core/crd-quota.yaml"
 RBAC = ROOT / "scheduler-config/core/rbac-reserver.yaml"
+REQUEST_CRD = ROOT / "tests/e2e/crd-provisioning.yaml"
+REQUEST_RBAC = ROOT / "scheduler-config/components/provisioning/rbac.yaml"
 SCHEDULER_CONFIG = ROOT / "scheduler-config/base/kube-scheduler.yaml"
 SCHEDULER = "chaos-scheduler"
 """Who binds the storm's pods: no other test's scheduler does."""
@@ -41,7 +43,8 @@ def install(kubeconfig: Path, folder: Path, *namespaces: str) -> Path:
     Its rights are those that we ship, and for stores elsewhere those that the docs say: in the
     namespace of the storms' lists, and in those that are given.
     """
-    shipped = list(yaml.safe_load_all(RBAC.read_text()))
+    files = (RBAC, REQUEST_RBAC)
+    shipped = [document for file in files for document in yaml.safe_load_all(file.read_text())]
     elsewhere = [
         {**document, "metadata": {**document["metadata"], "namespace": namespace}}
         for document in shipped
@@ -55,8 +58,13 @@ def install(kubeconfig: Path, folder: Path, *namespaces: str) -> Path:
     manifest = folder / "install.json"
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     kubectl(kubeconfig, "apply", "-f", str(manifest))
-    kubectl(kubeconfig, "apply", "-f", str(CRD), "-f", str(QUOTA_CRD))
-    kinds = ("crd/reservations.reserver.io", "crd/reservationquotas.reserver.io")
+    for crd in (CRD, QUOTA_CRD, REQUEST_CRD):
+        kubectl(kubeconfig, "apply", "-f", str(crd))
+    kinds = (
+        "crd/reservations.reserver.io",
+        "crd/reservationquotas.reserver.io",
+        "crd/provisioningrequests.autoscaling.x-k8s.io",
+    )
     kubectl(kubeconfig, "wait", "--for=condition=Established", *kinds)
     path = folder / "reserver-kubeconfig"
     service_account_kubeconfig(kubeconfig, "reserver-system", "reserver", path)

@@ -38,6 +38,7 @@ _FLAGS = (
     "info",
     "--configmap",
     f"{TENANT}/{STORE}",
+    "--provisioning-requests",
 )
 _SHOWN_S = 10.0
 _MOST_ENDS = 20

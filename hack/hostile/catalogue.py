@@ -14,6 +14,7 @@ from typing import Any
 Document = dict[str, Any]
 
 RESERVATION, POD, CONFIGMAP, WHAT_IF = "reservations", "pods", "configmaps", "what-if"
+TEMPLATE, REQUEST = "podtemplates", "provisioningrequests"
 
 APP = "hostile"
 """What the tenant's pods have as label `app`, and what its reservations are for."""
@@ -64,10 +65,10 @@ class Costly:
     """One write, or one call.
 
     Attributes:
-        kind: RESERVATION, POD, CONFIGMAP or WHAT_IF.
+        kind: RESERVATION, POD, TEMPLATE, REQUEST, CONFIGMAP or WHAT_IF.
         name: of the object.
-        document: the spec of a reservation, the pod without its name, the data of a ConfigMap,
-            what is asked.
+        document: the spec of a reservation or request, the pod without its name, the template of a
+            PodTemplate, the data of a ConfigMap, what is asked.
     """
 
     kind: str
@@ -89,6 +90,16 @@ def reservation(make: Callable[[Target, int], Document]) -> Entry:
 def pod(make: Callable[[Target, int], Document]) -> Entry:
     """Enter what makes a pod."""
     return _enter(make, POD)
+
+
+def template(make: Callable[[Target, int], Document]) -> Entry:
+    """Enter what makes the template of a PodTemplate."""
+    return _enter(make, TEMPLATE)
+
+
+def request(make: Callable[[Target, int], Document]) -> Entry:
+    """Enter what makes the spec of a ProvisioningRequest of Reserver's class."""
+    return _enter(make, REQUEST)
 
 
 def configmap(make: Callable[[Target, int], Document]) -> Entry:
@@ -334,6 +345,83 @@ def waiting(target: Target, turn: int) -> Costly:
 CATALOGUE["waiting"] = waiting
 
 
+# ProvisioningRequests, and the PodTemplates that they name
+
+
+@template
+def small_template(target: Target, turn: int) -> Document:
+    """Asks for next to nothing, or for what no node has."""
+    return _template(target, cpu="1m" if turn % 2 else "100")
+
+
+@template
+def neighbours_template(target: Target, turn: int) -> Document:
+    """Minds its own like and all others, in as many ways as Reserver reads."""
+    terms = [
+        {"topologyKey": key, "labelSelector": {"matchExpressions": [absent]}}
+        for number in range(target.many(7))
+        for key in ("kubernetes.io/hostname", f"hostile.example/zone-{number}")
+        for absent in [{"key": f"k{turn}-{number}", "operator": "DoesNotExist"}]
+    ]
+    if turn % 2:
+        spread = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+        return _template(target, topologySpreadConstraints=[{**spread, **each} for each in terms])
+    odd = [_term({"app": f"x{turn}-{number}"}) for number in range(target.many(16))]
+    return _template(target, affinity={"podAntiAffinity": {_REQUIRED: odd}})
+
+
+@template
+def large_template(target: Target, turn: int) -> Document:
+    """Says more than is read: 1 MB."""
+    terms = [_term({"app": f"x{turn}-{number}"}) for number in range(target.many(7_000))]
+    return _template(target, affinity={"podAntiAffinity": {_REQUIRED: terms}})
+
+
+@template
+def resources_template(target: Target, turn: int) -> Document:
+    """Asks for what nobody has ever heard of, and for more than any integer counts."""
+    amounts = {f"hostile.example/t{turn}-{n}": "1" for n in range(target.many(2_000))}
+    return _template(target, cpu=_AMOUNTS[turn % len(_AMOUNTS)], limits=amounts)
+
+
+@request
+def neighbours_request(_: Target, turn: int) -> Document:
+    """Has as many slots that mind each other as there may be: 100 (core 10)."""
+    return _request(*[(f"neighbours-template-{n % _STANDING}", 20) for n in range(5)], turn=turn)
+
+
+@request
+def wide_request(_: Target, turn: int) -> Document:
+    """Has as many podSets of as many pods as there may be."""
+    return _request(*[("small-template-1", 1_000)] * 32, turn=turn)
+
+
+@request
+def refused_request(_: Target, turn: int) -> Document:
+    """Names templates that are too much, one after the other, and none at all."""
+    names = (*_REFUSED_TEMPLATES, "no-such-template")
+    return _request((names[turn % len(names)], 1), turn=turn)
+
+
+@request
+def extreme_request(_: Target, turn: int) -> Document:
+    """Counts and waits for extremes."""
+    written = _request(("small-template-0", 1), turn=turn)
+    written["podSets"][0]["count"] = _EXTREMES[turn % len(_EXTREMES)]
+    lasts = ("1e300h", "-1s", "9" * 250 + "h", "1ns", "", "720h1s", "\x1b[2J", "0x1p99s")
+    written["parameters"] = {"validFor": lasts[turn % len(lasts)]}
+    return written if turn % 2 else {**written, "parameters": {f"p{n}": "x" for n in range(99)}}
+
+
+def waiting_request(_: Target, turn: int) -> Costly:
+    """Make one more request that waits for room which there will never be."""
+    asked = _request(("small-template-0", 1), turn=turn)
+    return Costly(REQUEST, f"waiting-request-{turn % 900}", asked)
+
+
+CATALOGUE["waiting-request"] = waiting_request
+
+
 # ConfigMaps that Reserver is told to read
 
 
@@ -372,6 +460,28 @@ def what_if(target: Target, turn: int) -> Costly:
 
 
 CATALOGUE["what-if"] = what_if
+
+
+_REFUSED_TEMPLATES = tuple(
+    f"{name}-{number}" for name in ("large-template", "resources-template") for number in range(2)
+)
+
+
+def _template(
+    target: Target, cpu: str = "1m", limits: Document | None = None, **spec: object
+) -> Document:
+    pod = _pod(target, cpu=cpu, limits=limits, **spec)
+    return {**pod, "spec": {**pod["spec"], "restartPolicy": "Always"}}
+
+
+def _request(*pod_sets: tuple[str, int], turn: int) -> Document:
+    sets = [{"podTemplateRef": {"name": name}, "count": count} for name, count in pod_sets]
+    parameters = {
+        "validFor": ("10s", "1h")[turn % 2],
+        "noRetry": ("false", "false", "true")[turn % 3],
+    }
+    kind = {"provisioningClassName": "hold.reserver.io"}
+    return {**kind, "podSets": sets, "parameters": parameters}
 
 
 def _spec(turn: int, amounts: Document, slots: int = 1) -> Document:

@@ -31,7 +31,9 @@ from hack.hostile.catalogue import (
     CATALOGUE,
     CONFIGMAP,
     POD,
+    REQUEST,
     RESERVATION,
+    TEMPLATE,
     WHAT_IF,
     Costly,
     Document,
@@ -43,8 +45,15 @@ from reserver.v1 import capacity_pb2, capacity_pb2_grpc
 PATHS = {
     RESERVATION: "/apis/reserver.io/v1alpha1/namespaces/{}/reservations",
     POD: "/api/v1/namespaces/{}/pods",
+    TEMPLATE: "/api/v1/namespaces/{}/podtemplates",
+    REQUEST: "/apis/autoscaling.x-k8s.io/v1/namespaces/{}/provisioningrequests",
     CONFIGMAP: "/api/v1/namespaces/{}/configmaps",
 }
+_ANEW = frozenset({POD, REQUEST})
+"""What cannot be edited."""
+
+_SAID = frozenset({"spec", "data", "template"})
+
 _RENEWED = 5
 """Each so often what stands is deleted and written anew, not edited."""
 
@@ -107,7 +116,7 @@ class Tenant:
         collection = PATHS[costly.kind].format(self._namespace)
         whole = body(costly)
         try:
-            if costly.kind == POD or turn % _RENEWED == 0:
+            if costly.kind in _ANEW or turn % _RENEWED == 0:
                 self._api.delete(f"{collection}/{costly.name}", 0)
             elif self._edit(f"{collection}/{costly.name}", whole):
                 return HTTPStatus.OK, len(json.dumps(whole))
@@ -119,7 +128,7 @@ class Tenant:
     def _edit(self, path: str, whole: Document) -> bool:
         """Edit what is there; return False if nothing is."""
         try:
-            self._api.patch(path, {key: whole[key] for key in whole.keys() & {"spec", "data"}})
+            self._api.patch(path, {key: whole[key] for key in whole.keys() & _SAID})
         except ApiFault as fault:
             if fault.status != HTTPStatus.NOT_FOUND:
                 raise
@@ -150,6 +159,11 @@ def body(costly: Costly) -> Document:
     if costly.kind == RESERVATION:
         kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
         return kind | {"metadata": {"name": costly.name}, "spec": costly.document}
+    if costly.kind == REQUEST:
+        kind = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest"}
+        return kind | {"metadata": {"name": costly.name}, "spec": costly.document}
+    if costly.kind == TEMPLATE:
+        return {"metadata": {"name": costly.name}, "template": costly.document}
     if costly.kind == CONFIGMAP:
         return {"metadata": {"name": costly.name}, "data": costly.document}
     metadata = {**costly.document["metadata"], "name": costly.name}

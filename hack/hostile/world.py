@@ -67,8 +67,13 @@ def tenant_kubeconfig(kubeconfig: Path, api: Api, path: Path) -> None:
     account = {"kind": "ServiceAccount", "name": TENANT, "namespace": TENANT}
     api.create(f"/api/v1/namespaces/{TENANT}/serviceaccounts", {"metadata": {"name": TENANT}})
     rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{TENANT}"
-    rule = {"apiGroups": ["reserver.io"], "resources": ["reservations"], "verbs": ["*"]}
-    api.create(f"{rbac}/roles", {"metadata": {"name": TENANT}, "rules": [rule]})
+    kinds = {
+        "reserver.io": "reservations",
+        "autoscaling.x-k8s.io": "provisioningrequests",
+        "": "podtemplates",
+    }
+    rules = [{"apiGroups": [g], "resources": [each], "verbs": ["*"]} for g, each in kinds.items()]
+    api.create(f"{rbac}/roles", {"metadata": {"name": TENANT}, "rules": rules})
     for kind, role in (("Role", TENANT), ("ClusterRole", "system:aggregate-to-edit")):
         ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
         name = role.replace(":", "-")

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from hack.hostile.catalogue import CATALOGUE, POD, WHAT_IF, Target
+from hack.hostile.catalogue import CATALOGUE, POD, TEMPLATE, WHAT_IF, Target
 from hack.hostile.tenant import body, turns
 
 LARGEST = 1_500_000
@@ -35,10 +35,11 @@ def test_what_is_refused_as_too_large_can_be_smaller(name: str) -> None:
 def test_in_a_storm_it_stays_on_nodes_of_its_own(name: str) -> None:
     target = Target(["hostile-w-1"], "chaos-scheduler", labels={"chaos": "hostile"})
     costly = CATALOGUE[name](target, 2)
-    spec = costly.document["spec"] if costly.kind == POD else costly.document
+    is_pod = costly.kind in {POD, TEMPLATE}
+    spec = costly.document["spec"] if is_pod else costly.document
     where = [spec.get("nodeName"), spec.get("node")]
     selectors = [spec.get("nodeSelector"), spec.get("placement", {}).get("nodeSelector")]
-    if costly.kind == POD or "owners" in spec:
+    if is_pod or "owners" in spec:
         chosen = any(node in {"hostile-w-1", "no-such-node"} for node in where)
         assert chosen or any(s and s.get("chaos") == "hostile" for s in selectors)
 
