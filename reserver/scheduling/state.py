@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import islice
 from types import MappingProxyType
 
 from reserver.cluster.node import Node
@@ -25,6 +26,9 @@ from reserver.scheduling.gangs import Gangs
 from reserver.scheduling.nominations import Nominations
 from reserver.scheduling.undecided import Undecided
 from reserver.scheduling.waiting import Waiting, offered, remembered
+
+MOST_UNOFFERED = 64
+"""How many of the resources count that a pod requests and no node offers."""
 
 
 @dataclass(slots=True)
@@ -170,6 +174,7 @@ class State:
         self._take_pod(pod, listed=listed)
 
     def _take_pod(self, pod: Pod, *, listed: bool) -> None:
+        pod = self._bounded(pod)
         before = self._pods.get(pod.name)
         if before is not None and before.uid != pod.uid:
             if before.revision > pod.revision:
@@ -276,7 +281,22 @@ class State:
             kept, is_more = remembered(spared, self._pod_uid)
             self._wait(Waiting(pod, names, kept, is_more))
 
+    def _bounded(self, pod: Pod) -> Pod:
+        """Return a pod without most of the resources that it requests and no node offers.
+
+        They are its author's to invent: each counts in the total of its node, which every pod that
+        comes there or goes has summed up anew.
+        """
+        if len(pod.requests) <= MOST_UNOFFERED:
+            return pod
+        offered = self.snapshot.columns
+        others = islice((name for name in pod.requests if name not in offered), MOST_UNOFFERED)
+        kept = {*others, *(pod.requests.keys() & offered.keys())}
+        requests = {name: amount for name, amount in pod.requests.items() if name in kept}
+        return replace(pod, requests=requests)
+
     def _wait(self, waiting: Waiting) -> None:
+        waiting = replace(waiting, pod=self._bounded(waiting.pod))
         uid = waiting.pod.uid
         if uid not in self.waiting:
             self._refused(uid)

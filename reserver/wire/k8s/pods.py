@@ -294,7 +294,7 @@ def provisioned_by(annotations: Mapping[str, str]) -> str:
 
 def _claims(annotations: Mapping[str, str]) -> frozenset[str]:
     text = annotations.get(CLAIMS_ANNOTATION)
-    if text is None:
+    if text is None or len(text) > POD.part_bytes:
         return frozenset()
     try:
         claims = frozenset(decode(list[str], text.encode()))
