@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -137,6 +138,26 @@ async def test_a_request_that_is_repeated_before_it_is_answered_is_carried_out_o
     assert first == second
     assert first.reservation.status.backed
     assert set(await world.written()) == {"r"}
+
+
+async def test_who_calls_off_a_set_at_any_turn_leaves_nothing_or_all_of_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(creation, "Pacer", partial(Pacer, 0.0))
+    for turn in range(40):
+        names = [f"r{turn}-{number}" for number in range(8)]
+        entries = [pb.CreateSetRequest.Entry(name=n, spec=placeless("100m")) for n in names]
+        timeout = turn / 4_000  # Seconds; the first are over before they begin.
+        with suppress(grpc.aio.AioRpcError):
+            await world.api.CreateSet(pb.CreateSetRequest(reservations=entries), timeout=timeout)
+        state = world.running.assembly.state
+        assert not state.snapshot.requested.any()
+        there = list(filter(world.running.assembly.stores.find, names))
+        assert there in ([], names)
+        for name in there:
+            with suppress(grpc.aio.AioRpcError):  # It may be written still: then all go.
+                await world.api.Release(pb.ReleaseRequest(name=name))
+    assert await create(world, "last", placeless("3"))
 
 
 async def test_what_if_says_where_each_would_go_and_changes_nothing(world: World) -> None:
