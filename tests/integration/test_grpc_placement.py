@@ -14,7 +14,9 @@ from typing import Any
 import grpc
 import pytest
 
+from reserver import app
 from reserver.client import Client, Phase, PodOwner, Spec
+from reserver.kube.stores.object.cache import ObjectCache
 from reserver.pacer import Pacer
 from reserver.reservations.terms import StoreKind
 from reserver.server.rpc import creation
@@ -158,6 +160,19 @@ async def test_who_calls_off_a_set_at_any_turn_leaves_nothing_or_all_of_it(
             with suppress(grpc.aio.AioRpcError):  # It may be written still: then all go.
                 await world.api.Release(pb.ReleaseRequest(name=name))
     assert await create(world, "last", placeless("3"))
+
+
+async def test_reserver_ends_though_a_watch_will_not_show_what_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "_WRITES_S", 0.01)
+    monkeypatch.setattr(ObjectCache, "_is_unrecorded", lambda *_: True)  # Its place is not shown.
+    async with asyncio.timeout(30):
+        async with serving(tmp_path, store=StoreKind.OBJECT) as world:
+            request = pb.CreateRequest(name="r", spec=placeless("1"))
+            with pytest.raises(grpc.aio.AioRpcError):
+                await world.api.Create(request, timeout=0.5)
+            assert await world.written()
 
 
 async def test_what_if_says_where_each_would_go_and_changes_nothing(world: World) -> None:
