@@ -158,7 +158,7 @@ class _Writes(asyncio.TaskGroup):
         task.add_done_callback(self._under_way.discard)
         return task
 
-    async def __aexit__(self, *raised: Any) -> None:  # noqa: ANN401
+    async def __aexit__(self, *raised: Any) -> None:  # noqa: ANN401, PYI036 - as the base has it
         """Wait for them a while."""
         timer = asyncio.get_running_loop().call_later(_WRITES_S, self._give_up)
         try:
