@@ -331,8 +331,7 @@ class Assembly:
         if self.provisioner is not None:
             yield self.provisioner.queue
         if self.buffers is not None:
-            writer = self.buffers.writer
-            yield from (self.buffers.queue, writer.backlog, writer.queue)
+            yield from (self.buffers.queue, self.buffers.writer.queue)
 
     @property
     def ledger(self) -> LedgerView:
