@@ -15,11 +15,11 @@ from hack.bench.scale import Scale
 from hack.bench.world import NOW, Size, state
 from reserver.cluster.pod import PodName
 from reserver.kube.loops.placer import Placer
-from reserver.pacer import Pacer
+from reserver.pacer import Pacer, outcome
 from reserver.reservations.placement import ANYWHERE, Placement
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Phase, Strategy
-from reserver.scheduling.placement import place
+from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
 from reserver.wire.k8s.nodes import NodeObject
 from reserver.wire.k8s.objects import decode
@@ -40,15 +40,20 @@ def measure(scale: Scale) -> Iterator[str]:
     where = f"{scale.nodes:,} nodes, {scale.started_pods:,} pods"
     calls: dict[str, Any] = {}
     for name, reservation in _kinds().items():
-        if bool(place(reservation, reservation.slots, built).parts) == ("no room" in name):
+        find = partial(_find, reservation, built)
+        if bool(find().parts) == ("no room" in name):
             raise RuntimeError(name)
-        calls[name] = partial(place, reservation, reservation.slots, built)
+        calls[name] = find
     taken = side_by_side(calls, rounds=scale.rounds, calls=_CALLS)
     rows = [(n, milliseconds(t.seconds()), milliseconds(t.seconds(P99))) for n, t in taken.items()]
     yield table(f"Placing one reservation: {where}", ("what it asks for", "p50", "p99"), rows)
     crowds = [_wait(scale, alike=alike, count=count) for alike, count in _CROWDS]
     header = ("who waits", "placed", "time", "longest without giving way")
     yield table(f"A node comes, with room for {_HELPED}: {scale.nodes:,} nodes", header, crowds)
+
+
+def _find(reservation: Reservation, built: State) -> Placed:
+    return outcome(placing(reservation, reservation.slots, built))
 
 
 _CROWDS = ((True, 1_000), (True, 10_000), (False, 1_000), (False, 10_000))

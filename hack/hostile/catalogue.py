@@ -467,10 +467,8 @@ _REFUSED_TEMPLATES = tuple(
 )
 
 
-def _template(
-    target: Target, cpu: str = "1m", limits: Document | None = None, **spec: object
-) -> Document:
-    pod = _pod(target, cpu=cpu, limits=limits, **spec)
+def _template(target: Target, cpu: str = "1m", **spec: Any) -> Document:
+    pod = _pod(target, cpu=cpu, **spec)
     return {**pod, "spec": {**pod["spec"], "restartPolicy": "Always"}}
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -415,7 +416,8 @@ def test_resources_that_no_node_offers_stay_few_however_many_pods_request_them()
     assert state.snapshot.amounts("n", "nvidia.com/gpu").requested == 6
     kept = [len(state.pods[PodName(NAMESPACE, f"p{number}")].requests) for number in range(3)]
     assert max(kept) <= MOST_UNOFFERED + 2
-    state.snapshot.set_node(node("m", cpu="32", **{"hostile.example/r0-00000": "1"}))
+    offers = {"cpu": 32_000, "hostile.example/r0-00000": 1}
+    state.snapshot.set_node(replace(node("m"), allocatable=offers))
     assert state.snapshot.amounts("n", "hostile.example/r0-00000").requested == 1
 
 
