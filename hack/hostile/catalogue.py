@@ -467,7 +467,7 @@ _REFUSED_TEMPLATES = tuple(
 )
 
 
-def _template(target: Target, cpu: str = "1m", **spec: Any) -> Document:
+def _template(target: Target, cpu: str = "1m", **spec: Any) -> Document:  # noqa: ANN401
     pod = _pod(target, cpu=cpu, **spec)
     return {**pod, "spec": {**pod["spec"], "restartPolicy": "Always"}}
 
