@@ -1,0 +1,108 @@
+"""The page that says how much each input may say has the numbers of the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reserver.kube.loops.buffer_writer import MOST_A_TURN, MOST_POD_BYTES
+from reserver.kube.migration.moves import MOST_MOVES, MOST_MOVES_IN_ALL
+from reserver.kube.provisioning.requests import MOST_REQUESTS
+from reserver.migration.move import MOST_IN_GROUP
+from reserver.patching.book import MOST_MERGED, MOST_PATCHES
+from reserver.provisioning.request import MOST_POD_SETS
+from reserver.scheduling.buffers import MOST_BUFFERS
+from reserver.scheduling.state import MOST_UNOFFERED
+from reserver.server.limits import Limits
+from reserver.server.rpc import listen
+from reserver.server.rpc.paging import MOST_IN_PAGE
+from reserver.server.rpc.shares import Shares
+from reserver.wire import limits
+from reserver.wire.limits import HOME, POD, TENANT
+from reserver.wire.migration import podmove
+from reserver.wire.patching.patchform import MOST_PODS
+from reserver.wire.provisioning import requestform
+from reserver.wire.rebalance import document
+from reserver.wire.spec.quotaform import MOST_HARD
+
+PAGE = Path(__file__).parents[2] / "docs/threat-model.md"
+
+_SHARES, _HTTP = Shares(), Limits()
+ROWS: dict[str, list[float]] = {
+    "Reservation": [
+        *TENANT[:2],
+        TENANT.resources,
+        TENANT.slots,
+        TENANT.terms,
+        limits.SLOTS_BESIDE_EACH_OTHER,
+        limits.MOST_OBJECTS,
+    ],
+    "Reservation in Reserver": [
+        *HOME[:2],
+        HOME.resources,
+        HOME.slots,
+        HOME.terms,
+        limits.MOST_KEYS,
+        limits.MOST_ITEMS,
+    ],
+    "ReservationQuota": [MOST_HARD],
+    "PodMove": [
+        podmove.MOST_BYTES,
+        podmove.MOST_LABELS,
+        MOST_IN_GROUP,
+        MOST_MOVES,
+        MOST_MOVES_IN_ALL,
+    ],
+    "SchedPatch": [MOST_PODS, MOST_PATCHES, MOST_MERGED],
+    "ProvisioningRequest": [
+        requestform.MOST_BYTES,
+        MOST_POD_SETS,
+        TENANT.slots,
+        limits.SET_SLOTS_BESIDE_EACH_OTHER,
+        MOST_REQUESTS,
+    ],
+    "PodTemplate": [MOST_POD_SETS],
+    "Pod": [*POD[:3], POD.things, POD.claims, MOST_UNOFFERED],
+    "what a CapacityBuffer": [MOST_POD_BYTES, MOST_BUFFERS, MOST_A_TURN],
+    "Node": [limits.MOST_OFFERED],
+    "gRPC call": [
+        listen.MOST_BYTES,
+        listen.MOST_METADATA_BYTES,
+        limits.MOST_IN_SET,
+        limits.SET_BYTES,
+        MOST_IN_PAGE,
+        _SHARES.users._each,
+        _SHARES.watches._each,
+        _SHARES.peers._each,
+        listen.MOST_CONNECTIONS,
+    ],
+    "policy of": [document.MOST_BYTES],
+    "HTTP call": [
+        _HTTP.headers,
+        _HTTP.header_bytes,
+        int(_HTTP.request_s),
+        _HTTP.connections,
+        _HTTP.new_per_peer,
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_bound_on_the_page_is_that_of_the_code(name: str) -> None:
+    section = PAGE.read_text().split("## How much each input may say")[1].split("\n## ")[0]
+    (row,) = [
+        line
+        for line in section.splitlines()
+        if line.startswith((f"| {name} ", f"| {name}'"))
+        and (name != "Reservation" or line.startswith("| Reservation |"))
+    ]
+    words = row.replace(";", " ").replace(", ", " ").split()
+    missing = [number for number in ROWS[name] if f"{number:,}" not in words]
+    assert not missing, row
+
+
+def test_every_row_of_the_page_is_compared() -> None:
+    section = PAGE.read_text().split("## How much each input may say")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    assert len(rows) == len(ROWS) + 1
