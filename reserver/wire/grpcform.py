@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from reserver.cluster import quantity
@@ -60,7 +61,7 @@ def write(
     written = to_document(spec)
     written.pop("ttl", None)
     if not spec.HasField("expires_at"):
-        written |= lifetime(spec.ttl.seconds if spec.HasField("ttl") else DEFAULT_TTL_S, now)
+        written |= lifetime(seconds_of(spec.ttl) if spec.HasField("ttl") else DEFAULT_TTL_S, now)
     elif spec.HasField("ttl"):
         raise InvalidInput("ttl", "cannot be set together with expiresAt", "write one of them")
     if request_id:
@@ -83,6 +84,11 @@ def check_set(specs: Sequence[pb.ReservationSpec]) -> None:
     if size > SET_BYTES:
         problem = f"{size} bytes are too many for one call"
         raise InvalidInput("reservations", problem, f"send {SET_BYTES} at most")
+
+
+def seconds_of(duration: Duration) -> float:
+    """Return a duration in seconds; only one that is zero is zero: that is for ever."""
+    return float(duration.seconds) + float(duration.nanos) / 1e9
 
 
 def lifetime(ttl_s: float, now: float) -> dict[str, Any]:

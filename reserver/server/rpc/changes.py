@@ -108,7 +108,7 @@ class Changes:
         if until is None:
             raise InvalidInput("until", "is missing", "give expiresAt or ttl")
         if until == "ttl":
-            lifetime = grpcform.lifetime(request.ttl.seconds, now)
+            lifetime = grpcform.lifetime(grpcform.seconds_of(request.ttl), now)
         else:
             lifetime = {"expiresAt": grpcform.moment(request.expires_at, "expiresAt")}
 

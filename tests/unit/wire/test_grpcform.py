@@ -74,6 +74,7 @@ def test_what_is_sent_is_what_is_stored() -> None:
         ({}, {"expiresAt": "2030-03-18T17:46:40Z"}),
         ({"ttl": timedelta(0)}, {"ttl": 0}),
         ({"ttl": timedelta(minutes=1)}, {"expiresAt": "2030-03-17T17:47:40Z"}),
+        ({"ttl": timedelta(milliseconds=500)}, {"expiresAt": "2030-03-17T17:46:40Z"}),
     ],
 )
 def test_a_lifetime_is_stored_as_its_end(
@@ -119,6 +120,8 @@ def test_times_that_no_calendar_has_are_named() -> None:
     bad.expires_at.seconds = 10**15
     with pytest.raises(InvalidInput, match="check its times"):
         grpcform.write(bad, NOW)
+    with pytest.raises(InvalidInput, match="ttl: -1e-06 seconds are out of range"):
+        grpcform.write(spec(ttl=timedelta(microseconds=-1)), NOW)
     both = spec(ttl=timedelta(1))
     both.expires_at.seconds = int(NOW)
     with pytest.raises(InvalidInput, match="ttl: cannot be set together with expiresAt"):
