@@ -479,7 +479,7 @@ async def in_a_buffer(patch: pytest.MonkeyPatch) -> None:
     state = state_of(*waiting)
     await buffers.begin(state, Pacer())
     await buffers.look(state, Pacer())
-    assert buffers.writer.queue.depth == 1
+    assert buffers.writer.backlog.depth == 1
 
 
 async def in_the_feed(_: pytest.MonkeyPatch) -> None:
