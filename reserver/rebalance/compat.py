@@ -8,8 +8,9 @@ from dataclasses import replace
 from reserver.rebalance.cycle import Outcome, run
 from reserver.rebalance.deciding import Decision, Look
 from reserver.rebalance.inventory import Inventory
-from reserver.rebalance.load import Load, Usage
+from reserver.rebalance.load import Load
 from reserver.rebalance.plan import MOST_KEPT, Kept, Move, Plan
+from reserver.rebalance.readings import Usage
 from reserver.rebalance.scene import nodes_without
 from reserver.rebalance.sources import Source
 from reserver.rebalance.usage import METRIC

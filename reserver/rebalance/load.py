@@ -1,8 +1,8 @@
 """The measured load of nodes and pods, smoothed over time.
 
 Two things make a rebalancer swing. A load that comes and goes is read at its peak: so readings are
-averaged, and old ones fade. And metrics show a move late: so what has moved is taken from its old
-node, and added to its new one, until a reading covers only the time since.
+averaged (`readings`). And metrics show a move late: so what has moved is taken from its old node,
+and added to its new one, until a reading covers only the time since.
 
 What was seen before is a value: each function returns the next one.
 """
@@ -15,65 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from reserver.cluster.pod import PodName
-
-Usage = Mapping[str, float]
-"""By resource: millicores of cpu, base units of all else."""
-
-FADES_S = 300.0
-"""A reading counts for 1/e after so many seconds: a load that swings each minute is flat then."""
+from reserver.rebalance.readings import Average, Reading, Readings, Usage, average, shifted
 
 FORGOTTEN_S = 900.0
 """So long a move is remembered, in seconds: what has just moved because of its load stays."""
-
-
-class Reading(NamedTuple):
-    """The usage of a node or a pod around a moment.
-
-    Attributes:
-        usage: the average over the window.
-        at: the end of the window, in unix seconds.
-        window_s: its length, in seconds.
-    """
-
-    usage: Usage
-    at: float
-    window_s: float = 0.0
-
-    @property
-    def since(self) -> float:
-        """The beginning of the window, in unix seconds."""
-        return self.at - self.window_s
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readings:
-    """The readings of a metrics source at one time.
-
-    Attributes:
-        nodes: by name.
-        pods: by name; empty where the source does not say.
-        problems: what was passed over, for people.
-    """
-
-    nodes: Mapping[str, Reading] = field(default_factory=dict)
-    pods: Mapping[PodName, Reading] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
-
-
-class Average(NamedTuple):
-    """An average of readings in which old ones fade.
-
-    Attributes:
-        usage: the average.
-        at: the end of the latest window, in unix seconds.
-        since: the beginning of that window.
-        weight_s: how much time it stands for; at most `FADES_S`.
-    """
-
-    usage: Usage
-    at: float
-    since: float
-    weight_s: float
 
 
 class Departure(NamedTuple):
@@ -151,31 +96,6 @@ class Memory:
 NOTHING_SEEN = Memory()
 
 
-def average(before: Average | None, reading: Reading) -> Average:
-    """Return the average with one more reading; one that was seen before changes nothing.
-
-    A reading stands for the time since the one before it. So it does not matter how often readings
-    are taken, and the first ones do not count for more than they are.
-    """
-    if before is None:
-        return Average(reading.usage, reading.at, reading.since, _share(reading.window_s or 1.0))
-    if reading.at <= before.at:
-        return before
-    kept = before.weight_s * math.exp((before.at - reading.at) / FADES_S)
-    added = _share(reading.at - before.at)
-    total = kept + added
-    usage = {
-        name: (before.usage.get(name, amount) * kept + amount * added) / total
-        for name, amount in reading.usage.items()
-    }
-    return Average(usage, reading.at, reading.since, total)
-
-
-def _share(seconds: float) -> float:
-    """Return what so much time counts for once it is over, in seconds: some of it has faded."""
-    return FADES_S * -math.expm1(-seconds / FADES_S)
-
-
 def seen(memory: Memory, readings: Readings, uids: Mapping[PodName, str]) -> Memory:
     """Return what is known after more readings.
 
@@ -211,22 +131,10 @@ def _accounted(reading: Reading, node: str, moving: Iterable[Moving]) -> Reading
     usage = reading.usage
     for each in moving:
         if each.departure.source == node:
-            usage = shifted(usage, each.departure.usage, -_before(reading, each.gone_at))
+            usage = shifted(usage, each.departure.usage, -reading.share_before(each.gone_at))
         if each.target == node:
-            usage = shifted(usage, each.departure.usage, _before(reading, each.runs_at))
+            usage = shifted(usage, each.departure.usage, reading.share_before(each.runs_at))
     return reading._replace(usage=usage)
-
-
-def _before(reading: Reading, moment: float) -> float:
-    """Return the share of a reading's window that lies before a moment."""
-    if reading.window_s <= 0:
-        return float(reading.at < moment)
-    return min(1.0, max(0.0, (moment - reading.since) / reading.window_s))
-
-
-def shifted(usage: Usage, amount: Usage, times: float) -> Usage:
-    """Return a usage with an amount added so many times, never below nothing."""
-    return {name: max(0.0, had + times * amount.get(name, 0.0)) for name, had in usage.items()}
 
 
 def departed(memory: Memory, departures: Iterable[Departure]) -> Memory:
@@ -274,20 +182,14 @@ def settled(memory: Memory, standing: Iterable[Standing], now: float) -> Memory:
             updated = replace(
                 updated, successor=heir.uid, target=heir.node, runs_at=heir.started_at
             )
-            unseen = _unseen(nodes.get(heir.node), heir.started_at)
-            _shift(nodes, heir.node, each.departure.usage, unseen)
+            if (known := nodes.get(heir.node)) is not None:
+                unseen = known.share_before(heir.started_at)
+                _shift(nodes, heir.node, each.departure.usage, unseen)
         elif heirs.get(each.successor, each.runs_at) != each.runs_at:
             updated = replace(updated, runs_at=heirs[each.successor])
         if now - each.departure.at < FORGOTTEN_S:
             moving.append(updated)
     return replace(memory, nodes=nodes, moving=tuple(moving))
-
-
-def _unseen(known: Average | None, moment: float) -> float:
-    """Return the share of an average that is of the time before a moment."""
-    if known is None or known.at <= moment:
-        return 1.0
-    return max(0.0, 1.0 - _share(known.at - moment) / known.weight_s)
 
 
 def _heir(moving: Moving, pods: Iterable[Standing], taken: set[str]) -> Standing | None:

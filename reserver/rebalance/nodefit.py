@@ -11,44 +11,20 @@ and again only for nodes that a pod has left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints
-from reserver.cluster.labels import Selector
 from reserver.cluster.remembered import Remembered
-from reserver.rebalance.inventory import ListedPod
+from reserver.rebalance.apart import Apart, all_aparts
+from reserver.rebalance.rooms import Rooms
 from reserver.rebalance.view import NO_ROW, Alike, Indexes, View, tolerates
 
-MOST = 2**50
-"""No node offers more of anything; sums over the pods of a node stay within int64."""
-
-_BASIC = frozenset({"cpu", "memory", "pods"})
-
-
-class Apart(NamedTuple):
-    """A term of required anti-affinity: which pods, and the node label that makes a domain."""
-
-    selector: Selector
-    namespaces: frozenset[str]
-    topology_key: str
-
-    def is_about(self, pod: ListedPod) -> bool:
-        """Return whether a pod is one of those."""
-        return pod.name.namespace in self.namespaces and self.selector.matches(pod.pod.labels)
-
-
-def aparts(pod: ListedPod) -> tuple[Apart, ...]:
-    """Return the terms of a pod's required anti-affinity; namespace selectors are ignored."""
-    own = frozenset({pod.name.namespace})
-    return tuple(
-        Apart(term.selector, term.namespaces or own, term.topology_key)
-        for term in pod.pod.constraints.anti_affinity
-    )
+_KNOWN_BYTES = 64 * 2**20
+_ROW_BYTES = 256
 
 
 class _Kind(NamedTuple):
@@ -94,14 +70,12 @@ class NodeFit:
         pods = view.pods
         self._where = Alike([pod.pod.constraints for pod in pods], _where)
         self._asked = Alike([pod.requests for pod in pods], lambda asked: frozenset(asked.items()))
-        self._aparts = Alike(_aparts(pods), _itself)
+        self._aparts = Alike(all_aparts(pods), tuple)
         self._known: Remembered[_Kind, _Known] = Remembered(_KNOWN_BYTES)
         self._admitted: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
         self._matching: Remembered[int, Bools] = Remembered(_KNOWN_BYTES)
         self._crowds: Remembered[Apart, Indexes] = Remembered(_KNOWN_BYTES)
-        self._columns = {name: column for column, name in enumerate(_names(view))}
-        self._free = self._rooms()
-        self._seen = 0
+        self._rooms = Rooms(view, self._asked)
 
     def fits_elsewhere(self, pod: int, among: Bools) -> bool:
         """Return whether a pod fits on one of some rows other than its own.
@@ -159,34 +133,27 @@ class NodeFit:
         )
         known = self._known.get(kind)
         if known is None:
-            self._catch_up()
-            known = _Known(self._judge(pod, slice(None)), self._seen)
+            self._rooms.catch_up()
+            known = _Known(self._judge(pod, slice(None)), self._rooms.seen)
             self._known.put(kind, known, known.rows.nbytes + _ROW_BYTES)
         return known
 
     def _is_updated(self, known: _Known, pod: int) -> bool:
         """Judge the rows again that pods have left since; return whether there are any."""
-        self._catch_up()
+        self._rooms.catch_up()
         view = self._view
         left = view.rows[view.departed[known.seen :]]
         left = np.unique(left[left != NO_ROW])
         known.rows[left] = self._judge(pod, left)
-        known.seen, known.among = self._seen, None
+        known.seen, known.among = self._rooms.seen, None
         return len(left) > 0
 
     def _judge(self, pod: int, rows: slice | Indexes) -> Bools:
         refused = ~self.admitting(pod) | self._view.topology.cordoned
         for term in self._aparts.of(pod):
             refused |= self._is_taken(term)
-        fitting: Bools = self._has_room(pod, rows) & ~refused[rows]
+        fitting: Bools = self._rooms.has_room(pod, rows) & ~refused[rows]
         return fitting
-
-    def _has_room(self, pod: int, rows: slice | Indexes) -> Bools:
-        asked = self._asked.of(pod)
-        columns = [self._columns[name] for name in asked]
-        amounts = np.array([min(amount, MOST) for amount in asked.values()], dtype=np.int64)
-        enough: Bools = np.all(self._free[rows][:, columns] >= amounts, axis=1)
-        return enough
 
     def _is_taken(self, term: Apart) -> Bools:
         """Return the rows where a pod stands that a term keeps away, and that have its label."""
@@ -228,59 +195,9 @@ class NodeFit:
         return any(
             among[row]
             and self._may_be_on(pod, row)
-            and bool(self._has_room(pod, np.array([row]))[0])
+            and bool(self._rooms.has_room(pod, np.array([row]))[0])
             for row in rows - {int(view.rows[pod])}
         )
-
-    def _catch_up(self) -> None:
-        """Give back the room of what has gone."""
-        view = self._view
-        for pod in view.departed[self._seen :]:
-            row = int(view.rows[pod])
-            if row != NO_ROW and view.is_active[pod]:
-                offered = view.nodes[row].node.allocatable
-                for name, amount in view.pods[pod].requests.items():
-                    if name in offered or name in _BASIC:
-                        self._free[row, self._columns[name]] += min(amount, MOST)
-        self._seen = len(view.departed)
-
-    def _rooms(self) -> NDArray[np.int64]:
-        """Return what is free, rows × resources, of what nodes say that pods may have.
-
-        There is none of a resource that a node does not offer, whatever its pods request.
-        """
-        view, columns = self._view, self._columns
-        free = np.zeros((len(view.nodes), len(columns)), dtype=np.int64)
-        is_offered = np.zeros(free.shape, dtype=np.bool_)
-        is_offered[:, [columns[name] for name in _BASIC]] = True
-        for row, node in enumerate(view.nodes):
-            for name, amount in node.node.allocatable.items():
-                free[row, columns[name]] = min(amount, MOST)
-                is_offered[row, columns[name]] = True
-        asked = np.zeros((len(self._asked.values), len(columns)), dtype=np.int64)
-        for number, amounts in enumerate(self._asked.values):
-            for name, amount in amounts.items():
-                asked[number, columns[name]] = min(amount, MOST)
-        there = np.flatnonzero(view.is_active & ~view.is_gone & (view.rows != NO_ROW))
-        taken = np.zeros(free.shape, dtype=np.int64)
-        np.add.at(taken, view.rows[there], asked[self._asked.ids[there]])
-        free -= np.where(is_offered, taken, 0)
-        self._seen = len(view.departed)
-        return free
-
-
-_KNOWN_BYTES = 64 * 2**20
-_ROW_BYTES = 256
-
-
-def _names(view: View) -> dict[str, None]:
-    """Return the resources that nodes offer or pods request, in a fixed order."""
-    names = dict.fromkeys(sorted(_BASIC))
-    for node in view.nodes:
-        names |= dict.fromkeys(node.node.allocatable)
-    for asked in {id(pod.requests): pod.requests for pod in view.pods}.values():
-        names |= dict.fromkeys(asked)
-    return names
 
 
 def _where(constraints: Constraints) -> Hashable:
@@ -290,20 +207,3 @@ def _where(constraints: Constraints) -> Hashable:
         constraints.node_terms,
         constraints.are_too_many,
     )
-
-
-def _itself(terms: tuple[Apart, ...]) -> Hashable:
-    return terms
-
-
-def _aparts(pods: Sequence[ListedPod]) -> list[tuple[Apart, ...]]:
-    known: dict[tuple[int, str], tuple[Apart, ...]] = {}
-    found: list[tuple[Apart, ...]] = []
-    for pod in pods:
-        constraints = pod.pod.constraints
-        if not constraints.anti_affinity:
-            found.append(())
-            continue
-        key = (id(constraints), pod.name.namespace)
-        found.append(known.setdefault(key, aparts(pod)))
-    return found

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reserver.rebalance.inventory import Inventory
-from reserver.rebalance.load import Average, Load
+from reserver.rebalance.load import Load
 from reserver.rebalance.policy import Policy
+from reserver.rebalance.readings import Average
 from reserver.rebalance.sources import Source, sources
 from reserver.rebalance.spells import NO_ROUNDS, Rounds
 

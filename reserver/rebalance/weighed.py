@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from reserver.rebalance.arguments import NodePool
 from reserver.rebalance.inventory import ListedNode
-from reserver.rebalance.load import Usage
+from reserver.rebalance.readings import Usage
 
 _ALL = 100.0
 

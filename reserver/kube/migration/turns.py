@@ -8,7 +8,8 @@ from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.migration.moves import Moves
 from reserver.kube.migration.workloads import Workload, Workloads
-from reserver.migration.arbitration import Contender, Ruling, arbitrate
+from reserver.migration.arbitration import Ruling, arbitrate
+from reserver.migration.groups import Contender
 from reserver.migration.move import ALONE, Move
 from reserver.pacer import Pacer
 from reserver.rebalance.inventory import Budget

@@ -22,7 +22,6 @@ from reserver.rebalance.load import (
     Departure,
     Load,
     Memory,
-    Readings,
     Standing,
     departed,
     load_of,
@@ -31,6 +30,7 @@ from reserver.rebalance.load import (
 )
 from reserver.rebalance.plan import Move
 from reserver.rebalance.policy import MetricsProvider, Policy, SecretRef
+from reserver.rebalance.readings import Readings
 from reserver.rebalance.sources import METRICS_API, Source, sources
 from reserver.wire.k8s.objects import WireStruct, decode
 

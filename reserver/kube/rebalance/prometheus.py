@@ -15,7 +15,7 @@ from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, LoadUnknown
 from reserver.kube.api.client import bounded
-from reserver.rebalance.load import Reading, Readings
+from reserver.rebalance.readings import Reading, Readings
 from reserver.rebalance.usage import METRIC
 from reserver.wire.rebalance import prometheus as wire
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from reserver.errors import ApiError, InvalidInput, LoadUnknown
 from reserver.kube.api.client import ApiClient
-from reserver.rebalance.load import Readings
+from reserver.rebalance.readings import Readings
 from reserver.wire.rebalance.usage import read_usage
 
 _GROUP = "/apis/metrics.k8s.io/v1beta1"

@@ -15,7 +15,8 @@ from functools import partial
 from reserver.cluster.labels import integer
 from reserver.rebalance.arguments import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.inventory import ListedNode, ListedPod
-from reserver.rebalance.load import Load, Usage
+from reserver.rebalance.load import Load
+from reserver.rebalance.readings import Usage
 from reserver.rebalance.spells import NO_ROUNDS, Rounds, Spell, counted
 from reserver.rebalance.weighed import Takers, Weighed, thresholded, weigh
 

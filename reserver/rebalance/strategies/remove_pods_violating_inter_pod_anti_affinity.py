@@ -8,8 +8,8 @@ from collections.abc import Hashable
 import numpy as np
 
 from reserver.cluster.columns import Bools
+from reserver.rebalance.apart import Apart, aparts
 from reserver.rebalance.arguments import RemovePodsViolatingInterPodAntiAffinity
-from reserver.rebalance.nodefit import Apart, aparts
 from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong, least_first
 from reserver.rebalance.view import View
 

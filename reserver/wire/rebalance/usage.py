@@ -9,7 +9,7 @@ import msgspec
 from reserver.cluster import quantity
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.rebalance.load import Reading, Readings, Usage
+from reserver.rebalance.readings import Reading, Readings, Usage
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode
 from reserver.wire.k8s.requests import Amounts
 from reserver.wire.times import parse_duration, parse_moment

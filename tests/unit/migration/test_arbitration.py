@@ -9,8 +9,9 @@ import pytest
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Controller, PodName
 from reserver.migration.advance import advance
-from reserver.migration.arbitration import Contender, Limits, Ruling, arbitrate, most_of_workload
+from reserver.migration.arbitration import Limits, Ruling, arbitrate, most_of_workload
 from reserver.migration.effects import Evict
+from reserver.migration.groups import Contender
 from reserver.migration.move import ALONE, Group, Move, Phase, Reason, Spec
 from reserver.migration.seen import Seen, SeenPod
 from reserver.pacer import outcome

@@ -4,13 +4,11 @@ from collections.abc import Mapping
 import pytest
 
 from reserver.cluster.pod import PodName
-from reserver.rebalance import load
 from reserver.rebalance.load import (
+    FORGOTTEN_S,
     NOTHING_SEEN,
     Departure,
     Memory,
-    Reading,
-    Readings,
     Standing,
     departed,
     load_of,
@@ -18,6 +16,7 @@ from reserver.rebalance.load import (
     seen,
     settled,
 )
+from reserver.rebalance.readings import FADES_S, Reading, Readings
 
 WEB = PodName("shop", "web-0")
 GONE = Departure("uid-web-0", "rs-web", "n1", {"cpu": 1000.0}, at=100.0)
@@ -63,7 +62,7 @@ def test_a_load_that_swings_each_minute_is_flat_however_often_it_is_read(every: 
 def test_a_load_that_lasts_is_believed_within_minutes() -> None:
     calm = remembered(*(read(at, n1=1000) for at in range(0, 1800, 15)))
     busy = remembered(*(read(at, n1=9000) for at in range(1800, 2400, 15)), memory=calm)
-    assert cpu(busy)["n1"] > 1000 + 8000 * (1 - math.exp(-600 / load.FADES_S)) - 1
+    assert cpu(busy)["n1"] > 1000 + 8000 * (1 - math.exp(-600 / FADES_S)) - 1
 
 
 def test_a_reading_that_was_seen_before_counts_once() -> None:
@@ -78,7 +77,7 @@ def test_a_node_that_is_not_read_keeps_its_last_average_and_its_age() -> None:
 
 
 def test_a_node_that_was_not_read_for_long_is_forgotten() -> None:
-    memory = remembered(read(0, n1=1000, n2=500), read(load.FORGOTTEN_S + 1, n1=1000))
+    memory = remembered(read(0, n1=1000, n2=500), read(FORGOTTEN_S + 1, n1=1000))
     assert cpu(memory) == {"n1": 1000}
 
 
@@ -175,8 +174,8 @@ def test_two_pods_that_have_left_have_two_successors() -> None:
 
 def test_a_move_that_nobody_completes_is_forgotten_in_the_end() -> None:
     memory = departed(remembered(read(100, n1=4000)), [GONE])
-    assert settled(memory, [], 100 + load.FORGOTTEN_S - 1).moving
-    assert not settled(memory, [], 100 + load.FORGOTTEN_S).moving
+    assert settled(memory, [], 100 + FORGOTTEN_S - 1).moving
+    assert not settled(memory, [], 100 + FORGOTTEN_S).moving
 
 
 def test_a_pod_without_controller_has_no_successor_and_takes_no_room() -> None:

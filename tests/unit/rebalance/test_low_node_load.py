@@ -11,18 +11,16 @@ from reserver.rebalance.arguments import AnomalyCondition, Choice, LowNodeLoad, 
 from reserver.rebalance.inventory import ListedNode, ListedPod, Owner
 from reserver.rebalance.load import (
     NOTHING_SEEN,
-    Average,
     Departure,
     Load,
     Memory,
-    Reading,
-    Readings,
     Standing,
     departed,
     load_of,
     seen,
     settled,
 )
+from reserver.rebalance.readings import Average, Reading, Readings
 from reserver.rebalance.spells import NO_ROUNDS, Rounds
 from reserver.rebalance.strategies.low_node_load import Findings, Surroundings, balance
 

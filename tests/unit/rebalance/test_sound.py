@@ -37,10 +37,11 @@ from reserver.rebalance.inventory import (
     Preference,
     SpreadRule,
 )
-from reserver.rebalance.load import Average, Load
+from reserver.rebalance.load import Load
 from reserver.rebalance.ordering import Order, order
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.policy import EvictionLimits, Policy, Profile
+from reserver.rebalance.readings import Average
 from reserver.rebalance.scene import NOTHING_HELD, Held
 from reserver.rebalance.sound import decide
 from reserver.rebalance.sources import source_of

@@ -13,7 +13,7 @@ from reserver.cluster.pod import PodName
 from reserver.errors import LoadUnknown
 from reserver.kube.rebalance import prometheus
 from reserver.kube.rebalance.prometheus import NODE_QUERIES, POD_QUERIES, Prometheus, queries_for
-from reserver.rebalance.load import Reading
+from reserver.rebalance.readings import Reading
 from reserver.rebalance.usage import METRIC
 
 NODES = frozenset({"n1", "n2"})

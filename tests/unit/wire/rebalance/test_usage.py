@@ -5,7 +5,7 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.rebalance.load import Reading
+from reserver.rebalance.readings import Reading
 from reserver.wire.rebalance.usage import read_usage
 
 NOW = 1_767_225_660.0

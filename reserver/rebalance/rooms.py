@@ -1,0 +1,89 @@
+"""What is free on each node as upstream's ``nodeFit`` counts it, kept up with what is evicted."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reserver.cluster.columns import Bools
+from reserver.rebalance.inventory import Amounts
+from reserver.rebalance.view import NO_ROW, Alike, Indexes, View
+
+MOST = 2**50
+"""No node offers more of anything; sums over the pods of a node stay within int64."""
+
+_BASIC = frozenset({"cpu", "memory", "pods"})
+
+
+class Rooms:
+    """The room that is left beside all pods of each node.
+
+    Attributes:
+        seen: how many of the pods that have gone are accounted for.
+    """
+
+    def __init__(self, view: View, asked: Alike[Amounts]) -> None:
+        """Count all pods that are there.
+
+        Args:
+            view: the nodes and pods.
+            asked: what each pod requests.
+        """
+        self._view = view
+        self._asked = asked
+        self._columns = {name: column for column, name in enumerate(_names(view))}
+        self._free = self._all()
+        self.seen = len(view.departed)
+
+    def has_room(self, pod: int, rows: slice | Indexes) -> Bools:
+        """Return which of some rows have room for a pod."""
+        asked = self._asked.of(pod)
+        columns = [self._columns[name] for name in asked]
+        amounts = np.array([min(amount, MOST) for amount in asked.values()], dtype=np.int64)
+        enough: Bools = np.all(self._free[rows][:, columns] >= amounts, axis=1)
+        return enough
+
+    def catch_up(self) -> None:
+        """Give back the room of what has gone."""
+        view = self._view
+        for pod in view.departed[self.seen :]:
+            row = int(view.rows[pod])
+            if row != NO_ROW and view.is_active[pod]:
+                offered = view.nodes[row].node.allocatable
+                for name, amount in view.pods[pod].requests.items():
+                    if name in offered or name in _BASIC:
+                        self._free[row, self._columns[name]] += min(amount, MOST)
+        self.seen = len(view.departed)
+
+    def _all(self) -> NDArray[np.int64]:
+        """Return what is free, rows × resources, of what nodes say that pods may have.
+
+        There is none of a resource that a node does not offer, whatever its pods request.
+        """
+        view, columns = self._view, self._columns
+        free = np.zeros((len(view.nodes), len(columns)), dtype=np.int64)
+        is_offered = np.zeros(free.shape, dtype=np.bool_)
+        is_offered[:, [columns[name] for name in _BASIC]] = True
+        for row, node in enumerate(view.nodes):
+            for name, amount in node.node.allocatable.items():
+                free[row, columns[name]] = min(amount, MOST)
+                is_offered[row, columns[name]] = True
+        asked = np.zeros((len(self._asked.values), len(columns)), dtype=np.int64)
+        for number, amounts in enumerate(self._asked.values):
+            for name, amount in amounts.items():
+                asked[number, columns[name]] = min(amount, MOST)
+        there = np.flatnonzero(view.is_active & ~view.is_gone & (view.rows != NO_ROW))
+        taken = np.zeros(free.shape, dtype=np.int64)
+        np.add.at(taken, view.rows[there], asked[self._asked.ids[there]])
+        free -= np.where(is_offered, taken, 0)
+        return free
+
+
+def _names(view: View) -> dict[str, None]:
+    """Return the resources that nodes offer or pods request, in a fixed order."""
+    names = dict.fromkeys(sorted(_BASIC))
+    for node in view.nodes:
+        names |= dict.fromkeys(node.node.allocatable)
+    for asked in {id(pod.requests): pod.requests for pod in view.pods}.values():
+        names |= dict.fromkeys(asked)
+    return names
