@@ -18,22 +18,23 @@ from hack.bench.documents import encode, node_document, node_name, running_pod
 from hack.bench.report import TooSlow, progress, table
 from hack.bench.scale import Scale
 from reserver.rebalance import compat, sound
-from reserver.rebalance.arguments import (
-    Arguments,
-    DefaultEvictor,
-    LowNodeUtilization,
+from reserver.rebalance.arguments.evictor import DefaultEvictor
+from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
-    PodLifeTime,
     RemoveDuplicates,
-    RemoveFailedPods,
-    RemovePodsHavingTooManyRestarts,
     RemovePodsViolatingInterPodAntiAffinity,
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
     RemovePodsViolatingTopologySpreadConstraint,
 )
+from reserver.rebalance.arguments.recycling import (
+    PodLifeTime,
+    RemoveFailedPods,
+    RemovePodsHavingTooManyRestarts,
+)
+from reserver.rebalance.arguments.utilization import LowNodeUtilization
 from reserver.rebalance.deciding import Look
-from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.policy import Arguments, Policy, Profile
 from reserver.wire.rebalance.dump import read_lines
 
 NOW = 1.9e9

@@ -20,7 +20,7 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.rebalance.listing import list_cluster
 from reserver.kube.rebalance.loads import Loads
 from reserver.rebalance import pending
-from reserver.rebalance.arguments import UsageSource
+from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.rebalance.deciding import Look
 from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.plan import Plan

@@ -15,7 +15,7 @@ from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Report
 from reserver.cli.table import counted
 from reserver.errors import InvalidInput
-from reserver.rebalance.arguments import SYSTEM_CRITICAL
+from reserver.rebalance.arguments.evictor import SYSTEM_CRITICAL
 from reserver.wire.rebalance.document import MOST_BYTES
 from reserver.wire.rebalance.policyform import Reading, read
 

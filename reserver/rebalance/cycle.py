@@ -12,25 +12,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reserver.errors import sparing
-from reserver.rebalance.arguments import (
-    Arguments,
-    HighNodeUtilization,
-    LowNodeUtilization,
-    PodLifeTime,
+from reserver.rebalance.arguments.placement import (
     RemoveDuplicates,
-    RemoveFailedPods,
-    RemovePodsHavingTooManyRestarts,
     RemovePodsViolatingInterPodAntiAffinity,
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
     RemovePodsViolatingTopologySpreadConstraint,
 )
+from reserver.rebalance.arguments.recycling import (
+    PodLifeTime,
+    RemoveFailedPods,
+    RemovePodsHavingTooManyRestarts,
+)
+from reserver.rebalance.arguments.utilization import HighNodeUtilization, LowNodeUtilization
 from reserver.rebalance.deciding import Timed, untimed
 from reserver.rebalance.evictor import Evictor
 from reserver.rebalance.inventory import Inventory, ListedPod
 from reserver.rebalance.limits import Reached, Spent
 from reserver.rebalance.nodefit import NodeFit
-from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.policy import Arguments, Policy, Profile
 from reserver.rebalance.strategies import (
     high_node_utilization,
     low_node_utilization,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from reserver.cluster.columns import Bools
 from reserver.cluster.labels import EVERYTHING
 from reserver.cluster.pod import PodName
-from reserver.rebalance.arguments import (
+from reserver.rebalance.arguments.evictor import (
     DEFAULT_PROTECTIONS,
     SYSTEM_CRITICAL,
     DefaultEvictor,

@@ -8,7 +8,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reserver.cluster.labels import EVERYTHING, Selector
-from reserver.rebalance.arguments import UNCONFIGURED, Arguments, DefaultEvictor, UsageSource
+from reserver.rebalance.arguments.evictor import UNCONFIGURED, DefaultEvictor
+from reserver.rebalance.arguments.load import LowNodeLoad
+from reserver.rebalance.arguments.placement import (
+    RemoveDuplicates,
+    RemovePodsViolatingInterPodAntiAffinity,
+    RemovePodsViolatingNodeAffinity,
+    RemovePodsViolatingNodeTaints,
+    RemovePodsViolatingTopologySpreadConstraint,
+)
+from reserver.rebalance.arguments.recycling import (
+    PodLifeTime,
+    RemoveFailedPods,
+    RemovePodsHavingTooManyRestarts,
+)
+from reserver.rebalance.arguments.utilization import (
+    HighNodeUtilization,
+    LowNodeUtilization,
+    UsageSource,
+)
+
+Arguments = (
+    RemoveDuplicates
+    | LowNodeUtilization
+    | HighNodeUtilization
+    | RemovePodsViolatingInterPodAntiAffinity
+    | RemovePodsViolatingNodeAffinity
+    | RemovePodsViolatingNodeTaints
+    | RemovePodsViolatingTopologySpreadConstraint
+    | RemovePodsHavingTooManyRestarts
+    | PodLifeTime
+    | RemoveFailedPods
+    | LowNodeLoad
+)
+"""Of a strategy; the type says which one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

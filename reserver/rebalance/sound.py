@@ -18,8 +18,8 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.cluster.labels import Selector
 from reserver.errors import sparing
-from reserver.rebalance import arguments
-from reserver.rebalance.arguments import Arguments, NodeAffinityType
+from reserver.rebalance.arguments import load, placement, recycling, utilization
+from reserver.rebalance.arguments.placement import NodeAffinityType
 from reserver.rebalance.board import Board
 from reserver.rebalance.deciding import Decision, Look, Timed
 from reserver.rebalance.evictor import Filter
@@ -32,7 +32,7 @@ from reserver.rebalance.judges.recycling import recycled
 from reserver.rebalance.judges.spread import spread_constraints
 from reserver.rebalance.judges.utilization import high_node_utilization, low_node_utilization
 from reserver.rebalance.plan import Plan
-from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.policy import Arguments, Policy, Profile
 from reserver.rebalance.real import RealLoad, real_of
 from reserver.rebalance.scene import NOTHING_HELD, Held, node_uses, scene_of
 from reserver.rebalance.stage import Floats, Stage
@@ -44,17 +44,17 @@ from reserver.rebalance.strategies import (
 from reserver.rebalance.view import Once, View
 
 JUDGES: Mapping[type[Arguments], Callable[[Cycle, Any], None]] = {
-    arguments.RemoveDuplicates: duplicates,
-    arguments.LowNodeLoad: low_node_load,
-    arguments.LowNodeUtilization: low_node_utilization,
-    arguments.HighNodeUtilization: high_node_utilization,
-    arguments.RemovePodsViolatingInterPodAntiAffinity: anti_affinity,
-    arguments.RemovePodsViolatingNodeAffinity: node_affinity,
-    arguments.RemovePodsViolatingNodeTaints: node_taints,
-    arguments.RemovePodsViolatingTopologySpreadConstraint: spread_constraints,
-    arguments.RemovePodsHavingTooManyRestarts: recycled(remove_pods_having_too_many_restarts.find),
-    arguments.PodLifeTime: recycled(pod_life_time.find),
-    arguments.RemoveFailedPods: recycled(remove_failed_pods.find),
+    placement.RemoveDuplicates: duplicates,
+    load.LowNodeLoad: low_node_load,
+    utilization.LowNodeUtilization: low_node_utilization,
+    utilization.HighNodeUtilization: high_node_utilization,
+    placement.RemovePodsViolatingInterPodAntiAffinity: anti_affinity,
+    placement.RemovePodsViolatingNodeAffinity: node_affinity,
+    placement.RemovePodsViolatingNodeTaints: node_taints,
+    placement.RemovePodsViolatingTopologySpreadConstraint: spread_constraints,
+    recycling.RemovePodsHavingTooManyRestarts: recycled(remove_pods_having_too_many_restarts.find),
+    recycling.PodLifeTime: recycled(pod_life_time.find),
+    recycling.RemoveFailedPods: recycled(remove_failed_pods.find),
 }
 
 
@@ -147,7 +147,7 @@ def _met(board: Board, preferences: tuple[Preference, ...]) -> Floats:
 
 
 def _is_about_preferences(args: Arguments) -> bool:
-    if not isinstance(args, arguments.RemovePodsViolatingNodeAffinity):
+    if not isinstance(args, placement.RemovePodsViolatingNodeAffinity):
         return False
     return NodeAffinityType.PREFERRED in args.types
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from reserver.rebalance.arguments import LowNodeLoad, LowNodeUtilization, UsageSource
+from reserver.rebalance.arguments.load import LowNodeLoad
+from reserver.rebalance.arguments.utilization import LowNodeUtilization, UsageSource
 from reserver.rebalance.policy import Policy
 from reserver.rebalance.weighed import thresholded
 

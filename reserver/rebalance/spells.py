@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from reserver.rebalance.arguments import AnomalyCondition
+from reserver.rebalance.arguments.load import AnomalyCondition
 
 
 class Spell(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from reserver.rebalance.arguments import Thresholds, UsageSource
+from reserver.rebalance.arguments.utilization import Thresholds, UsageSource
 from reserver.rebalance.inventory import Amounts, ListedNode
 from reserver.rebalance.strategies.wrong import StrategyFailed
 from reserver.rebalance.view import View

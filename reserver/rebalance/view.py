@@ -19,7 +19,7 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, UNREAD, Labels, LabelTable, Selector, integer
 from reserver.cluster.topology import Topology
-from reserver.rebalance.arguments import ALL, Choice
+from reserver.rebalance.arguments.selecting import ALL, Choice
 from reserver.rebalance.inventory import (
     Inventory,
     ListedNode,

@@ -6,7 +6,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from reserver.rebalance.arguments import NodePool
+from reserver.rebalance.arguments.load import NodePool
 from reserver.rebalance.inventory import ListedNode
 from reserver.rebalance.readings import Usage
 

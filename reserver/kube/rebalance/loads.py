@@ -15,7 +15,7 @@ from reserver.errors import ApiError, InvalidInput, LoadUnknown
 from reserver.kube.api.client import ApiClient
 from reserver.kube.rebalance.prometheus import Prometheus, queries_for
 from reserver.kube.rebalance.usage import MetricsApi
-from reserver.rebalance.arguments import UsageSource
+from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.rebalance.inventory import Inventory, ListedPod
 from reserver.rebalance.load import (
     NOTHING_SEEN,

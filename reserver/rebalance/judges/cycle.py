@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reserver.cluster.columns import Bools
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.arguments import Choice
+from reserver.rebalance.arguments.selecting import Choice
 from reserver.rebalance.inventory import ListedPod, Preference
 from reserver.rebalance.real import RealLoad
 from reserver.rebalance.scene import Why

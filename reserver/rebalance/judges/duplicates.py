@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.arguments import RemoveDuplicates
+from reserver.rebalance.arguments.placement import RemoveDuplicates
 from reserver.rebalance.inventory import Owner
 from reserver.rebalance.judges.cycle import Cycle
 from reserver.rebalance.view import Once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reserver.cluster.columns import Bools
-from reserver.rebalance.arguments import LowNodeLoad
+from reserver.rebalance.arguments.load import LowNodeLoad
 from reserver.rebalance.inventory import ListedPod
 from reserver.rebalance.judges.cycle import Cycle
 from reserver.rebalance.sources import source_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Taint, Toleration
-from reserver.rebalance.arguments import (
+from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
     RemovePodsViolatingInterPodAntiAffinity,
     RemovePodsViolatingNodeAffinity,

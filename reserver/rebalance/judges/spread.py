@@ -18,7 +18,7 @@ from reserver.cluster.constraints import Spread
 from reserver.cluster.labels import EVERYTHING, NOTHING, Selector, equals
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Int64s, Rows
-from reserver.rebalance.arguments import RemovePodsViolatingTopologySpreadConstraint
+from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
 from reserver.rebalance.judges.cycle import Cycle
 from reserver.rebalance.stage import NO_ROOM, Floats
 from reserver.scheduling.node_rules import allowed_by_affinity, tolerated

@@ -8,8 +8,8 @@ import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
-from reserver.rebalance.arguments import (
-    Choice,
+from reserver.rebalance.arguments.selecting import Choice
+from reserver.rebalance.arguments.utilization import (
     HighNodeUtilization,
     LowNodeUtilization,
     Thresholds,

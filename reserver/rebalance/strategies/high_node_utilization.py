@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reserver.rebalance.arguments import HighNodeUtilization
+from reserver.rebalance.arguments.utilization import HighNodeUtilization
 from reserver.rebalance.strategies.leaving import Leaving, Load, leave
 from reserver.rebalance.strategies.low_node_utilization import Classified
 from reserver.rebalance.strategies.wrong import Batches, Judge

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from reserver.cluster.labels import integer
-from reserver.rebalance.arguments import AnomalyCondition, LowNodeLoad, NodePool
+from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.inventory import ListedNode, ListedPod
 from reserver.rebalance.load import Load
 from reserver.rebalance.readings import Usage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reserver.rebalance.arguments import LowNodeUtilization, Thresholds
+from reserver.rebalance.arguments.utilization import LowNodeUtilization, Thresholds
 from reserver.rebalance.strategies.leaving import Leaving, Load, leave
 from reserver.rebalance.strategies.wrong import Batches, Judge
 from reserver.rebalance.usage import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from reserver.rebalance.arguments import ConditionFilter, PodLifeTime
+from reserver.rebalance.arguments.recycling import ConditionFilter, PodLifeTime
 from reserver.rebalance.inventory import Condition, ListedPod
 from reserver.rebalance.strategies.wrong import Batches, Guard, Wrong
 from reserver.rebalance.view import View

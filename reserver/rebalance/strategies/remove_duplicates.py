@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from reserver.rebalance.arguments import RemoveDuplicates
+from reserver.rebalance.arguments.placement import RemoveDuplicates
 from reserver.rebalance.inventory import ListedPod
 from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
 from reserver.rebalance.view import View

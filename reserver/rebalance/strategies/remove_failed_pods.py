@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from reserver.rebalance.arguments import RemoveFailedPods
+from reserver.rebalance.arguments.recycling import RemoveFailedPods
 from reserver.rebalance.inventory import ListedPod
 from reserver.rebalance.strategies.wrong import Batches, Guard, Wrong
 from reserver.rebalance.view import View

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reserver.rebalance.arguments import RemovePodsHavingTooManyRestarts
+from reserver.rebalance.arguments.recycling import RemovePodsHavingTooManyRestarts
 from reserver.rebalance.inventory import ContainerState, ListedPod
 from reserver.rebalance.strategies.wrong import Batches, Guard, Wrong
 from reserver.rebalance.view import View

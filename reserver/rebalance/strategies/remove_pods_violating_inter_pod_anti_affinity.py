@@ -9,7 +9,7 @@ import numpy as np
 
 from reserver.cluster.columns import Bools
 from reserver.rebalance.apart import Apart, aparts
-from reserver.rebalance.arguments import RemovePodsViolatingInterPodAntiAffinity
+from reserver.rebalance.arguments.placement import RemovePodsViolatingInterPodAntiAffinity
 from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong, least_first
 from reserver.rebalance.view import View
 

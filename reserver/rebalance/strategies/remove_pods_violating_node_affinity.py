@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
-from reserver.rebalance.arguments import NodeAffinityType, RemovePodsViolatingNodeAffinity
+from reserver.rebalance.arguments.placement import NodeAffinityType, RemovePodsViolatingNodeAffinity
 from reserver.rebalance.inventory import Preference
 from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
 from reserver.rebalance.view import View

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reserver.cluster.constraints import Taint, Toleration
-from reserver.rebalance.arguments import RemovePodsViolatingNodeTaints
+from reserver.rebalance.arguments.placement import RemovePodsViolatingNodeTaints
 from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
 from reserver.rebalance.view import View, tolerates
 

@@ -12,7 +12,7 @@ import numpy as np
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Spread
 from reserver.cluster.labels import Requirement, Selector
-from reserver.rebalance.arguments import RemovePodsViolatingTopologySpreadConstraint
+from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
 from reserver.rebalance.inventory import ListedPod
 from reserver.rebalance.strategies.wrong import Batches, Judge, Wrong
 from reserver.rebalance.view import View

@@ -9,8 +9,8 @@ import msgspec
 from reserver.cluster.labels import NOTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.rebalance import arguments as values
-from reserver.rebalance.arguments import Protection
+from reserver.rebalance.arguments import evictor as values
+from reserver.rebalance.arguments.evictor import Protection
 from reserver.wire.k8s import labelselector
 from reserver.wire.limits import Int32
 from reserver.wire.rebalance.parts import (

@@ -12,8 +12,8 @@ import msgspec
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.rebalance import arguments as values
-from reserver.rebalance.arguments import UsageSource
+from reserver.rebalance.arguments import load as values
+from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.wire.limits import Int32, Int64
 from reserver.wire.rebalance.parts import (
     Args,

@@ -6,7 +6,7 @@ import re
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.rebalance.arguments import UsageSource
+from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.rebalance.policy import MetricsProvider, SecretRef
 from reserver.wire.rebalance import written
 from reserver.wire.rebalance.parts import Problems

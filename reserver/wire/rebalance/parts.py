@@ -12,7 +12,7 @@ import msgspec
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.rebalance.arguments import ALL, Choice
+from reserver.rebalance.arguments.selecting import ALL, Choice
 from reserver.wire.k8s import constraints, names
 
 UInt = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.rebalance.arguments import UNCONFIGURED, Arguments
-from reserver.rebalance.policy import EvictionLimits, Policy, Profile
+from reserver.rebalance.arguments.evictor import UNCONFIGURED
+from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
 from reserver.wire.k8s import labelselector
 from reserver.wire.rebalance import document, metricsform, written
 from reserver.wire.rebalance.evictorform import DefaultEvictor, PriorityClasses

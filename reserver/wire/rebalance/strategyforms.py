@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reserver.errors import InvalidInput
-from reserver.rebalance import arguments as values
-from reserver.rebalance.arguments import NodeAffinityType
+from reserver.rebalance.arguments import placement, recycling
+from reserver.rebalance.arguments.placement import NodeAffinityType
 from reserver.wire.limits import Int32
 from reserver.wire.rebalance.parts import (
     Args,
@@ -28,8 +28,8 @@ class RemoveDuplicates(Args):
     def problems(self) -> Problems:
         yield from one_choice("namespaces", self.namespaces)
 
-    def value(self) -> values.RemoveDuplicates:
-        return values.RemoveDuplicates(
+    def value(self) -> placement.RemoveDuplicates:
+        return placement.RemoveDuplicates(
             namespaces=choice(self.namespaces),
             exclude_owner_kinds=frozenset(self.exclude_owner_kinds),
         )
@@ -38,8 +38,8 @@ class RemoveDuplicates(Args):
 class RemovePodsViolatingInterPodAntiAffinity(Selecting):
     """Arguments of RemovePodsViolatingInterPodAntiAffinity."""
 
-    def value(self) -> values.RemovePodsViolatingInterPodAntiAffinity:
-        return values.RemovePodsViolatingInterPodAntiAffinity(**self.chosen)
+    def value(self) -> placement.RemovePodsViolatingInterPodAntiAffinity:
+        return placement.RemovePodsViolatingInterPodAntiAffinity(**self.chosen)
 
 
 class RemovePodsViolatingNodeAffinity(Selecting):
@@ -57,8 +57,8 @@ class RemovePodsViolatingNodeAffinity(Selecting):
     def warnings(self) -> Problems:
         yield from among("nodeAffinityType", self.node_affinity_type, NodeAffinityType)
 
-    def value(self) -> values.RemovePodsViolatingNodeAffinity:
-        return values.RemovePodsViolatingNodeAffinity(
+    def value(self) -> placement.RemovePodsViolatingNodeAffinity:
+        return placement.RemovePodsViolatingNodeAffinity(
             **self.chosen,
             types=tuple(
                 NodeAffinityType(each)
@@ -81,9 +81,9 @@ class RemovePodsViolatingNodeTaints(Selecting):
             problem = "is given beside excludedTaints"
             yield InvalidInput("includedTaints", problem, "write one of them")
 
-    def value(self) -> values.RemovePodsViolatingNodeTaints:
+    def value(self) -> placement.RemovePodsViolatingNodeTaints:
         included = self.included_taints
-        return values.RemovePodsViolatingNodeTaints(
+        return placement.RemovePodsViolatingNodeTaints(
             **self.chosen,
             include_prefer_no_schedule=self.include_prefer_no_schedule,
             excluded_taints=frozenset(self.excluded_taints),
@@ -101,8 +101,8 @@ class RemovePodsViolatingTopologySpreadConstraint(Selecting):
         yield from super().problems()
         yield from among("constraints", self.constraints, ["DoNotSchedule", "ScheduleAnyway"])
 
-    def value(self) -> values.RemovePodsViolatingTopologySpreadConstraint:
-        return values.RemovePodsViolatingTopologySpreadConstraint(
+    def value(self) -> placement.RemovePodsViolatingTopologySpreadConstraint:
+        return placement.RemovePodsViolatingTopologySpreadConstraint(
             **self.chosen,
             constraints=frozenset(self.constraints or ["DoNotSchedule"]),
             topology_balance_node_fit=self.topology_balance_node_fit,
@@ -123,8 +123,8 @@ class RemovePodsHavingTooManyRestarts(Selecting):
             yield InvalidInput("podRestartThreshold", problem, "write the restarts to tolerate")
         yield from among("states", self.states, ["CrashLoopBackOff", "Running"])
 
-    def value(self) -> values.RemovePodsHavingTooManyRestarts:
-        return values.RemovePodsHavingTooManyRestarts(
+    def value(self) -> recycling.RemovePodsHavingTooManyRestarts:
+        return recycling.RemovePodsHavingTooManyRestarts(
             **self.chosen,
             pod_restart_threshold=self.pod_restart_threshold,
             including_init_containers=self.including_init_containers,
@@ -173,14 +173,14 @@ class PodLifeTime(Selecting):
             remedy = "write maxPodLifeTimeSeconds, states, conditions or exitCodes"
             yield InvalidInput("", "no criterion is given", remedy)
 
-    def value(self) -> values.PodLifeTime:
-        return values.PodLifeTime(
+    def value(self) -> recycling.PodLifeTime:
+        return recycling.PodLifeTime(
             **self.chosen,
             owner_kinds=choice(self.owner_kinds),
             max_pod_life_time_seconds=self.max_pod_life_time_seconds,
             states=frozenset(self.states),
             conditions=tuple(
-                values.ConditionFilter(
+                recycling.ConditionFilter(
                     type=each.type,
                     status=each.status,
                     reason=each.reason,
@@ -203,8 +203,8 @@ class RemoveFailedPods(Selecting):
     exit_codes: tuple[Int32, ...] = ()
     including_init_containers: bool = False
 
-    def value(self) -> values.RemoveFailedPods:
-        return values.RemoveFailedPods(
+    def value(self) -> recycling.RemoveFailedPods:
+        return recycling.RemoveFailedPods(
             **self.chosen,
             exclude_owner_kinds=frozenset(self.exclude_owner_kinds),
             min_pod_lifetime_seconds=self.min_pod_lifetime_seconds,

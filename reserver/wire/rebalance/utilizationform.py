@@ -6,8 +6,8 @@ import msgspec
 
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
-from reserver.rebalance import arguments as values
-from reserver.rebalance.arguments import UsageSource
+from reserver.rebalance.arguments import utilization as values
+from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.wire.limits import Int64
 from reserver.wire.rebalance.parts import (
     Args,

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from reserver.rebalance.arguments import Arguments, DefaultEvictor
+from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.cycle import Outcome, run
 from reserver.rebalance.inventory import Inventory
-from reserver.rebalance.policy import EvictionLimits, Policy, Profile
+from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
 from reserver.wire.rebalance.dump import read_dump
 
 NOW = 1_896_084_000.0

@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 
 from reserver.cluster.labels import equals
-from reserver.rebalance.arguments import (
-    Choice,
-    DefaultEvictor,
-    HighNodeUtilization,
-    LowNodeUtilization,
+from reserver.rebalance.arguments.evictor import DefaultEvictor
+from reserver.rebalance.arguments.placement import (
     RemoveDuplicates,
     RemovePodsViolatingTopologySpreadConstraint,
+)
+from reserver.rebalance.arguments.selecting import Choice
+from reserver.rebalance.arguments.utilization import (
+    HighNodeUtilization,
+    LowNodeUtilization,
     UsageSource,
 )
 from reserver.rebalance.inventory import PREFER_NO_EVICTION

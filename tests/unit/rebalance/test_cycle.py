@@ -6,12 +6,9 @@ import pytest
 
 from reserver.cluster.labels import equals
 from reserver.rebalance import cycle
-from reserver.rebalance.arguments import (
-    DefaultEvictor,
-    PodLifeTime,
-    RemoveFailedPods,
-    RemovePodsViolatingNodeTaints,
-)
+from reserver.rebalance.arguments.evictor import DefaultEvictor
+from reserver.rebalance.arguments.placement import RemovePodsViolatingNodeTaints
+from reserver.rebalance.arguments.recycling import PodLifeTime, RemoveFailedPods
 from reserver.rebalance.cycle import Outcome, run
 from reserver.rebalance.policy import EvictionLimits, Policy, Profile
 from tests.unit.rebalance.build import NOW, evicted, inventory, node, outcome, pod

@@ -6,21 +6,22 @@ from typing import Any
 import pytest
 
 from reserver.cluster.labels import equals
-from reserver.rebalance.arguments import (
-    ALL,
-    Arguments,
-    Choice,
-    ConditionFilter,
-    DefaultEvictor,
+from reserver.rebalance.arguments.evictor import DefaultEvictor
+from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
-    PodLifeTime,
-    RemoveFailedPods,
-    RemovePodsHavingTooManyRestarts,
     RemovePodsViolatingInterPodAntiAffinity,
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
 )
+from reserver.rebalance.arguments.recycling import (
+    ConditionFilter,
+    PodLifeTime,
+    RemoveFailedPods,
+    RemovePodsHavingTooManyRestarts,
+)
+from reserver.rebalance.arguments.selecting import ALL, Choice
 from reserver.rebalance.inventory import PREFER_NO_EVICTION
+from reserver.rebalance.policy import Arguments
 from tests.unit.rebalance.build import evicted, node, outcome, pod, taint
 
 Objects = list[dict[str, Any]]

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from reserver.cluster.labels import equals
-from reserver.rebalance.arguments import (
+from reserver.rebalance.arguments.evictor import (
     DEFAULT_PROTECTIONS,
     UNCONFIGURED,
     DefaultEvictor,
     NoEviction,
-    PodLifeTime,
     Protection,
 )
+from reserver.rebalance.arguments.recycling import PodLifeTime
 from reserver.rebalance.evictor import Protections
 from reserver.rebalance.inventory import EVICT, PREFER_NO_EVICTION, SOURCE
 from tests.unit.rebalance.build import NOW, evicted, inventory, node, pod, taint

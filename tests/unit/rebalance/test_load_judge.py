@@ -6,7 +6,7 @@ import msgspec
 
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance.arguments import AnomalyCondition, LowNodeLoad, NodePool
+from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
 from reserver.rebalance.deciding import Look
 from reserver.rebalance.inventory import Inventory, Owner
 from reserver.rebalance.plan import Plan

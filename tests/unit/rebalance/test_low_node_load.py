@@ -7,7 +7,8 @@ import pytest
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
-from reserver.rebalance.arguments import AnomalyCondition, Choice, LowNodeLoad, NodePool
+from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad, NodePool
+from reserver.rebalance.arguments.selecting import Choice
 from reserver.rebalance.inventory import ListedNode, ListedPod, Owner
 from reserver.rebalance.load import (
     NOTHING_SEEN,

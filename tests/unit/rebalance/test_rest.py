@@ -9,17 +9,13 @@ import msgspec
 import pytest
 
 from hack.bench.rebalancing import BALANCE, DESCHEDULE, NOW, dump
-from reserver.rebalance.arguments import (
-    Arguments,
-    DefaultEvictor,
-    HighNodeUtilization,
-    PodLifeTime,
-    RemovePodsHavingTooManyRestarts,
-)
+from reserver.rebalance.arguments.evictor import DefaultEvictor
+from reserver.rebalance.arguments.recycling import PodLifeTime, RemovePodsHavingTooManyRestarts
+from reserver.rebalance.arguments.utilization import HighNodeUtilization
 from reserver.rebalance.deciding import Look
 from reserver.rebalance.inventory import Inventory, ListedPod
 from reserver.rebalance.plan import Move, Plan
-from reserver.rebalance.policy import Policy, Profile
+from reserver.rebalance.policy import Arguments, Policy, Profile
 from reserver.rebalance.sound import decide
 from reserver.wire.rebalance.dump import read_lines
 

@@ -13,16 +13,17 @@ from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.rebalance import compat, stage
-from reserver.rebalance.arguments import (
-    Arguments,
-    HighNodeUtilization,
-    LowNodeUtilization,
+from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
     RemoveDuplicates,
     RemovePodsViolatingInterPodAntiAffinity,
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
     RemovePodsViolatingTopologySpreadConstraint,
+)
+from reserver.rebalance.arguments.utilization import (
+    HighNodeUtilization,
+    LowNodeUtilization,
     UsageSource,
 )
 from reserver.rebalance.board import Board
@@ -40,7 +41,7 @@ from reserver.rebalance.inventory import (
 from reserver.rebalance.load import Load
 from reserver.rebalance.ordering import Order, order
 from reserver.rebalance.plan import Plan
-from reserver.rebalance.policy import EvictionLimits, Policy, Profile
+from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
 from reserver.rebalance.readings import Average
 from reserver.rebalance.scene import NOTHING_HELD, Held
 from reserver.rebalance.sound import decide

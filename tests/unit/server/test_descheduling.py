@@ -3,7 +3,8 @@
 import pytest
 
 from reserver.rebalance import compat, sound
-from reserver.rebalance.arguments import RemoveDuplicates, RemoveFailedPods
+from reserver.rebalance.arguments.placement import RemoveDuplicates
+from reserver.rebalance.arguments.recycling import RemoveFailedPods
 from reserver.rebalance.deciding import Look
 from reserver.rebalance.policy import Policy, Profile
 from reserver.server.descheduling import DeschedulingMetrics

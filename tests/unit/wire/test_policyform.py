@@ -8,8 +8,18 @@ from __future__ import annotations
 import pytest
 
 from reserver.cluster.labels import EVERYTHING
-from reserver.rebalance import arguments as values
-from reserver.rebalance.arguments import Protection, UsageSource
+from reserver.rebalance.arguments.evictor import (
+    DEFAULT_PROTECTIONS,
+    SYSTEM_CRITICAL,
+    UNCONFIGURED,
+    DefaultEvictor,
+    Protection,
+)
+from reserver.rebalance.arguments.load import AnomalyCondition, LowNodeLoad
+from reserver.rebalance.arguments.placement import RemoveDuplicates, RemovePodsViolatingNodeTaints
+from reserver.rebalance.arguments.recycling import PodLifeTime, RemoveFailedPods
+from reserver.rebalance.arguments.selecting import Choice
+from reserver.rebalance.arguments.utilization import UsageSource
 from reserver.rebalance.policy import EvictionLimits, MetricsProvider, Policy, SecretRef
 from reserver.wire.rebalance import document
 from reserver.wire.rebalance.policyform import Reading, read
@@ -34,7 +44,7 @@ def policy(text: str) -> Policy:
     return found.policy
 
 
-def evictor(args: str) -> values.DefaultEvictor:
+def evictor(args: str) -> DefaultEvictor:
     return policy(configured("DefaultEvictor", args)).profiles[0].evictor
 
 
@@ -323,12 +333,12 @@ profiles:
     )
     one, two = found.profiles
     assert one.deschedule == (
-        values.RemoveFailedPods(min_pod_lifetime_seconds=3600),
-        values.PodLifeTime(max_pod_life_time_seconds=60, states=frozenset({"Running"})),
+        RemoveFailedPods(min_pod_lifetime_seconds=3600),
+        PodLifeTime(max_pod_life_time_seconds=60, states=frozenset({"Running"})),
     )
-    excluded = values.Choice(exclude=frozenset({"kube-system"}))
-    assert one.balance == (values.RemoveDuplicates(namespaces=excluded),)
-    assert one.evictor == two.evictor == values.UNCONFIGURED
+    excluded = Choice(exclude=frozenset({"kube-system"}))
+    assert one.balance == (RemoveDuplicates(namespaces=excluded),)
+    assert one.evictor == two.evictor == UNCONFIGURED
     assert found.limits == EvictionLimits(per_node=1, per_namespace=2, total=3)
     assert found.grace_period_seconds == 0
     assert found.node_selector.matches({"zone": "b"})
@@ -363,19 +373,19 @@ profiles:
 def test_deprecated_fields_and_podprotections_say_the_same_thing(
     args: str, more: set[Protection], less: set[Protection]
 ) -> None:
-    assert evictor(args).protections == values.DEFAULT_PROTECTIONS - less | more
+    assert evictor(args).protections == DEFAULT_PROTECTIONS - less | more
 
 
 def test_a_priority_class_becomes_its_number() -> None:
     assert evictor("{priorityThreshold: {name: high}}").priority_threshold == 1_000_000
-    assert evictor("{priorityThreshold: {}}").priority_threshold == values.SYSTEM_CRITICAL
+    assert evictor("{priorityThreshold: {}}").priority_threshold == SYSTEM_CRITICAL
 
 
 def test_no_included_taints_differ_from_an_absent_list() -> None:
     def included(args: str) -> frozenset[str] | None:
         text = configured("RemovePodsViolatingNodeTaints", args, "deschedule")
         (strategy,) = policy(text).profiles[0].deschedule
-        assert isinstance(strategy, values.RemovePodsViolatingNodeTaints)
+        assert isinstance(strategy, RemovePodsViolatingNodeTaints)
         return strategy.included_taints
 
     assert included("{includedTaints: []}") == frozenset()
@@ -391,13 +401,13 @@ def test_thresholds_of_lownodeload_at_the_top_are_the_last_pool() -> None:
         "balance",
     )
     (strategy,) = policy(text).profiles[0].balance
-    assert isinstance(strategy, values.LowNodeLoad)
+    assert isinstance(strategy, LowNodeLoad)
     assert [(pool.name, pool.low_thresholds) for pool in strategy.node_pools] == [
         ("a", {"cpu": 3}),
         ("", {"cpu": 1}),
     ]
     assert strategy.node_pools[0].node_selector == EVERYTHING
-    assert strategy.node_pools[0].anomaly_condition == values.AnomalyCondition()
+    assert strategy.node_pools[0].anomaly_condition == AnomalyCondition()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,7 @@
+"""The arguments of each plugin of a policy: upstream's, with its defaults, and those of ours.
+
+Names, meaning and defaults are those of kubernetes-sigs/descheduler v0.36.0 (``types.go`` and
+``defaults.go`` below ``pkg/framework/plugins``). A value is what its plugin works with: label
+selectors are parsed, a priority class is its number, deprecated fields have become what they stand
+for. What is absent in the file and matches everything is `EVERYTHING` here.
+"""
