@@ -41,11 +41,16 @@ class Spent:
             return Reached.NAMESPACE
         return None
 
-    def count(self, pod: ListedPod) -> None:
-        """Count a pod that is evicted."""
-        self._total += 1
-        self._by_node[pod.node] += 1
-        self._by_namespace[pod.name.namespace] += 1
+    def has_room(self, evictions: int) -> bool:
+        """Return whether so many more are allowed in total."""
+        total = self._limits.total
+        return total is None or self._total + evictions <= total
+
+    def count(self, pod: ListedPod, times: int = 1) -> None:
+        """Count a pod that is evicted; -1 takes it back."""
+        self._total += times
+        self._by_node[pod.node] += times
+        self._by_namespace[pod.name.namespace] += times
 
 
 def _is_spent(spent: int, limit: int | None) -> bool:

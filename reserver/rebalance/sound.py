@@ -41,6 +41,7 @@ from reserver.rebalance.strategies import (
     remove_failed_pods,
     remove_pods_having_too_many_restarts,
 )
+from reserver.rebalance.swaps import Swaps
 from reserver.rebalance.view import Once, View
 
 JUDGES: Mapping[type[Arguments], Callable[[Cycle, Any], None]] = {
@@ -76,6 +77,7 @@ def decide(look: Look, held: Held = NOTHING_HELD) -> Decision:
 def _planned(policy: Policy, view: View, held: Held, real: RealLoad, timed: Timed) -> Plan:
     scene = scene_of(view.inventory, lambda _: "", held=held)
     stage = Stage(scene, view, policy.limits)
+    swaps = Swaps(stage)
     turns = [(profile, args) for profile in policy.profiles for args in profile.deschedule]
     turns += [(profile, args) for profile in policy.profiles for args in profile.balance]
     ready = Once(partial(_ready, stage))
@@ -91,7 +93,7 @@ def _planned(policy: Policy, view: View, held: Held, real: RealLoad, timed: Time
     for profile, args in turns:
         with timed(profile.name, args.NAME), sparing(partial(_failed, stage, args.NAME)):
             JUDGES[type(args)](_cycle(common, profile, args, protects[profile.name]), args)
-        stage.swap_what_waits()
+        swaps.swap()
     kept, more_kept = stage.kept()
     return Plan(
         moves=tuple(stage.moves),

@@ -6,7 +6,6 @@ so are the budgets and limits that it has spent.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from heapq import nsmallest
 
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 from reserver.cluster.columns import Bools
 from reserver.cluster.snapshot import Rows
 from reserver.rebalance.inventory import ListedPod
-from reserver.rebalance.ordering import Step, order, take_back
+from reserver.rebalance.limits import Reached, Spent
+from reserver.rebalance.ordering import Step
 from reserver.rebalance.plan import MOST_KEPT, Kept, Move
 from reserver.rebalance.policy import EvictionLimits
 from reserver.rebalance.scene import Scene, Why
@@ -24,10 +24,6 @@ from reserver.rebalance.view import View
 
 Floats = NDArray[np.float64]
 
-MOST_SWAPS = 1_000
-"""Pairs of pods that wait for each other's places: so many are tried for a plan."""
-
-_TOO_MANY_SWAPS = f"only {MOST_SWAPS} pairs of pods that might change places were tried"
 NO_ROOM = "no node that would be better has room for it"
 
 
@@ -44,6 +40,8 @@ class Stage:
         moved: bool array, pods of the board: it has been moved.
         moves: so far, in their order.
         fullness: float array, rows: the fullest of cpu and memory, pods and holds together.
+        waiting: pods that may change places: where each would be better, and why.
+        spent: what limits the moves so far.
         notes: what else people have to know.
     """
 
@@ -62,16 +60,15 @@ class Stage:
         self.moves: list[Move] = []
         self._steps: list[Step] = []
         self._kept: dict[str, tuple[ListedPod, Why, str | Callable[[], str]]] = {}
+        self.waiting: dict[int, tuple[Bools, Why]] = {}
         self.notes: list[str] = []
         known = scene.board.snapshot.columns
         self._columns = [known[name] for name in _SEEN if name in known]
         self._offered = scene.board.snapshot.allocatable[:, self._columns].astype(np.float64)
         self.fullness = self._fullness(np.arange(len(scene.board.closed)))
         self._limits = limits
-        self._from: Counter[str] = Counter()
+        self.spent = Spent(limits)
         self._removed: set[str] = set()
-        self._waiting: dict[int, tuple[Bools, Why]] = {}
-        self._tried = 0
 
     def number_of(self, each: ListedPod) -> int | None:
         """Return the number of a pod; None for one that takes nothing from a node."""
@@ -109,14 +106,14 @@ class Stage:
         board = self.scene.board
         rows = np.flatnonzero(board.targets(number, accept))
         if not len(rows):
-            if waits and len(self._waiting) < _MOST_WAITING:
-                self._waiting[number] = (accept, why)
+            if waits and len(self.waiting) < _MOST_WAITING:
+                self.waiting[number] = (accept, why)
             self.keep(self.pods[number], why, NO_ROOM)
             return False
         if score is not None:
             rows = rows[score[rows] == score[rows].min()]
         best = rows[np.argmin(self.fullness[rows])]
-        self._go(Step(number, int(board.rows[number]), int(best)), why)
+        self.go(Step(number, int(board.rows[number]), int(best)), why)
         return True
 
     def renew(self, number: int, accept: Bools, why: Why) -> bool:
@@ -126,7 +123,7 @@ class Stage:
         if self.has_moved(number) or self.refusal(self.pods[number]) or not accept[row]:
             return False
         if board.may_stay(number):
-            self._go(Step(number, row, row), why)
+            self.go(Step(number, row, row), why)
             return True
         return False
 
@@ -150,11 +147,9 @@ class Stage:
         while len(self._steps) > mark:
             number, source, target = self._steps.pop()
             self.moves.pop()
-            pod = self.pods[number].pod
             self._put(number, target, source)
-            self.scene.disruptions.give_back(pod)
-            self._from[f"node {pod.node}"] -= 1
-            self._from[pod.name.namespace] -= 1
+            self.scene.disruptions.give_back(self.pods[number].pod)
+            self.spent.count(self.pods[number], -1)
             self.moved[number] = False
 
     def keep(self, each: ListedPod, why: Why, reason: str | Callable[[], str]) -> None:
@@ -185,51 +180,22 @@ class Stage:
         )
         return tuple(named), len(self._kept) - len(found)
 
-    def swap_what_waits(self) -> None:
-        """Let pods change places that wait for each other's, through a free place.
-
-        Of a plan's pairs at most `MOST_SWAPS` are tried; a note says so if there were more.
-        """
-        for number in list(self._waiting):
-            for other in self._partners(number):
-                if number not in self._waiting:
-                    break
-                if other not in self._waiting or self._refuses_two(number, other):
-                    continue
-                if self._tried == MOST_SWAPS:
-                    self.notes.append(_TOO_MANY_SWAPS)
-                self._tried += 1
-                if self._tried > MOST_SWAPS:
-                    return
-                self._swap(number, other, self._waiting[number][1])
-
-    def _partners(self, number: int) -> list[int]:
-        """Return those behind a pod in the queue that want its place, and have one for it."""
-        if number not in self._waiting:
-            return []
-        board, (accept, _) = self.scene.board, self._waiting[number]
-        queue = list(self._waiting)
-        others = np.array(queue[queue.index(number) + 1 :], dtype=np.intp)
-        home, homes = int(board.rows[number]), board.rows[others]
-        own, theirs = board.requests[number], board.requests[others]
-        has_place = np.all((board.free[homes] + theirs >= own) | (own == 0), axis=1)
-        gives_place = np.all((board.free[home] + own >= theirs) | (theirs == 0), axis=1)
-        found = others[accept[homes] & (homes != home) & has_place & gives_place]
-        return [other for other in found.tolist() if self._waiting[other][0][home]]
-
     def refusal(self, each: ListedPod) -> str:
         """Return why a pod may not be moved any more; empty if it may."""
         return self._limit(each) or self.scene.disruptions.refusal(each.pod)
 
     def _limit(self, each: ListedPod) -> str:
-        limits, space, node = self._limits, each.name.namespace, each.node
-        if limits.total is not None and len(self.moves) >= limits.total:
-            return f"maxNoOfPodsToEvictTotal: {limits.total} are moved already"
-        if limits.per_node is not None and self._from[f"node {node}"] >= limits.per_node:
-            return f"maxNoOfPodsToEvictPerNode: {limits.per_node} leave {node} already"
-        if limits.per_namespace is not None and self._from[space] >= limits.per_namespace:
-            return f"maxNoOfPodsToEvictPerNamespace: {limits.per_namespace} of {space} move already"
-        return ""
+        limits, space = self._limits, each.name.namespace
+        match self.spent.reached(each):
+            case Reached.TOTAL:
+                return f"maxNoOfPodsToEvictTotal: {limits.total} are moved already"
+            case Reached.NODE:
+                return f"maxNoOfPodsToEvictPerNode: {limits.per_node} leave {each.node} already"
+            case Reached.NAMESPACE:
+                most = limits.per_namespace
+                return f"maxNoOfPodsToEvictPerNamespace: {most} of {space} move already"
+            case None:
+                return ""
 
     def _put(self, number: int, source: int, target: int) -> None:
         self.scene.board.put(number, target)
@@ -252,21 +218,20 @@ class Stage:
         fullest: Floats = shares.max(axis=1, initial=0.0)
         return fullest
 
-    def _go(self, step: Step, why: Why) -> None:
-        """Make a move."""
+    def go(self, step: Step, why: Why) -> None:
+        """Make a move that nothing refuses."""
         name_of = self.scene.board.snapshot.name_of
         each = self.pods[step.number]
         self.scene.disruptions.spend(each.pod)
         self._record(each, name_of(step.target), why, source=name_of(step.source))
         self.moved[step.number] = True
-        self._waiting.pop(step.number, None)
+        self.waiting.pop(step.number, None)
         self._steps.append(step)
         if step.target != step.source:
             self._put(step.number, step.source, step.target)
 
     def _record(self, each: ListedPod, target: str | None, why: Why, source: str = "") -> None:
-        self._from[f"node {each.node}"] += 1
-        self._from[each.name.namespace] += 1
+        self.spent.count(each)
         self._kept.pop(each.pod.uid, None)
         self.moves.append(
             Move(
@@ -280,23 +245,6 @@ class Stage:
                 improves=why.improves,
             )
         )
-
-    def _refuses_two(self, number: int, other: int) -> bool:
-        return bool(self.refusal(self.pods[number]) or self.refusal(self.pods[other]))
-
-    def _swap(self, number: int, other: int, why: Why) -> None:
-        """Let two pods change places if there is a way."""
-        board, disruptions = self.scene.board, self.scene.disruptions
-        goals = {number: int(board.rows[other]), other: int(board.rows[number])}
-        found = order(board, goals, disruptions)
-        whys = {number: why, other: self._waiting[other][1]}
-        total = self._limits.total
-        has_room = total is None or len(self.moves) + len(found.steps) <= total
-        take_back(board, found, disruptions)
-        if found.stuck or not has_room:
-            return
-        for step in found.steps:
-            self._go(step, whys[step.number])
 
 
 _QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}

@@ -12,7 +12,7 @@ from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread,
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance import compat, stage
+from reserver.rebalance import compat, swaps
 from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
     RemoveDuplicates,
@@ -178,7 +178,7 @@ def test_only_pods_that_leave_each_other_room_are_tried_for_a_swap(
         tried.append(goals)
         return order(board, goals, disruptions)
 
-    monkeypatch.setattr(stage, "order", counting)
+    monkeypatch.setattr(swaps, "order", counting)
     nodes = [host(f"{role}{n:02}", role=role, cpu="2") for role in "xy" for n in range(20)]
     small = [preferring(f"p{n:02}", f"x{n:02}", "y", "1") for n in range(20)]
     large = [preferring(f"q{n:02}", f"y{n:02}", "x", "2") for n in range(20)]
@@ -186,11 +186,11 @@ def test_only_pods_that_leave_each_other_room_are_tried_for_a_swap(
     assert not planned(cluster(*nodes, *small, *large, *filling), PREFERRED).moves
     assert not tried  # Of 780 pairs.
     planned(cluster(*nodes, *small, *large), PREFERRED)
-    assert 0 < len(tried) <= stage.MOST_SWAPS
+    assert 0 < len(tried) <= swaps.MOST_SWAPS
 
 
 def test_a_plan_with_too_many_pairs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "MOST_SWAPS", 3)
+    monkeypatch.setattr(swaps, "MOST_SWAPS", 3)
     nodes = [host(f"{role}{n}", role=role, cpu="2") for role in "xy" for n in range(4)]
     pods = [
         preferring(f"p{role}{n}", f"{role}{n}", other, "2")
