@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from reserver.cluster.labels import Labels
 from reserver.cluster.pod import PodName
 from reserver.cluster.storage import ZONE_LABELS, StorageClass, Volume, VolumeClaim
-from reserver.wire.k8s.constraints import NodeSelector, node_terms
 from reserver.wire.k8s.nodes import Labelled
 from reserver.wire.k8s.objects import Metadata, WireStruct
 from reserver.wire.k8s.pods import Owned, controller_of
+from reserver.wire.k8s.selectors import NodeSelector, node_terms
 
 _BOUND = "pv.kubernetes.io/bind-completed"
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"

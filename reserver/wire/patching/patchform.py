@@ -16,9 +16,9 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.patching.merge import KINDS, NODE_AFFINITY, PREFERRED, REQUIRED
 from reserver.patching.patch import Json, Patch, PatchName, Scheduling
-from reserver.wire.k8s import constraints, names
-from reserver.wire.k8s.constraints import LabelSelector
+from reserver.wire.k8s import names, selectors
 from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.k8s.selectors import LabelSelector
 from reserver.wire.limits import TENANT, Int64, check_bytes, check_count, check_number
 from reserver.wire.spec import placementform
 from reserver.wire.spec.object import API_VERSION
@@ -144,7 +144,7 @@ def _selector(written: LabelsSelector) -> Selector:
             raise InvalidInput(
                 path, f"{shorten(term.operator)!r} and its values do not fit", remedy
             )
-    read = constraints.label_selector(
+    read = selectors.label_selector(
         msgspec.convert(msgspec.to_builtins(written), LabelSelector, strict=True)
     )
     check_number(len(read.requirements), "selector", TENANT.labels, "labels")
@@ -152,8 +152,8 @@ def _selector(written: LabelsSelector) -> Selector:
 
 
 def _is_requirement(term: _Expression) -> bool:
-    expression = constraints.Expression(term.key, term.operator, term.values)
-    return constraints.requirement(expression) is not None
+    expression = selectors.Expression(term.key, term.operator, term.values)
+    return selectors.requirement(expression) is not None
 
 
 def _expiry(spec: PatchSpec, created: str) -> float | None:

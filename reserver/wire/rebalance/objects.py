@@ -8,11 +8,11 @@ from reserver.cluster import quantity
 from reserver.cluster.constraints import Taint
 from reserver.cluster.pod import PodName
 from reserver.rebalance.inventory import Amounts, Budget, ListedNode
-from reserver.wire.k8s.constraints import LabelSelector, label_selector
 from reserver.wire.k8s.nodes import NodeObject, NodeSpec
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode
 from reserver.wire.k8s.requests import Amounts as WrittenAmounts
 from reserver.wire.k8s.requests import nano
+from reserver.wire.k8s.selectors import LabelSelector, label_selector
 from reserver.wire.limits import Int32
 
 Raw = bytes | msgspec.Raw

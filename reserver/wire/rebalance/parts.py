@@ -13,7 +13,7 @@ from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.rebalance.arguments.selecting import ALL, Choice
-from reserver.wire.k8s import constraints, names
+from reserver.wire.k8s import names, selectors
 
 UInt = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 UInt32 = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
@@ -76,14 +76,14 @@ class LabelSelector(Part):
 
     def value(self) -> Selector:
         """Return what it selects."""
-        written = constraints.LabelSelector(
+        written = selectors.LabelSelector(
             self.match_labels,
             [
-                constraints.Expression(each.key, each.operator, list(each.values))
+                selectors.Expression(each.key, each.operator, list(each.values))
                 for each in self.match_expressions
             ],
         )
-        return constraints.label_selector(written)
+        return selectors.label_selector(written)
 
 
 class Names(Part):

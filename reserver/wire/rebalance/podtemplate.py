@@ -13,13 +13,7 @@ import msgspec
 
 from reserver.cluster.remembered import Remembered, reckoned
 from reserver.rebalance.inventory import Amounts, Owner, Preference, SpreadRule
-from reserver.wire.k8s.constraints import (
-    NodeSelector,
-    NodeSelectorTerm,
-    SpreadObject,
-    node_terms,
-    spread,
-)
+from reserver.wire.k8s.constraints import SpreadObject, spread
 from reserver.wire.k8s.objects import WireStruct, decode, decode_part
 from reserver.wire.k8s.pods import OwnerReference, PodObject, PodSpec, Shared
 from reserver.wire.k8s.requests import (
@@ -31,6 +25,7 @@ from reserver.wire.k8s.requests import (
     requesting,
 )
 from reserver.wire.k8s.requests import Amounts as WrittenAmounts
+from reserver.wire.k8s.selectors import NodeSelector, NodeSelectorTerm, node_terms
 from reserver.wire.limits import POD, Int32
 
 _COMPUTE = ("cpu", "memory")

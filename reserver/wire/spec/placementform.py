@@ -19,18 +19,16 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.reservations.placement import Part, Parts, Placement
 from reserver.reservations.terms import Strategy
-from reserver.wire.k8s import constraints, names
+from reserver.wire.k8s import constraints, names, selectors
 from reserver.wire.k8s.constraints import (
     Affinity,
-    Expression,
-    LabelSelector,
-    NodeSelectorTerm,
     PodAffinityTerm,
     SpreadObject,
     TolerationObject,
     WrittenDemands,
 )
 from reserver.wire.k8s.objects import encode, from_msgspec
+from reserver.wire.k8s.selectors import Expression, LabelSelector, NodeSelectorTerm
 from reserver.wire.limits import HOME, Limits, check_count, check_number
 
 
@@ -220,7 +218,7 @@ def _(value: NodeSelectorTerm) -> Problems:
     for index, term in enumerate(value.match_expressions or ()):
         yield from _term_problems(term, f"matchExpressions[{index}]", _NODE_OPERATORS)
     for index, term in enumerate(value.match_fields or ()):
-        if term.key != "metadata.name" or constraints.field_requirement(term) is None:
+        if term.key != "metadata.name" or selectors.field_requirement(term) is None:
             remedy = "write key metadata.name, operator In or NotIn, and one value"
             yield f"matchFields[{index}]", "is not about one name", remedy
 
@@ -274,6 +272,6 @@ def _term_problems(term: Expression, path: str, operators: Sequence[str]) -> Pro
         yield f"{path}.operator", problem, f"write {', '.join(operators)}"
     if not names.is_label_key(term.key):
         yield f"{path}.key", f"{shorten(repr(term.key))} is not a label's key", "name a label"
-    if constraints.requirement(term) is None:
+    if selectors.requirement(term) is None:
         remedy = "In and NotIn take values of labels, Gt and Lt one number, the others none"
         yield f"{path}.values", f"do not fit operator {term.operator}", remedy
