@@ -103,19 +103,22 @@ def reservation(  # noqa: PLR0913 - the fields of a reservation
 ) -> Reservation:
     """Return a reservation; one slot holds the resources and one of the node's pods."""
     return identified(
-        ref=ref(key),
-        node=node,
-        owners=frozenset(map(name, owners)),
-        resources={"pods": 1} | amounts(resources),
-        slots=slots,
-        starts_at=starts,
-        expires_at=expires,
-        policy=Policy.REQUIRE if require else Policy.PREFER,
-        yields_above=yields_above,
-        rules=tuple(rules),
-        reusable=reusable,
-        placement=placement,
-        placed=parts(placed or {}),
+        Reservation(
+            ref=ref(key),
+            digest="",
+            node=node,
+            owners=tuple(frozenset(map(name, owners))),
+            resources={"pods": 1} | amounts(resources),
+            slots=slots,
+            starts_at=starts,
+            expires_at=expires,
+            policy=Policy.REQUIRE if require else Policy.PREFER,
+            yields_above=yields_above,
+            rules=tuple(rules),
+            reusable=reusable,
+            placement=placement,
+            placed=parts(placed or {}),
+        )
     )
 
 

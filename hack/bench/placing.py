@@ -82,12 +82,15 @@ def _reservation(
     index: int, cpu: int, slots: int = 1, placement: Placement = ANYWHERE
 ) -> Reservation:
     return identified(
-        ref=Ref("reserver-system", "bench", f"r-{index}"),
-        node="",
-        owners=frozenset({PodName(NAMESPACE, f"owner-{index}")}),
-        resources={"pods": 1, "cpu": cpu},
-        slots=slots,
-        placement=placement,
+        Reservation(
+            ref=Ref("reserver-system", "bench", f"r-{index}"),
+            digest="",
+            node="",
+            owners=(PodName(NAMESPACE, f"owner-{index}"),),
+            resources={"pods": 1, "cpu": cpu},
+            slots=slots,
+            placement=placement,
+        )
     )
 
 

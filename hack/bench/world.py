@@ -59,10 +59,13 @@ def seat_of(index: int, nodes: int) -> str:
 
 def _reservation(index: int, node: str) -> Reservation:
     return identified(
-        ref=Ref(*_STORE, f"r-{index}"),
-        node=node,
-        owners=frozenset({PodName(NAMESPACE, owner_name(index))}),
-        resources={"pods": 1, "cpu": 1000, "memory": 4 * 2**30},
+        Reservation(
+            ref=Ref(*_STORE, f"r-{index}"),
+            digest="",
+            node=node,
+            owners=(PodName(NAMESPACE, owner_name(index)),),
+            resources={"pods": 1, "cpu": 1000, "memory": 4 * 2**30},
+        )
     )
 
 

@@ -93,13 +93,16 @@ class StateBesideApiServer(RuleBasedStateMachine):
         assert before.expires_at is not None
         self._reserve(
             identified(
-                ref=before.ref,
-                node=before.node,
-                owners=before.owners,
-                resources=before.resources,
-                starts_at=before.starts_at,
-                expires_at=before.expires_at + more,
-                reusable=before.reusable,
+                Reservation(
+                    ref=before.ref,
+                    digest="",
+                    node=before.node,
+                    owners=before.owners,
+                    resources=before.resources,
+                    starts_at=before.starts_at,
+                    expires_at=before.expires_at + more,
+                    reusable=before.reusable,
+                )
             )
         )
 

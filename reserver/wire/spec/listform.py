@@ -61,11 +61,14 @@ def read_item(item: Any, node: Ref) -> Reservation:  # noqa: ANN401 - whatever J
     owner = PodName(namespace, pod)
     resources = {"cpu": cpu, "memory": memory, "pods": 1}
     return identified(
-        ref=node._replace(item=str(owner)),
-        node=node.key,
-        owners=frozenset({owner}),
-        resources={name: amount for name, amount in resources.items() if amount},
-        expires_at=_moment(item, fields.expiry),
+        Reservation(
+            ref=node._replace(item=str(owner)),
+            digest="",
+            node=node.key,
+            owners=(owner,),
+            resources={name: amount for name, amount in resources.items() if amount},
+            expires_at=_moment(item, fields.expiry),
+        )
     )
 
 

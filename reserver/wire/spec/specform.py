@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -100,41 +99,33 @@ def read(
     spec = convert(document, EntrySpec if ref.kind is StoreKind.CONFIGMAP else Spec)
     if spec.node:
         names.check_subdomain(spec.node, "node", "a node's name")
-    if not 1 <= spec.slots <= limits.slots:
-        raise InvalidInput(
-            "slots",
-            f"{quantity.shorten(str(spec.slots))} is out of range",
-            f"write 1 to {limits.slots}",
-        )
-    starts_at = _moment(spec.starts_at, "startsAt")
-    expires_at = _expiry(spec, seen_at)
-    if starts_at is not None and expires_at is not None and starts_at >= expires_at:
-        raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
+    slots, (starts_at, expires_at) = _slots(spec, limits), _window(spec, seen_at)
     owners = ownerform.read(spec.owners, ref.namespace, limits)
     reservation = identified(
-        ref=ref,
-        node=spec.node,
-        owners=owners.named,
-        rules=owners.rules,
-        resources=_resources(spec, limits),
-        slots=spec.slots,
-        starts_at=starts_at,
-        expires_at=expires_at,
-        policy=spec.policy,
-        yields_above=_yields_above(spec),
-        reusable=spec.reusable,
-        placement=_placement(spec, owners, limits),
-        placed=_placed(spec),
-        origin=_origin(spec.origin),
-        drift=_drift(spec) if ref.kind is StoreKind.CONFIGMAP else 0,
+        Reservation(
+            ref=ref,
+            digest="",
+            node=spec.node,
+            owners=tuple(owners.named),
+            rules=owners.rules,
+            resources=_resources(spec, limits),
+            slots=slots,
+            starts_at=starts_at,
+            expires_at=expires_at,
+            policy=spec.policy,
+            yields_above=_yields_above(spec),
+            reusable=spec.reusable,
+            placement=_placement(spec, owners, limits),
+            placed=_placed(spec),
+            origin=_origin(spec.origin),
+            drift=_drift(spec) if ref.kind is StoreKind.CONFIGMAP else 0,
+            is_retained=_retained(spec),
+            description=_words(spec.description, "description", MOST_DESCRIPTION),
+            author=_words(spec.author, "author", MOST_AUTHOR),
+        )
     )
     _check_neighbours(reservation)
-    return replace(
-        reservation,
-        is_retained=_retained(spec),
-        description=_words(spec.description, "description", MOST_DESCRIPTION),
-        author=_words(spec.author, "author", MOST_AUTHOR),
-    )
+    return reservation
 
 
 def convert(document: Any, kind: type[Spec] = Spec) -> Spec:  # noqa: ANN401 - whatever YAML can hold
@@ -187,6 +178,21 @@ def _placed(spec: Spec) -> Parts:
         return clipped(placementform.read_parts(spec.placements), spec.slots)
     except InvalidInput as exc:
         raise exc.under("placements") from exc
+
+
+def _slots(spec: Spec, limits: Limits) -> int:
+    if not 1 <= spec.slots <= limits.slots:
+        problem = f"{quantity.shorten(str(spec.slots))} is out of range"
+        raise InvalidInput("slots", problem, f"write 1 to {limits.slots}")
+    return spec.slots
+
+
+def _window(spec: Spec, seen_at: float) -> tuple[float | None, float | None]:
+    """Return when it begins and when it expires."""
+    starts_at, expires_at = _moment(spec.starts_at, "startsAt"), _expiry(spec, seen_at)
+    if starts_at is not None and expires_at is not None and starts_at >= expires_at:
+        raise InvalidInput("startsAt", "is not before expiresAt", "let it start before it expires")
+    return starts_at, expires_at
 
 
 def _check_neighbours(reservation: Reservation) -> None:
