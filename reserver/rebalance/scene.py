@@ -43,6 +43,10 @@ class Why(NamedTuple):
     reason: str = ""
     improves: str = ""
 
+    def move(self, pod: Pod, source: str, target: str | None) -> Move:
+        """Return the move of a pod from a node to another one."""
+        return Move(pod=pod.name, uid=pod.uid, source=source, target=target, **self._asdict())
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scene:
@@ -167,19 +171,7 @@ def plan_of(  # noqa: PLR0913 - the parts of a plan
         if source == NOWHERE:
             landings.append(Landing(pod.name, name_of(target)))
             continue
-        reason = why(number, source)
-        moves.append(
-            Move(
-                pod=pod.name,
-                uid=pod.uid,
-                source=name_of(source),
-                target=name_of(target),
-                strategy=reason.strategy,
-                profile=reason.profile,
-                reason=reason.reason,
-                improves=reason.improves,
-            )
-        )
+        moves.append(why(number, source).move(pod, name_of(source), name_of(target)))
     stays = list(kept)
     return Plan(
         moves=tuple(moves),

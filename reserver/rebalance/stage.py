@@ -233,18 +233,7 @@ class Stage:
     def _record(self, each: ListedPod, target: str | None, why: Why, source: str = "") -> None:
         self.spent.count(each)
         self._kept.pop(each.pod.uid, None)
-        self.moves.append(
-            Move(
-                pod=each.name,
-                uid=each.pod.uid,
-                source=source or each.node,
-                target=target,
-                strategy=why.strategy,
-                profile=why.profile,
-                reason=why.reason,
-                improves=why.improves,
-            )
-        )
+        self.moves.append(why.move(each.pod, source or each.node, target))
 
 
 _QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}

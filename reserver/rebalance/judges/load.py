@@ -18,47 +18,22 @@ def low_node_load(cycle: Cycle, args: LowNodeLoad) -> None:
     if source is None or source not in real.loads:
         stage.notes.append(f"{args.NAME} is not judged: what is used is not known")
         return
-    board = stage.scene.board
-    asked: tuple[int, Bools] = (-1, np.zeros(0, dtype=np.bool_))
-
-    def fits(pod: ListedPod, node: str) -> bool:
-        nonlocal asked
-        number, row = stage.number_of(pod), board.snapshot.row(node)
-        assert number is not None  # noqa: S101 - it may leave
-        if asked[0] != number:
-            asked = number, board.targets(number) & cycle.offered
-        return row is not None and bool(asked[1][row])
-
-    def evict(pod: ListedPod, target: str | None, reason: str) -> bool:
-        nonlocal asked
-        accept = np.ones(len(cycle.offered), dtype=np.bool_)
-        if target is not None:
-            accept[:] = False
-            accept[board.snapshot.row(target)] = True
-        asked = (-1, asked[1])  # Where there is room may be different now.
-        number = stage.number_of(pod)
-        return number is not None and cycle.send(number, accept, cycle.why(reason))
-
-    def may_leave(pod: ListedPod) -> bool:
-        number = stage.number_of(pod)
-        if number is None or stage.has_moved(number):
-            return False
-        return not cycle.protection(number)
-
+    board, leaving = stage.scene.board, _Leaving(cycle)
+    nodes = [
+        node
+        for name, node in sorted(stage.view.inventory.nodes.items())
+        if (row := board.snapshot.row(name)) is not None and cycle.seen[row]
+    ]
     found, after = balance(
         args,
         Surroundings(
-            nodes=[
-                node
-                for name, node in sorted(stage.view.inventory.nodes.items())
-                if (row := board.snapshot.row(name)) is not None and cycle.seen[row]
-            ],
+            nodes=nodes,
             pods=stage.view.inventory.by_node,
             load=real.loads[source],
             now=real.now,
-            may_leave=may_leave,
-            fits=fits,
-            evict=evict,
+            may_leave=leaving.may_leave,
+            fits=leaving.fits,
+            evict=leaving.evict,
         ),
         real.rounds(cycle.profile),
     )
@@ -66,3 +41,36 @@ def low_node_load(cycle: Cycle, args: LowNodeLoad) -> None:
     stage.notes += found.notes
     for pod, why in found.spared:
         stage.keep(pod, cycle.why("its node is overutilized"), why)
+
+
+class _Leaving:
+    """Which pods may leave, and where they have room; asked for one pod after the other."""
+
+    def __init__(self, cycle: Cycle) -> None:
+        self._cycle = cycle
+        self._number = -1
+        self._targets: Bools = np.zeros(0, dtype=np.bool_)
+
+    def may_leave(self, pod: ListedPod) -> bool:
+        number = self._cycle.stage.number_of(pod)
+        if number is None or self._cycle.stage.has_moved(number):
+            return False
+        return not self._cycle.protection(number)
+
+    def fits(self, pod: ListedPod, node: str) -> bool:
+        board = self._cycle.stage.scene.board
+        number, row = self._cycle.stage.number_of(pod), board.snapshot.row(node)
+        assert number is not None  # noqa: S101 - it may leave
+        if self._number != number:
+            self._number, self._targets = number, board.targets(number) & self._cycle.offered
+        return row is not None and bool(self._targets[row])
+
+    def evict(self, pod: ListedPod, target: str | None, reason: str) -> bool:
+        cycle = self._cycle
+        accept = np.ones(len(cycle.offered), dtype=np.bool_)
+        if target is not None:
+            accept[:] = False
+            accept[cycle.stage.scene.board.snapshot.row(target)] = True
+        self._number = -1  # Where there is room may be different now.
+        number = cycle.stage.number_of(pod)
+        return number is not None and cycle.send(number, accept, cycle.why(reason))

@@ -29,7 +29,7 @@ _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 
 _NAMES: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
-_ACCEPTED: dict[str, tuple[type, ...]] = {
+ACCEPTED: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
     "string": (str,),
@@ -146,7 +146,7 @@ def _quantity(value: Value, path: str) -> str:
 
 
 def _typed(value: Value, kind: str, path: str) -> Any:  # noqa: ANN401 - of the type asked for
-    accepted = _ACCEPTED.get(kind)
+    accepted = ACCEPTED.get(kind)
     right = accepted is None or isinstance(value, accepted)
     if not right or (isinstance(value, bool) and kind in {"integer", "number"}):
         raise MismatchError(

@@ -13,18 +13,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from reserver.sim.apiserver.schema import Schema
+from reserver.sim.apiserver.schema import ACCEPTED, Schema
 from reserver.sim.apiserver.status import Cause, Json, required
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "integer or string": (int, str),
-}
+_TYPES = {**ACCEPTED, "integer or string": (int, str)}
 
 
 def pruned(value: Any, schema: Schema, path: str, unknown: list[str]) -> Any:  # noqa: ANN401 - any JSON value
