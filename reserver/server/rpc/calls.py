@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol, TypeAlias
 
 import grpc
@@ -115,50 +115,48 @@ class Calls(grpc.aio.ServerInterceptor):
 
     def _single(self, behaviour: Any, call: Call, decode: Decode) -> Any:  # noqa: ANN401
         async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
-            began, request = time.perf_counter(), None
-            try:
-                async with AsyncExitStack() as stack:
-                    user = await self._identify(call, context, stack)
-                    request = await receive(requests, decode, most_bytes(call.method))
-                    await self._admit(user, call, request)
-                    response = await behaviour(request, context)
-            except ReserverError as exc:
-                await self._refuse(call, request, context, refusal.of(exc), began)
-            except grpc.aio.AbortError:
-                raise  # Answered already.
-            except Exception as exc:  # noqa: BLE001 - the caller is told
-                await self._refuse(call, request, context, _fault(call, exc), began)
-            else:
-                self._done(call, request, began)
-                return response
+            async with self._let_in(call, requests, context, decode) as request:
+                return await behaviour(request, context)
 
         return answer
 
     def _streaming(self, behaviour: Any, call: Call, decode: Decode) -> Any:  # noqa: ANN401
         async def answer(requests: Any, context: Aio) -> AsyncIterator[Any]:  # noqa: ANN401
-            began, request = time.perf_counter(), None
-            try:
-                async with AsyncExitStack() as stack:
-                    user = await self._identify(call, context, stack)
-                    request = await receive(requests, decode, most_bytes(call.method))
-                    await self._admit(user, call, request)
-                    responses = behaviour(request, context)
-                    if self._access is not None:
-                        who = dict(context.invocation_metadata() or ()), peer_of(context.peer())
-                        lasting = self._access.last(call, *who, call.target(request))
-                        responses = while_lasting(lasting, responses)
-                    async for response in responses:
-                        yield response
-            except ReserverError as exc:
-                await self._refuse(call, request, context, refusal.of(exc), began)
-            except grpc.aio.AbortError:
-                raise  # Answered already.
-            except Exception as exc:  # noqa: BLE001 - the caller is told
-                await self._refuse(call, request, context, _fault(call, exc), began)
-            else:
-                self._done(call, request, began)
+            async with self._let_in(call, requests, context, decode) as request:
+                responses = behaviour(request, context)
+                if self._access is not None:
+                    who = dict(context.invocation_metadata() or ()), peer_of(context.peer())
+                    lasting = self._access.last(call, *who, call.target(request))
+                    responses = while_lasting(lasting, responses)
+                async for response in responses:
+                    yield response
 
         return answer
+
+    @asynccontextmanager
+    async def _let_in(
+        self,
+        call: Call,
+        requests: Any,  # noqa: ANN401 - a stream of one message
+        context: Aio,
+        decode: Decode,
+    ) -> AsyncIterator[Any]:
+        """Yield the request of a call that may be answered; tell the caller and count the end."""
+        began, request = time.perf_counter(), None
+        try:
+            async with AsyncExitStack() as stack:
+                user = await self._identify(call, context, stack)
+                request = await receive(requests, decode, most_bytes(call.method))
+                await self._admit(user, call, request)
+                yield request
+        except ReserverError as exc:
+            await self._refuse(call, request, context, refusal.of(exc), began)
+        except grpc.aio.AbortError:
+            raise  # Answered already.
+        except Exception as exc:  # noqa: BLE001 - the caller is told
+            await self._refuse(call, request, context, _fault(call, exc), began)
+        else:
+            self._account(call, request, grpc.StatusCode.OK.name, began)
 
     async def _identify(self, call: Call, context: Aio, open_: AsyncExitStack) -> User | None:
         """Return who calls, and count the call as open; None if no token is required."""
@@ -190,9 +188,6 @@ class Calls(grpc.aio.ServerInterceptor):
     ) -> None:
         self._account(call, request, why.code.name, began, why=why.message)
         await context.abort(why.code, why.message, ((DETAILS_KEY, why.details()),))
-
-    def _done(self, call: Call, request: Any, began: float) -> None:  # noqa: ANN401
-        self._account(call, request, grpc.StatusCode.OK.name, began)
 
     def _account(
         self,
