@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from reserver.cluster.pod import Controller, PodName
-from reserver.migration.move import Move, Phase, Spec
+from reserver.migration.advance import advance
+from reserver.migration.move import Move, Phase, Reason, Spec
 from reserver.migration.seen import Seen, SeenPod, SeenSeat
 
 NOW = 1_900_000_000.0
@@ -48,3 +49,9 @@ def leaving() -> SeenPod:
 def seen(pod: SeenPod | None = POD, seat: SeenSeat | None = None, **fields: object) -> Seen:
     """Return what a step looks at."""
     return Seen(pod=pod, seat=seat, **fields)  # type: ignore[arg-type]
+
+
+def judged(made: Move, what: Seen) -> tuple[Phase, Reason | None]:
+    """Return where a move is after a step."""
+    status = advance(made, what, NOW).move.status
+    return status.phase, status.reason

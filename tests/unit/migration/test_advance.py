@@ -5,36 +5,30 @@ from dataclasses import replace
 import pytest
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
-from reserver.migration.advance import FIRST_WRITTEN_S, LAST_PAUSE_S, advance
+from reserver.migration.advance import LAST_PAUSE_S, advance
 from reserver.migration.effects import Evict, Hold, Release
 from reserver.migration.move import Group, Mode, Move, Phase, Reason, Replacement
-from reserver.migration.seen import Answer, Seen, SeenMove, SeenSeat, Turn
-from reserver.reservations.owner import OwnerRule, Replaced
+from reserver.migration.seen import Answer, Seen, SeenSeat, Turn
+from reserver.reservations.owner import Replaced
 from tests.unit.migration.build import (
     BACKED,
     NOW,
     POD,
     UNPLACED,
     WEB,
+    judged,
     leaving,
     move,
     seen,
     wanted,
 )
 
-SHORT = SeenSeat(node="worker-2", obstacle="worker-2 is short of cpu")
 EVICT_ONLY = wanted(mode=Mode.EVICT_ONLY)
 NOT_YET = Turn(may_begin=False, may_evict=False, why="2 moves of worker-1 are under way")
 BLOCKED = NOT_YET._replace(why="the budget web allows none", is_blocked=True)
 CAME = Replacement("web-2", "uid-2", "worker-2")
 PLANNED = move(spec=wanted(uid=POD.uid, node="worker-2", group=Group("rebalance-1", 1)))
 GONE_NODE = SeenSeat(node="worker-2", impossible="worker-2 is gone")
-
-
-def judged(made: Move, what: Seen) -> tuple[Phase, Reason | None]:
-    """Return where a move is after a step."""
-    status = advance(made, what, NOW).move.status
-    return status.phase, status.reason
 
 
 def test_a_pod_is_evicted_once_its_seat_is_held_and_backed() -> None:
@@ -325,58 +319,6 @@ def test_a_refusal_that_comes_after_the_pod_has_left_changes_nothing() -> None:
     assert judged(move(Phase.LANDING), late)[0] is Phase.LANDING
 
 
-HOMELESS = replace(POD, node="", controller=NO_CONTROLLER)
-
-
-def entering() -> Move:
-    """Return the move of a pod without a node whose room is held and not backed yet."""
-    step = advance(move(spec=wanted(node="worker-2")), seen(HOMELESS), NOW)
-    return advance(step.move, seen(HOMELESS, SHORT), NOW).move
-
-
-def test_a_pod_without_a_node_has_its_room_held_until_it_lands_and_is_never_evicted() -> None:
-    step = advance(move(spec=wanted(node="worker-2")), seen(HOMELESS), NOW)
-    (hold,) = step.effects
-    assert isinstance(hold, Hold)
-    assert hold.owner == OwnerRule(namespace="shop", pod="web")
-    assert (hold.node, hold.avoid) == ("worker-2", "")
-    step = advance(entering(), seen(HOMELESS, BACKED), NOW + 1)
-    assert (step.effects, step.move.status.reason) == ((), Reason.WAITS_FOR_POD)
-    landed = seen(replace(HOMELESS, node="worker-2"), BACKED, has_claimed=True)
-    step = advance(step.move, landed, NOW + 2)
-    assert (step.move.status.phase, step.move.status.reason) == (Phase.SUCCEEDED, Reason.LANDED)
-    assert step.move.status.evicted_at is None
-
-
-ENTERING_ENDS = {
-    "it goes": (seen(None, SHORT), (Phase.ABORTED, Reason.POD_GONE)),
-    "it is being deleted while its room is backed": (
-        seen(replace(HOMELESS, is_leaving=True), BACKED),
-        (Phase.ABORTED, Reason.POD_GONE),
-    ),
-    "it finds another node": (
-        seen(replace(HOMELESS, node="worker-3"), SHORT),
-        (Phase.SUCCEEDED, Reason.LANDED_ELSEWHERE),
-    ),
-    "a move that makes room fails": (
-        seen(HOMELESS, SHORT, failed_member="shop/b"),
-        (Phase.FAILED, Reason.GROUP_FAILED),
-    ),
-}
-
-
-@pytest.mark.parametrize("what", ENTERING_ENDS)
-def test_room_that_is_held_for_a_pod_without_a_node_is_released_when(what: str) -> None:
-    sight, expected = ENTERING_ENDS[what]
-    step = advance(entering(), sight, NOW)
-    assert (step.move.status.phase, step.move.status.reason) == expected
-    assert step.effects == (Release(seat=PodName("shop", move().seat_name)),)
-
-
-def test_evict_only_moves_no_pod_that_has_no_node() -> None:
-    assert judged(move(spec=EVICT_ONLY), seen(HOMELESS)) == (Phase.FAILED, Reason.NOT_MOVABLE)
-
-
 def test_evict_only_needs_no_seat_and_no_controller() -> None:
     bare = replace(POD, controller=NO_CONTROLLER)
     step = advance(move(spec=EVICT_ONLY), seen(bare), NOW)
@@ -410,93 +352,3 @@ def test_the_name_of_a_seat_is_a_valid_name_of_its_own_for_each_move() -> None:
     first = replace(move(), name=PodName("shop", "a" * 199 + "." + "b" * 50))
     assert first.seat_name == "a" * 199 + "-01234567"
     assert replace(first, uid="fedcba9876543210").seat_name != first.seat_name
-
-
-FOLLOWS = move(spec=wanted(after="first", node="worker-2", group=Group("rebalance-1", 1)))
-LANDING = SeenMove(Phase.LANDING, "WaitsForReplacement")
-LANDED = SeenMove(Phase.SUCCEEDED, "Landed", Replacement("web-1", "uid-1", "worker-3"))
-FOLLOWED: dict[str, tuple[Seen, tuple[Phase, Reason]]] = {
-    "it is not written yet": (seen(), (Phase.PENDING, Reason.WAITS_FOR_MOVE)),
-    "it has not ended": (seen(first=LANDING), (Phase.PENDING, Reason.WAITS_FOR_MOVE)),
-    "its pod has come": (seen(first=LANDED), (Phase.PENDING, Reason.WAITS_FOR_TURN)),
-    "it has failed": (
-        seen(first=SeenMove(Phase.FAILED, "SeatImpossible")),
-        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
-    ),
-    "it was aborted": (
-        seen(first=SeenMove(Phase.ABORTED, "PodGone")),
-        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
-    ),
-    "no pod has come": (
-        seen(first=SeenMove(Phase.SUCCEEDED, "NotReplaced")),
-        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
-    ),
-    "it never brings one": (
-        seen(first=LANDING._replace(problem="it follows itself")),
-        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
-    ),
-    "it fails with its group": (
-        seen(first=SeenMove(Phase.FAILED, "GroupFailed"), failed_member="shop/other"),
-        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
-    ),
-    "another one of the group fails": (
-        seen(first=LANDING, failed_member="shop/other"),
-        (Phase.FAILED, Reason.GROUP_FAILED),
-    ),
-    "nobody needs the room that the group makes": (
-        seen(first=LANDING, is_needless=True),
-        (Phase.ABORTED, Reason.NOT_NEEDED),
-    ),
-}
-
-
-@pytest.mark.parametrize(("what", "now"), FOLLOWED.values(), ids=FOLLOWED)
-def test_a_move_that_follows_another_waits_for_its_pod_or_ends(
-    what: Seen, now: tuple[Phase, Reason]
-) -> None:
-    assert judged(FOLLOWS, what) == now
-    assert advance(FOLLOWS, what, NOW).effects == ()
-
-
-def test_one_that_follows_nothing_ends_once_that_would_be_written() -> None:
-    late = NOW - 10 + FIRST_WRITTEN_S
-    assert advance(FOLLOWS, seen(), late - 0.1).move.status.phase is Phase.PENDING
-    step = advance(FOLLOWS, seen(), late)
-    assert step.move.status.phase is Phase.ABORTED
-    assert step.move.status.message == "there is no PodMove first in the namespace shop"
-
-
-def test_one_that_waits_for_another_is_looked_at_again_in_time() -> None:
-    again_at = advance(FOLLOWS, seen(), NOW).again_at
-    assert again_at is not None
-    assert advance(FOLLOWS, seen(), again_at).move.status.phase is Phase.ABORTED
-
-
-def test_the_time_of_one_that_follows_begins_when_its_pod_has_come() -> None:
-    years = 1e8
-    found = advance(FOLLOWS, seen(first=LANDED), NOW + years).move
-    status = found.status
-    assert (status.pod, status.uid, status.found_at) == ("web-1", "uid-1", NOW + years)
-    assert found.pod == PodName("shop", "web-1")
-    assert found.deadline == NOW + years + found.spec.timeout_s
-    assert not found.is_entering
-
-
-def test_what_follows_moves_the_pod_that_has_come_and_not_the_first_one() -> None:
-    found = advance(FOLLOWS, seen(first=LANDED), NOW).move
-    pod = replace(POD, uid="uid-1", node="worker-3")
-    (hold,) = advance(found, seen(pod), NOW).effects
-    assert isinstance(hold, Hold)
-    assert hold.owner.replaces == Replaced("uid-1", frozenset())
-    assert hold.avoid == "worker-3"
-    step = advance(advance(found, seen(pod), NOW).move, seen(pod, BACKED), NOW)
-    assert step.effects == (Evict(pod=PodName("shop", "web-1"), uid="uid-1", grace_period_s=None),)
-    assert judged(found, seen(POD)) == (Phase.FAILED, Reason.PLAN_OUTDATED)
-
-
-def test_a_budget_that_blocks_a_pod_that_has_just_come_is_waited_for() -> None:
-    found = advance(FOLLOWS, seen(first=LANDED), NOW).move
-    pod = replace(POD, uid="uid-1", node="worker-3")
-    assert judged(found, seen(pod, turn=BLOCKED)) == (Phase.PENDING, Reason.BUDGET_BLOCKS)
-    assert judged(found, seen(pod, outdated="worker-2 is gone"))[1] is Reason.PLAN_OUTDATED
-    assert judged(PLANNED, seen(turn=BLOCKED))[1] is Reason.PLAN_OUTDATED

@@ -1,6 +1,7 @@
 """Small clusters to rebalance, as the API server would show them."""
 
 import json
+from collections import Counter
 from typing import Any
 
 from reserver.rebalance.arguments.evictor import DefaultEvictor
@@ -8,6 +9,8 @@ from reserver.rebalance.cycle import Outcome, run
 from reserver.rebalance.inventory import Inventory
 from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
 from reserver.wire.rebalance.dump import read_dump
+
+Objects = list[dict[str, Any]]
 
 NOW = 1_896_084_000.0
 """2030-01-31T10:00:00Z"""
@@ -63,6 +66,11 @@ def pod(name: str, on: str = "", **parts: Any) -> dict[str, Any]:
     }
 
 
+def pods(count: int, on: str, prefix: str = "p", **parts: Any) -> Objects:
+    """Return so many pods on a node, numbered."""
+    return [pod(f"{prefix}{index}", on, **parts) for index in range(count)]
+
+
 def inventory(*objects: dict[str, Any]) -> Inventory:
     """Return what a dump of some objects says."""
     read = read_dump(json.dumps({"kind": "List", "items": objects}).encode())
@@ -88,3 +96,8 @@ def evicted(objects: list[dict[str, Any]], *plugins: Arguments, **options: Any) 
     done = outcome(objects, *plugins, **options)
     assert not done.notes, done.notes
     return [eviction.pod.name.name for eviction in done.evictions]
+
+
+def counted(names: list[str]) -> Counter[str]:
+    """Return how many names there are with each first letter."""
+    return Counter(name[0] for name in names)

@@ -1,0 +1,105 @@
+"""How a move goes on that follows another one, one situation at a time."""
+
+from dataclasses import replace
+
+import pytest
+
+from reserver.cluster.pod import PodName
+from reserver.migration.advance import FIRST_WRITTEN_S, advance
+from reserver.migration.effects import Evict, Hold
+from reserver.migration.move import Group, Phase, Reason, Replacement
+from reserver.migration.seen import Seen, SeenMove, Turn
+from reserver.reservations.owner import Replaced
+from tests.unit.migration.build import BACKED, NOW, POD, judged, move, seen, wanted
+
+NOT_YET = Turn(may_begin=False, may_evict=False, why="2 moves of worker-1 are under way")
+BLOCKED = NOT_YET._replace(why="the budget web allows none", is_blocked=True)
+PLANNED = move(spec=wanted(uid=POD.uid, node="worker-2", group=Group("rebalance-1", 1)))
+FOLLOWS = move(spec=wanted(after="first", node="worker-2", group=Group("rebalance-1", 1)))
+LANDING = SeenMove(Phase.LANDING, "WaitsForReplacement")
+LANDED = SeenMove(Phase.SUCCEEDED, "Landed", Replacement("web-1", "uid-1", "worker-3"))
+FOLLOWED: dict[str, tuple[Seen, tuple[Phase, Reason]]] = {
+    "it is not written yet": (seen(), (Phase.PENDING, Reason.WAITS_FOR_MOVE)),
+    "it has not ended": (seen(first=LANDING), (Phase.PENDING, Reason.WAITS_FOR_MOVE)),
+    "its pod has come": (seen(first=LANDED), (Phase.PENDING, Reason.WAITS_FOR_TURN)),
+    "it has failed": (
+        seen(first=SeenMove(Phase.FAILED, "SeatImpossible")),
+        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
+    ),
+    "it was aborted": (
+        seen(first=SeenMove(Phase.ABORTED, "PodGone")),
+        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
+    ),
+    "no pod has come": (
+        seen(first=SeenMove(Phase.SUCCEEDED, "NotReplaced")),
+        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
+    ),
+    "it never brings one": (
+        seen(first=LANDING._replace(problem="it follows itself")),
+        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
+    ),
+    "it fails with its group": (
+        seen(first=SeenMove(Phase.FAILED, "GroupFailed"), failed_member="shop/other"),
+        (Phase.ABORTED, Reason.NOTHING_TO_FOLLOW),
+    ),
+    "another one of the group fails": (
+        seen(first=LANDING, failed_member="shop/other"),
+        (Phase.FAILED, Reason.GROUP_FAILED),
+    ),
+    "nobody needs the room that the group makes": (
+        seen(first=LANDING, is_needless=True),
+        (Phase.ABORTED, Reason.NOT_NEEDED),
+    ),
+}
+
+
+@pytest.mark.parametrize(("what", "now"), FOLLOWED.values(), ids=FOLLOWED)
+def test_a_move_that_follows_another_waits_for_its_pod_or_ends(
+    what: Seen, now: tuple[Phase, Reason]
+) -> None:
+    assert judged(FOLLOWS, what) == now
+    assert advance(FOLLOWS, what, NOW).effects == ()
+
+
+def test_one_that_follows_nothing_ends_once_that_would_be_written() -> None:
+    late = NOW - 10 + FIRST_WRITTEN_S
+    assert advance(FOLLOWS, seen(), late - 0.1).move.status.phase is Phase.PENDING
+    step = advance(FOLLOWS, seen(), late)
+    assert step.move.status.phase is Phase.ABORTED
+    assert step.move.status.message == "there is no PodMove first in the namespace shop"
+
+
+def test_one_that_waits_for_another_is_looked_at_again_in_time() -> None:
+    again_at = advance(FOLLOWS, seen(), NOW).again_at
+    assert again_at is not None
+    assert advance(FOLLOWS, seen(), again_at).move.status.phase is Phase.ABORTED
+
+
+def test_the_time_of_one_that_follows_begins_when_its_pod_has_come() -> None:
+    years = 1e8
+    found = advance(FOLLOWS, seen(first=LANDED), NOW + years).move
+    status = found.status
+    assert (status.pod, status.uid, status.found_at) == ("web-1", "uid-1", NOW + years)
+    assert found.pod == PodName("shop", "web-1")
+    assert found.deadline == NOW + years + found.spec.timeout_s
+    assert not found.is_entering
+
+
+def test_what_follows_moves_the_pod_that_has_come_and_not_the_first_one() -> None:
+    found = advance(FOLLOWS, seen(first=LANDED), NOW).move
+    pod = replace(POD, uid="uid-1", node="worker-3")
+    (hold,) = advance(found, seen(pod), NOW).effects
+    assert isinstance(hold, Hold)
+    assert hold.owner.replaces == Replaced("uid-1", frozenset())
+    assert hold.avoid == "worker-3"
+    step = advance(advance(found, seen(pod), NOW).move, seen(pod, BACKED), NOW)
+    assert step.effects == (Evict(pod=PodName("shop", "web-1"), uid="uid-1", grace_period_s=None),)
+    assert judged(found, seen(POD)) == (Phase.FAILED, Reason.PLAN_OUTDATED)
+
+
+def test_a_budget_that_blocks_a_pod_that_has_just_come_is_waited_for() -> None:
+    found = advance(FOLLOWS, seen(first=LANDED), NOW).move
+    pod = replace(POD, uid="uid-1", node="worker-3")
+    assert judged(found, seen(pod, turn=BLOCKED)) == (Phase.PENDING, Reason.BUDGET_BLOCKS)
+    assert judged(found, seen(pod, outdated="worker-2 is gone"))[1] is Reason.PLAN_OUTDATED
+    assert judged(PLANNED, seen(turn=BLOCKED))[1] is Reason.PLAN_OUTDATED
