@@ -19,7 +19,7 @@ from reserver.migration.move import (
     Move,
     Spec,
 )
-from reserver.reservations.placement import ANYWHERE
+from reserver.reservations.placement import ANYWHERE, Placement
 from reserver.wire.k8s import names
 from reserver.wire.k8s.objects import LabelledMetadata, Metadata, WireStruct, decode
 from reserver.wire.limits import TENANT, Int64, check_count
@@ -180,19 +180,7 @@ def read_spec(said: SpecObject, namespace: str) -> Spec:
         if said.pod.uid:
             remedy = "leave it out: the pod that comes with that PodMove has another one"
             raise InvalidInput("pod.uid", "cannot be set together with pod.after", remedy)
-    if to.node:
-        names.check_subdomain(to.node, "to.node", "a node's name")
-        if to.node_selector:
-            remedy = "keep one of them"
-            raise InvalidInput("to.nodeSelector", "cannot be set together with to.node", remedy)
-    check_count(to.node_selector, "to.nodeSelector", MOST_LABELS)
-    placement = ANYWHERE
-    if to.node_selector:
-        try:
-            wanted = {"nodeSelector": to.node_selector}
-            placement = placementform.read(wanted, namespace, TENANT)
-        except InvalidInput as exc:
-            raise exc.under("to") from exc
+    placement = _placement(to, namespace)
     return Spec(
         pod=PodName(namespace, said.pod.name),
         uid=said.pod.uid,
@@ -206,6 +194,22 @@ def read_spec(said: SpecObject, namespace: str) -> Spec:
         paused=said.paused,
         keep_s=said.ttl_seconds_after_finished,
     )
+
+
+def _placement(to: TargetObject, namespace: str) -> Placement:
+    """Return where the pod may go, unless a node is named."""
+    if to.node:
+        names.check_subdomain(to.node, "to.node", "a node's name")
+        if to.node_selector:
+            remedy = "keep one of them"
+            raise InvalidInput("to.nodeSelector", "cannot be set together with to.node", remedy)
+    check_count(to.node_selector, "to.nodeSelector", MOST_LABELS)
+    if not to.node_selector:
+        return ANYWHERE
+    try:
+        return placementform.read({"nodeSelector": to.node_selector}, namespace, TENANT)
+    except InvalidInput as exc:
+        raise exc.under("to") from exc
 
 
 def _timeout(text: str | None) -> float:
