@@ -20,7 +20,7 @@ FADES_S = 300.0
 
 
 class Reading(NamedTuple):
-    """What a node or a pod used around a moment.
+    """The usage of a node or a pod around a moment.
 
     Attributes:
         usage: the average over the window.
@@ -46,7 +46,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """What a source of metrics says at one time.
+    """The readings of a metrics source at one time.
 
     Attributes:
         nodes: by name.

@@ -1,4 +1,4 @@
-"""The arguments of each plugin of a policy: upstream's, with its defaults, and those of ours.
+"""The arguments of the plugins of a policy, with their defaults: upstream's, and those of ours.
 
 Names, meaning and defaults are those of kubernetes-sigs/descheduler v0.36.0 (``types.go`` and
 ``defaults.go`` below ``pkg/framework/plugins``). A value is what its plugin works with: label

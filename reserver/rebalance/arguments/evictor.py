@@ -47,7 +47,7 @@ class NoEviction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultEvictor:
-    """Which pods may be evicted at all.
+    """The arguments of DefaultEvictor: which pods may be evicted.
 
     Attributes:
         node_selector: the nodes that ``nodeFit`` tries; the policy's own selector does not count.

@@ -12,7 +12,7 @@ Thresholds = Mapping[str, float]
 
 
 class UsageSource(StrEnum):
-    """Where a strategy reads how much of a node is used."""
+    """The source of a node's usage."""
 
     REQUESTS = "requests"
     """What the pods request."""

@@ -1,4 +1,4 @@
-"""What pods demand of nodes, from what their objects say."""
+"""Reads the scheduling constraints of pods."""
 
 from __future__ import annotations
 
