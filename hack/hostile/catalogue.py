@@ -345,6 +345,26 @@ def waiting(target: Target, turn: int) -> Costly:
 CATALOGUE["waiting"] = waiting
 
 
+def heavy(target: Target, turn: int) -> Costly:
+    """Make one more pod on one node that requests what nobody has ever heard of, 0.5 MB."""
+    amounts = {f"hostile.example/h{turn}-{n}": "1" for n in range(target.many(9_000))}
+    return Costly(POD, f"heavy-{turn % 300}", _pod(target, nodeName=target.node(0), limits=amounts))
+
+
+CATALOGUE["heavy"] = heavy
+
+
+def claiming(target: Target, turn: int) -> Costly:
+    """Make one more pod with as many claims as an annotation holds: 256 KiB."""
+    body = _pod(target, nodeName=target.node(turn))
+    claims = [f"{turn}-{number}-{'x' * 1_000}" for number in range(target.many(250))]
+    body["metadata"]["annotations"] = {"reserver.io/claims": json.dumps(claims)}
+    return Costly(POD, f"claiming-{turn % 300}", body)
+
+
+CATALOGUE["claiming"] = claiming
+
+
 # ProvisioningRequests, and the PodTemplates that they name
 
 
