@@ -111,8 +111,8 @@ def stop(processes: Iterable[Process], grace: float = 5) -> None:
 class HeldPort:
     """A free TCP port of the loopback interface that nobody else is given until it is closed.
 
-    Whoever is told of it may listen there, end, and listen again. On Linux a socket that is bound
-    and does not listen keeps others from the port, but not those who name it (SO_REUSEADDR).
+    Whoever is given its number may listen there, end, and listen again. On Linux a socket that is
+    bound and does not listen keeps others from the port, but not those who name it (SO_REUSEADDR).
 
     Attributes:
         number: of the port.
