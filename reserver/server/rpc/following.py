@@ -72,7 +72,7 @@ async def follow(
                     yield Told(ADDED, each)
             yield Told(BOOKMARK, None, token)
         while True:
-            change = await watcher.next()
+            change = await pacer.awaited(watcher.next())
             await pacer.give_way()
             if message := told(change):
                 yield message

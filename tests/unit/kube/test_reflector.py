@@ -1,6 +1,6 @@
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import count
@@ -147,6 +147,34 @@ async def test_a_page_that_cannot_be_had_has_the_list_begin_anew() -> None:
     played = await play(page("a", more="t1"), refused(410), page("a", "b"))
     assert played.told == ["listed a", "listed a", "listed b", "end"]
     assert played.calls[:3] == ["get", "get t1", "get"]
+
+
+async def test_an_event_of_a_quiet_watch_has_a_turn_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, gave_way = 0.0, []
+
+    class Quiet(PatientClient):
+        async def watch(
+            self, path: str, params: Mapping[str, str], idle_limit_s: float
+        ) -> AsyncGenerator[bytes]:
+            nonlocal now
+            async for line in super().watch(path, params, idle_limit_s):
+                now += 60.0
+                yield line
+
+    class Noted(Pacer):
+        async def give_way(self) -> bool:
+            gave_way.append(await super().give_way())
+            return gave_way[-1]
+
+    monkeypatch.setattr(reflector_module, "Pacer", lambda: Noted(timer=lambda: now))
+    client = Quiet(page(), [b"", event("ADDED", "a", "11"), event("ADDED", "b", "12")])
+    view = Recorded()
+    await run(Reflector(client, PATH, view), client)
+    assert view.told == ["end", "changed a", "changed b"]
+    assert gave_way
+    assert not any(gave_way)
 
 
 async def test_it_is_synced_only_after_the_last_page() -> None:
