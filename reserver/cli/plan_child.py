@@ -122,7 +122,11 @@ async def _run(number: int) -> None:
     def tell(part: Planned) -> None:
         writer.write(line(part))
 
-    question = read(Question, await reader.readline())
+    asked = await reader.readline()
+    if not asked.endswith(b"\n"):
+        writer.close()  # Who would have asked has ended.
+        return
+    question = read(Question, asked)
     ending = asyncio.create_task(end_with_who_asks())
     try:
         async with asyncio.timeout(_MOST_S):

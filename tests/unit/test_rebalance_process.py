@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -34,3 +37,16 @@ async def test_a_process_ends_if_its_start_is_cancelled_before_anybody_knows_of_
     await asyncio.wait({planning})
     (process,) = started
     assert process.returncode is not None
+
+
+@pytest.mark.parametrize("said", [b"", b'{"policy": '])
+def test_a_planner_whose_caller_ends_before_it_has_asked_ends_quietly(said: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        number = theirs.fileno()
+        command = (sys.executable, "-m", "reserver.cli.plan_child", str(number))
+        process = subprocess.Popen(command, pass_fds=(number,), stderr=subprocess.PIPE)
+    with ours:
+        ours.sendall(said)
+    assert process.communicate(timeout=60)[1] == b""
+    assert process.returncode == 0
