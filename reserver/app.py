@@ -23,9 +23,7 @@ from reserver.errors import ConfigurationError
 from reserver.kube.api import credentials
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.lease import Lease
-from reserver.kube.migration.moves import KnownMove
 from reserver.measures import measured
-from reserver.migration.move import Move
 from reserver.server.bindings import BIND_PATIENCE_S
 from reserver.server.door import Door
 from reserver.server.expiries import Expiries
@@ -39,6 +37,8 @@ from reserver.server.stalls import Stalls
 from reserver.server.tls import ServerTls
 
 if TYPE_CHECKING:
+    from reserver.kube.migration.moves import KnownMove
+    from reserver.migration.move import Move
     from reserver.server.rpc.service import Service
     from reserver.tracing import Tracing
     from reserver.webhooks import Prepared
@@ -103,10 +103,10 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             expiries = Expiries((settings.tls, settings.grpc_tls, settings.webhook_tls))
             families = partial(_families, assembly, expiries)
             metrics = Metrics(assembly, assembly.stores.problem_counts, families)
-            if assembly.rebalancing is not None:
-                metrics.others.append(assembly.rebalancing.exposed)
-            if assembly.mover is not None:
-                assembly.mover.subscribers.append(partial(_tell_move, metrics.count_move))
+            if assembly.features.rebalancing is not None:
+                metrics.others.append(assembly.features.rebalancing.exposed)
+            if assembly.features.mover is not None:
+                assembly.features.mover.subscribers.append(partial(_tell_move, metrics.count_move))
             tracing = _tracing() if settings.tracing else None
             extender = _extender(assembly, writes, tracing)
             service = _service(settings, client, reviews, assembly, extender, metrics)
@@ -271,8 +271,8 @@ def _tracing() -> Tracing:
 
 def _trace(tracing: Tracing, assembly: Assembly, service: Service | None) -> None:
     """Have moves and gRPC calls traced."""
-    if assembly.mover is not None:
-        assembly.mover.subscribers.append(partial(_tell_move, tracing.move))
+    if assembly.features.mover is not None:
+        assembly.features.mover.subscribers.append(partial(_tell_move, tracing.move))
     if service is not None:
         service.interceptors.insert(0, tracing.calls())
 

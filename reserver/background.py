@@ -91,13 +91,5 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     for store in assembly.stores:
         tasks.create_task(store.statuses.run(assembly.state))
     tasks.create_task(assembly.placer.run(assembly.state))
-    if assembly.rebalancing is not None:
-        tasks.create_task(assembly.rebalancing.run())
-    if assembly.keeper is not None:
-        tasks.create_task(assembly.keeper.run())
-    if assembly.buffers is not None:
-        tasks.create_task(assembly.buffers.run(assembly.state))
-    if assembly.mover is not None:
-        tasks.create_task(assembly.mover.run())
-    if assembly.provisioner is not None:
-        tasks.create_task(assembly.provisioner.run())
+    for run in assembly.features.runs:
+        tasks.create_task(run())

@@ -64,9 +64,9 @@ def prepare(
 
 
 def _moving(client: ApiClient, assembly: Assembly) -> Moving | None:
-    if assembly.mover is None:
+    if assembly.features.mover is None:
         return None
-    feed = MoveFeed(assembly.mover.moves)
-    assembly.mover.watchers.append(feed.touched)
+    feed = MoveFeed(assembly.features.mover.moves)
+    assembly.features.mover.watchers.append(feed.touched)
     (watch,) = (each for each in assembly.reflectors if each.path == podmove.COLLECTION)
     return Moving(feed, MoveWriting(client, feed, assembly.clock), lambda: watch.absent)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from reserver.assembly import Assembly
-from reserver.migration.move import ENDED, Phase
+from reserver.features import Features
 from reserver.provisioning.request import Kind
+
+if TYPE_CHECKING:
+    from reserver.kube.migration.mover import Mover
+    from reserver.kube.provisioning.provisioner import Provisioner
 
 _UNITS = {"cpu": ("core", 1000), "memory": ("byte", 1), "ephemeral-storage": ("byte", 1)}
 """Names of units as kube-state-metrics has them, and how many of ours are one; others: integer."""
@@ -22,17 +27,7 @@ def measured(parts: Assembly) -> Iterator[Metric]:
     yield from _watches(parts)
     yield from _resources(parts)
     yield from _queues(parts)
-    yield from _moves(parts)
-    yield from _provisioning(parts)
-    if parts.buffers is not None:
-        told = "CapacityBuffers that have autoscalers make room for reservations and pods."
-        yield _gauge("reserver_capacity_buffers", told, len(parts.buffers.writer))
-        told = "Writes and deletions of CapacityBuffers."
-        yield _counter("reserver_capacity_buffer_writes", told, parts.buffers.writer.writes)
-    if parts.patches is not None:
-        yield _gauge("reserver_sched_patches", "SchedPatches.", len(parts.patches.names()))
-        writes = parts.patches.writes
-        yield _counter("reserver_sched_patch_status_writes", "Writes of their statuses.", writes)
+    yield from _features(parts.features)
 
 
 def _counters(parts: Assembly) -> Iterator[Metric]:
@@ -51,9 +46,6 @@ def _counters(parts: Assembly) -> Iterator[Metric]:
     yield _counter("reserver_expired_unclaimed", unclaimed, parts.archivist.unclaimed)
     writes = parts.archivist.writes
     yield _counter("reserver_history_writes", "Writes of what became of reservations.", writes)
-    if parts.rebalancing is not None:
-        ended = "How often the process that rebalances has ended by itself."
-        yield _counter("reserver_rebalance_process_ended", ended, parts.rebalancing.ended)
     placed = "Reservations that name no node placed, or placed again."
     yield _counter("reserver_placements", placed, parts.placer.placed)
     woken = "Waiting pods sent back to kube-scheduler because less is held."
@@ -64,9 +56,7 @@ def _watches(parts: Assembly) -> Iterator[Metric]:
     """Yield how the watches are, by collection; several watches of one count together."""
     lists, watches, unreadable = Tally[str](), Tally[str](), Tally[str]()
     is_current: dict[str, bool] = {}
-    buffers = parts.buffers.writer if parts.buffers is not None else None
-    more = tuple(each.reflector for each in (parts.patches, buffers) if each is not None)
-    for each in (*parts.reflectors, *more):
+    for each in (*parts.reflectors, *parts.features.unawaited):
         name = each.path.rsplit("/", 1)[1]
         lists[name] += each.lists
         watches[name] += each.watches
@@ -117,10 +107,31 @@ def _queues(parts: Assembly) -> Iterator[Metric]:
     yield depth
 
 
-def _moves(parts: Assembly) -> Iterator[Metric]:
-    if parts.mover is None:
-        return
-    counts = Tally(known.move.status.phase for known in parts.mover.moves if known.move)
+def _features(asked: Features) -> Iterator[Metric]:
+    """Yield what is counted where it is asked for, and of ProvisioningRequests in any case."""
+    yield from _provisioning(asked.provisioner)
+    if asked.mover is not None:
+        yield from _moves(asked.mover)
+    if asked.rebalancing is not None:
+        told = "How often the process that rebalances has ended by itself."
+        yield _counter("reserver_rebalance_process_ended", told, asked.rebalancing.ended)
+    if asked.buffers is not None:
+        writer = asked.buffers.writer
+        told = "CapacityBuffers that have autoscalers make room for reservations and pods."
+        yield _gauge("reserver_capacity_buffers", told, len(writer))
+        told = "Writes and deletions of CapacityBuffers."
+        yield _counter("reserver_capacity_buffer_writes", told, writer.writes)
+    if asked.patches is not None:
+        patches = asked.patches
+        yield _gauge("reserver_sched_patches", "SchedPatches.", len(patches.names()))
+        told = "Writes of their statuses."
+        yield _counter("reserver_sched_patch_status_writes", told, patches.writes)
+
+
+def _moves(mover: Mover) -> Iterator[Metric]:
+    from reserver.migration.move import ENDED, Phase  # noqa: PLC0415 - imported with the mover
+
+    counts = Tally(known.move.status.phase for known in mover.moves if known.move)
     under_way = GaugeMetricFamily(
         "reserver_pod_moves_under_way", "PodMoves that have not ended, by phase.", labels=("phase",)
     )
@@ -128,19 +139,19 @@ def _moves(parts: Assembly) -> Iterator[Metric]:
         if phase not in ENDED:
             under_way.add_metric((phase,), counts[phase])
     yield under_way
-    writes = parts.mover.writes
+    writes = mover.writes
     yield _counter("reserver_pod_move_status_writes", "Writes of statuses of PodMoves.", writes)
 
 
-def _provisioning(parts: Assembly) -> Iterator[Metric]:
+def _provisioning(provisioner: Provisioner | None) -> Iterator[Metric]:
     told = "ProvisioningRequests of hold.reserver.io, by the conditions that are true."
     by_condition = GaugeMetricFamily("reserver_provisioning_requests", told, labels=("condition",))
-    requests = parts.provisioner.requests if parts.provisioner else ()
+    requests = provisioner.requests if provisioner else ()
     counts = Tally(kind for known in requests for kind in Kind if known.request.holds(kind))
     for kind in Kind:
         by_condition.add_metric((kind,), counts[kind])
     yield by_condition
-    writes = parts.provisioner.writes if parts.provisioner else 0
+    writes = provisioner.writes if provisioner else 0
     told = "Writes of statuses of ProvisioningRequests."
     yield _counter("reserver_provisioning_request_status_writes", told, writes)
 

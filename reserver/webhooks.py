@@ -54,7 +54,7 @@ def prepare(
     Raises:
         ConfigurationError: the files of their certificate cannot be read.
     """
-    patches = assembly.patches
+    patches = assembly.features.patches
     if settings.webhook_address is None or patches is None:
         return None
     loops: list[Callable[[], Coroutine[None, None, None]]] = [patches.run]

@@ -1,34 +1,32 @@
-"""The entry point of `reserver`: `serve` starts without importing the other commands."""
+"""The entry point of `reserver`: `serve` starts without Typer and the other commands (`plain`)."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-
-import typer
-
-from reserver.cli import failure
-from reserver.cli.failure import Status
-from reserver.cli.help import App
 
 _PLUGIN = "kubectl-reserver"
 _SERVE = "serve"
+_INTERRUPTED = 130
+"""As in shells: 128 + SIGINT."""
 
 
-def commands(arguments: Sequence[str]) -> typer.Typer:
-    """Return the commands that these arguments may mean."""
-    if arguments[:1] != [_SERVE]:
-        from reserver.cli.main import app
+def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
+    """Return what these arguments of a program ask for."""
+    if arguments[:1] == [_SERVE]:
+        from reserver.cli import plain
 
-        return app
-    from reserver.cli.serve import serve
+        settings = plain.settings(arguments[1:], os.environ)
+        if settings is not None:
+            from reserver.cli.serve import serve
 
-    alone = App(name="reserver")
-    alone.callback()(lambda: None)  # Without it the command would have no name of its own.
-    alone.command(_SERVE)(serve)
-    return alone
+            return partial(serve, settings)
+    from reserver.cli.main import app
+
+    return partial(app, list(arguments), prog_name=program)
 
 
 def program_name(path: str) -> str:
@@ -43,12 +41,16 @@ def main() -> None:
     sys.stderr = sys.stderr or null.open("w")
     try:
         try:
-            commands(sys.argv[1:])(prog_name=program_name(sys.argv[0]))
+            command(sys.argv[1:], program_name(sys.argv[0]))()
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
     except OSError as exc:
         # What is still to be written would fail again when Python ends.
         os.dup2(os.open(null, os.O_WRONLY), sys.stdout.fileno())
+        from reserver.cli import failure
+
         if not isinstance(exc, BrokenPipeError):
             failure.tell(f"standard output cannot be written: {exc.strerror or exc}")
-        sys.exit(Status.REFUSED)
+        sys.exit(failure.Status.REFUSED)

@@ -24,6 +24,7 @@ from reserver.cli.drain import drain
 from reserver.cli.help import App
 from reserver.cli.history import history
 from reserver.cli.migrate import migrate
+from reserver.cli.options import taking
 from reserver.cli.report import report
 from reserver.cli.serve import serve
 from reserver.cli.validate import validate
@@ -50,7 +51,7 @@ for command, panel in (
     (move.pause, _MOVE),
     (move.resume, _MOVE),
     (report, _LOOK),
-    (serve, _RUN),
+    (taking(serve), _RUN),
     (migrate, _RUN),
     (demo, _RUN),
     (completion_script.completion, _RUN),

@@ -6,7 +6,7 @@ import platform
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
-from typing import Protocol, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,7 +19,6 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from reserver.migration.move import Move
 from reserver.quarantine import Component
 from reserver.quarantine import counts as faults
 from reserver.reservations.status import count_unbacked
@@ -27,6 +26,9 @@ from reserver.reservations.terms import Phase
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.state import State
 from reserver.server.exposition import refusals
+
+if TYPE_CHECKING:
+    from reserver.migration.move import Move
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _LANDING_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)

@@ -10,13 +10,10 @@ import structlog
 from reserver.errors import InvalidInput
 from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.placer import Notice
-from reserver.kube.migration.moves import KnownMove
 from reserver.kube.stores.stores import Stores
-from reserver.migration.move import Phase
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
 from reserver.wire.k8s.objects import Metadata
-from reserver.wire.migration import podmove
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.edits import Deletion, Edit
 
@@ -57,23 +54,6 @@ def over(recorder: Recorder, stores: Stores, edit: Edit | Deletion) -> None:
     for ending in edit.endings:
         ref, reason = ending.reservation.ref, ending.outcome.value
         _announce(stores, ref, reason, f"removed: {ending}", recorder.note)
-
-
-def moved(recorder: Recorder, known: KnownMove) -> None:
-    """Report how far a PodMove is, and on its pod that it is evicted for it."""
-    said = known.said
-    if said is None:
-        return
-    is_bad = said.phase is Phase.FAILED
-    write = recorder.warn if is_bad else recorder.note
-    write(known.metadata, said.reason or said.phase, said.message, podmove.KIND)
-    move = known.move
-    if move is not None and said.phase is Phase.LANDING:
-        namespace, name = move.pod
-        pod = Metadata(name=name, namespace=namespace, uid=move.status.uid)
-        seat = f"room for its replacement is held on {said.to}" if said.to else "no room is held"
-        text = f"leaves {said.from_} for the PodMove {known.name.name}: {seat}"
-        recorder.note(pod, "Moved", text, "Pod")
 
 
 def unread_quota(recorder: Recorder, metadata: Metadata, error: InvalidInput) -> None:

@@ -14,8 +14,6 @@ from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import Storage
 from reserver.errors import InvalidInput
-from reserver.kube.migration.moves import Moves
-from reserver.kube.migration.turns import Turns
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
@@ -28,9 +26,7 @@ from reserver.wire.k8s.objects import ConfigMapObject, Metadata, decode
 from reserver.wire.k8s.pods import BoundPod, PodObject
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.k8s.watch import ReadEvent, Shown, metadata_of
-from reserver.wire.migration.podmove import MoveObject
 from reserver.wire.patching.review import MARKS_ANNOTATION
-from reserver.wire.rebalance.objects import BudgetObject
 from reserver.wire.spec.object import ReservationObject
 from reserver.wire.spec.quotaform import QuotaObject
 
@@ -329,26 +325,6 @@ def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
         ended=store.listed,
     )
     return view
-
-
-def move_view(moves: Moves) -> ObjectView[MoveObject]:
-    """Return a view that keeps the PodMoves up to date."""
-    return ObjectView(
-        MoveObject,
-        seen=lambda item, _: moves.put(item),
-        gone=lambda key: moves.drop(PodName(*key)),
-        known=moves.names,
-    )
-
-
-def budget_view(turns: Turns) -> ObjectView[BudgetObject]:
-    """Return a view that keeps PodDisruptionBudgets up to date."""
-    return ObjectView(
-        BudgetObject,
-        seen=lambda item, _: turns.budget_seen(item.value()),
-        gone=lambda key: turns.budget_gone(PodName(*key)),
-        known=lambda: turns.budgets,
-    )
 
 
 def quota_view(store: QuotaCache) -> ObjectView[QuotaObject]:

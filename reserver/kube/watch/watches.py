@@ -7,8 +7,6 @@ from functools import partial
 from operator import eq
 
 from reserver.kube.api.client import ApiClient
-from reserver.kube.migration.moves import Moves
-from reserver.kube.migration.turns import Turns
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
 from reserver.kube.stores.object.cache import ObjectCache
@@ -16,10 +14,8 @@ from reserver.kube.watch.quotas import QuotaCache
 from reserver.kube.watch.reflector import Reflector
 from reserver.kube.watch.views import (
     PodChanged,
-    budget_view,
     claim_view,
     class_view,
-    move_view,
     namespace_view,
     node_view,
     object_view,
@@ -30,7 +26,6 @@ from reserver.kube.watch.views import (
     volume_view,
 )
 from reserver.scheduling.state import State
-from reserver.wire.migration import podmove
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.object import COLLECTION
 
@@ -78,9 +73,3 @@ def object_reflector(client: ApiClient, store: ObjectCache, *, is_optional: bool
 def quota_reflector(client: ApiClient, store: QuotaCache) -> Reflector:
     """Return the watch for all ReservationQuotas; without their CRD there are none."""
     return Reflector(client, quotaform.COLLECTION, quota_view(store), is_optional=True)
-
-
-def move_reflectors(client: ApiClient, moves: Moves, turns: Turns) -> Iterable[Reflector]:
-    """Yield the watches of PodMoves, whose CRD may be missing, and of what evictions may do."""
-    yield Reflector(client, podmove.COLLECTION, move_view(moves), is_optional=True)
-    yield Reflector(client, "/apis/policy/v1/poddisruptionbudgets", budget_view(turns))

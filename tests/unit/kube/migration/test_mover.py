@@ -263,7 +263,7 @@ async def test_nobody_is_evicted_for_a_seat_that_may_be_gone(
     (seat,) = world.api.of(SEATS)
     world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
     world.break_watch(reservation.COLLECTION)
-    mover = world.reserver.mover
+    mover = world.reserver.features.mover
     assert mover is not None
     for _ in range(3):
         await mover.turns.look(Pacer())

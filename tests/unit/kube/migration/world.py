@@ -275,15 +275,15 @@ class World:
 
     async def _reserver(self) -> None:
         assembly = self.reserver
-        assert assembly.mover is not None
+        assert assembly.features.mover is not None
         try:
             await assembly.placer.look(assembly.state, Pacer())
             for store in assembly.stores:
                 await store.statuses.write(assembly.state)
             self.watch()
-            await assembly.mover.turns.look(Pacer())
-            for name in assembly.mover.moves.names():
-                await assembly.mover.step(name)
+            await assembly.features.mover.turns.look(Pacer())
+            for name in assembly.features.mover.moves.names():
+                await assembly.features.mover.step(name)
         except BaseExceptionGroup as group:
             raise Crash from group
 

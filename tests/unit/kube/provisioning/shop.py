@@ -154,11 +154,13 @@ class Shop(World):
         """Let watches and Reserver have a turn; what is to be deleted goes last."""
         self.watch()
         assembly = self.reserver
-        assert assembly.provisioner is not None
+        assert assembly.features.provisioner is not None
         await self._pass(assembly.placer.look(assembly.state, Pacer()))
         for store in assembly.stores:
             await self._pass(store.statuses.write(assembly.state))
-        await self._work_off(assembly.provisioner.run(), assembly.provisioner.queue)
+        await self._work_off(
+            assembly.features.provisioner.run(), assembly.features.provisioner.queue
+        )
         await self._work_off(assembly.cleaner.run(assembly.stores), assembly.cleaner.queue)
 
     async def settle(self, rounds: int = 40) -> Document:

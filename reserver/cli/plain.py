@@ -1,0 +1,77 @@
+"""What `reserver serve` is told, read without Typer, which with Pydantic is a third of a start.
+
+What is plainly right is read here, by the same declarations (`flags.py`) and to the same settings.
+All else is left to Typer: help, mistakes and what they are called, and other ways to write a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reserver.config import Settings
+from reserver.errors import ConfigurationError
+from reserver.flags import Declared, declared
+
+_SWITCH = {"true": True, "1": True, "false": False, "0": False}
+"""What a variable says of a flag that takes no value."""
+
+
+def settings(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings | None:
+    """Return the settings that arguments and environment give; None where that takes Typer."""
+    flags = {each.name: each for each in declared(Settings)}
+    try:
+        said = dict(_from_environment(flags, environment)) | _from_arguments(flags, arguments)
+        return Settings(**{flags[name].field: flags[name].read(said[name]) for name in said})
+    except (KeyError, ValueError, ConfigurationError):
+        return None
+
+
+def _from_environment(
+    flags: Mapping[str, Declared], environment: Mapping[str, str]
+) -> Iterator[tuple[str, Any]]:
+    for name, flag in flags.items():
+        if text := environment.get(flag.variable or ""):
+            yield name, text.split() if flag.is_repeated else _value(flag, text)
+
+
+def _from_arguments(flags: Mapping[str, Declared], arguments: Sequence[str]) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, text = argument.partition("=")
+        if name.startswith("--no-") or flags[name].kind is bool:
+            switch = flags[name.replace("--no-", "--", 1)]
+            if equals or switch.kind is not bool:
+                raise ValueError(argument)
+            said[switch.name] = switch.name == name
+            continue
+        text = text if equals else next(rest, "")
+        if not text or text.startswith("-"):
+            raise ValueError(argument)
+        if flags[name].is_repeated:
+            said.setdefault(name, []).append(text)
+        else:
+            said[name] = _value(flags[name], text)
+    return said
+
+
+def _value(flag: Declared, text: str) -> Any:  # noqa: ANN401 - of any type that flags have
+    """Return what Typer makes of a text; raises KeyError or ValueError where only it may know."""
+    if flag.flag.read is not None:
+        return text
+    if flag.flag.most is not None:
+        return _number(text, flag.flag.most)
+    make: Callable[[str], Any] = _MADE_BY.get(flag.kind, flag.kind)
+    return make(text)
+
+
+def _number(text: str, most: int) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) <= most):
+        raise ValueError(text)
+    return int(text)
+
+
+_MADE_BY: dict[Any, Callable[[str], Any]] = {bool: _SWITCH.__getitem__, Path | None: Path}
+"""What makes a value of a type that does not do so itself, as str and enumerations do."""

@@ -1,0 +1,79 @@
+"""What carries out PodMoves, put together; only where it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+
+from reserver.cluster.pod import PodName
+from reserver.kube.api.client import ApiClient
+from reserver.kube.loops.events import Recorder
+from reserver.kube.migration.mover import Mover
+from reserver.kube.migration.moves import KnownMove, Moves
+from reserver.kube.migration.turns import Turns
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.reflector import Reflector
+from reserver.kube.watch.views import ObjectView
+from reserver.migration.move import Phase
+from reserver.scheduling.state import State
+from reserver.wire.k8s.objects import Metadata
+from reserver.wire.migration import podmove
+from reserver.wire.migration.podmove import MoveObject
+from reserver.wire.rebalance.objects import BudgetObject
+
+_BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+
+
+def assembled(
+    client: ApiClient,
+    clock: Callable[[], float],
+    state: State,
+    objects: ObjectCache,
+    recorder: Recorder,
+    is_up_to_date: Callable[[], Awaitable[bool]],
+) -> Mover:
+    """Return what carries out PodMoves with seats that are Reservation objects."""
+    mover = Mover(client, clock, state, objects, is_up_to_date)
+    mover.subscribers.append(partial(_announce, recorder))
+    return mover
+
+
+def reflectors(client: ApiClient, mover: Mover) -> Iterator[Reflector]:
+    """Yield the watches of PodMoves, whose CRD may be missing, and of what evictions may do."""
+    yield Reflector(client, podmove.COLLECTION, _move_view(mover.moves), is_optional=True)
+    yield Reflector(client, _BUDGETS, _budget_view(mover.turns))
+
+
+def _move_view(moves: Moves) -> ObjectView[MoveObject]:
+    return ObjectView(
+        MoveObject,
+        seen=lambda item, _: moves.put(item),
+        gone=lambda key: moves.drop(PodName(*key)),
+        known=moves.names,
+    )
+
+
+def _budget_view(turns: Turns) -> ObjectView[BudgetObject]:
+    return ObjectView(
+        BudgetObject,
+        seen=lambda item, _: turns.budget_seen(item.value()),
+        gone=lambda key: turns.budget_gone(PodName(*key)),
+        known=lambda: turns.budgets,
+    )
+
+
+def _announce(recorder: Recorder, known: KnownMove) -> None:
+    """Report how far a PodMove is, and on its pod that it is evicted for it."""
+    said = known.said
+    if said is None:
+        return
+    is_bad = said.phase is Phase.FAILED
+    write = recorder.warn if is_bad else recorder.note
+    write(known.metadata, said.reason or said.phase, said.message, podmove.KIND)
+    move = known.move
+    if move is not None and said.phase is Phase.LANDING:
+        namespace, name = move.pod
+        pod = Metadata(name=name, namespace=namespace, uid=move.status.uid)
+        seat = f"room for its replacement is held on {said.to}" if said.to else "no room is held"
+        text = f"leaves {said.from_} for the PodMove {known.name.name}: {seat}"
+        recorder.note(pod, "Moved", text, "Pod")
