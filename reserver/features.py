@@ -95,12 +95,12 @@ class Features:
 
     @property
     def pod_changed(self) -> PodChanged:
-        """What is told of pods that have changed (`pod_view`)."""
+        """Is called with pods that have changed (`pod_view`)."""
         return self.mover.pod_changed if self.mover else unheard
 
     @property
     def marked(self) -> Callable[[str, str], None]:
-        """What is told of the patches that pods say they have (`pod_view`)."""
+        """Is called with the patches that pods say they have (`pod_view`)."""
         return self.patches.pod_seen if self.patches else unheard
 
     def _keeping(self) -> Keeper:
