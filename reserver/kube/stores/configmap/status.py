@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 import structlog
 
+from reserver.cluster.snapshot import Snapshot
 from reserver.errors import ApiError, Fault, InvalidInput
 from reserver.kube.stores.cache import Name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
@@ -25,6 +27,9 @@ from reserver.wire.status.companion import Changes
 from reserver.wire.status.configmap import admitted_items, newly_unbacked, recorded_claims, show
 
 log = structlog.get_logger(__name__)
+
+_AT_ONCE = 32
+"""Nodes that are looked at together, unless one reservation is on more."""
 
 
 @dataclass(eq=False, repr=False)
@@ -108,10 +113,11 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
     async def _statuses(self, companion: Companion, keys: set[str], state: State) -> Changes:
         """Return the status of some keys, of each as of one instant."""
         wanted: dict[str, str | None] = {}
-        pacer = Pacer()
+        pacer, short = Pacer(), _Short(state.snapshot)
         self.room.look(state, self.now)  # Much may have come since the last look.
-        for key in keys:
-            ref = Ref(*companion.store, key)
+        refs = [Ref(*companion.store, key) for key in keys]
+        for index, ref in enumerate(refs):
+            key = ref.key
             entries = self.cache.entries(ref)
             if entries is None:
                 wanted[key] = None
@@ -120,16 +126,23 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             for reservation in entries.reservations:
                 spoil = partial(self.cache.spoiled, reservation.ref)
                 with quarantined("status", reservation.ref, spoil):
-                    # Of its nodes only: with all of them each turn would end after one entry.
-                    nodes = [part.node for part in reservation.parts]
-                    short_nodes = ShortNodes.of(state.snapshot, nodes)
+                    next_ones = self._nodes(refs[index + 1 : index + 1 + _AT_ONCE])
+                    short_nodes = short.nodes(reservation, next_ones)
                     statuses[reservation.ref] = short_nodes.status(reservation, state.ledger)
                 if await pacer.give_way():
                     state.ledger.advance(self.now)
+                    short.others_ran()
             with quarantined("status", ref, partial(self.cache.spoiled, ref)):
                 judged = self.cache.entries(ref) or entries
                 wanted[key] = show(judged, partial(_status_of, statuses))
         return wanted
+
+    def _nodes(self, refs: Iterable[Ref]) -> Iterator[str]:
+        """Yield where the reservations at some refs hold."""
+        for ref in refs:
+            entries = self.cache.entries(ref)
+            for reservation in entries.reservations if entries else ():
+                yield from (part.node for part in reservation.parts)
 
     def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
         """Report each hold that is newly not backed."""
@@ -147,6 +160,30 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             name = f"{metadata.namespace}/{metadata.name}"
             first = warnings[0][1]
             log.warning("holds not backed", configmap=name, holds=len(warnings), first=first)
+
+
+class _Short:
+    """The nodes that fall short, for some entries at once: for all, no turn would be long enough.
+
+    One by one, looking at a node would be a third of what a status takes.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.others_ran()
+
+    def others_ran(self) -> None:
+        """Forget what may have changed since."""
+        self._looked_at: set[str] = set()
+        self._found: ShortNodes | None = None
+
+    def nodes(self, reservation: Reservation, next_ones: Iterable[str]) -> ShortNodes:
+        """Return which of a reservation's nodes fall short, and of those that are next."""
+        own = {part.node for part in reservation.parts}
+        if self._found is None or not own <= self._looked_at:
+            self._looked_at = own.union(islice(next_ones, _AT_ONCE))
+            self._found = ShortNodes.of(self._snapshot, tuple(self._looked_at))
+        return self._found
 
 
 def _status_of(statuses: Mapping[Ref, Status], reservation: Reservation) -> Status | None:

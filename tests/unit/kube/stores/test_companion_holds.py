@@ -164,10 +164,9 @@ async def test_a_hold_that_comes_during_a_pass_is_not_said_to_be_backed_before_i
     assert patch.body["data"].keys() == backed | {"late"}
 
 
-async def test_a_pass_looks_at_all_nodes_no_more_often_the_more_it_has_to_say(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(status, "Pacer", partial(Pacer, 0.0))
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str] | None]:
+    """Return the nodes that were looked at together, each time; None for all of them."""
     asked: list[Sequence[str] | None] = []
     of = ShortNodes.of
 
@@ -176,15 +175,38 @@ async def test_a_pass_looks_at_all_nodes_no_more_often_the_more_it_has_to_say(
         return of(snapshot, nodes)
 
     monkeypatch.setattr(ShortNodes, "of", noted)
+    return asked
+
+
+async def test_a_pass_looks_at_all_nodes_no_more_often_the_more_it_has_to_say(
+    monkeypatch: pytest.MonkeyPatch, asked: list[Sequence[str] | None]
+) -> None:
+    monkeypatch.setattr(status, "Pacer", partial(Pacer, 0.0))
     looks = []
     for count in (2, 200):
         world = World(things=(node("worker-1", cpu="64", pods="20000"),))
         world.put(**{f"r{number}": spec(resources={"cpu": "1m"}) for number in range(count)})
         asked.clear()
         await world.write(MISSING, answer(1))
-        assert asked.count(["worker-1"]) == count
+        assert asked.count(("worker-1",)) == count
         looks.append(asked.count(None))
     assert looks[0] == looks[1]
+
+
+async def test_a_turn_looks_at_the_nodes_of_many_entries_at_once(
+    monkeypatch: pytest.MonkeyPatch, asked: list[Sequence[str] | None]
+) -> None:
+    monkeypatch.setattr(status, "Pacer", partial(Pacer, timer=lambda: 0.0))
+    names = [f"worker-{number}" for number in range(128)]
+    world = World(things=tuple(node(name, cpu=str(1 + n % 2)) for n, name in enumerate(names)))
+    world.put(**{name: spec(node=name, resources={"cpu": "2"}) for name in names})
+    asked.clear()
+    _, create = await world.write(MISSING, answer(1))
+    looks = [each for each in asked if each is not None]
+    assert len(looks) < 10
+    assert {name for each in looks for name in each} == set(names)
+    backed = {name for name, text in create.body["data"].items() if json.loads(text)["backed"]}
+    assert backed == set(names[1::2])
 
 
 async def test_it_writes_until_it_is_stopped(pauses: list[float]) -> None:
