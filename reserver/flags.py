@@ -11,6 +11,7 @@ import dataclasses
 import ipaddress
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from reserver.errors import ConfigurationError, InvalidInput
@@ -47,6 +48,10 @@ class Flag:
     panel: str | None = None
     complete: Callable[..., list[str]] | None = None
     path: str = ""
+
+
+setting = partial(Flag, in_environment=True)
+"""A flag that a variable may give, too."""
 
 
 class Declared(NamedTuple):
