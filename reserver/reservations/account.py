@@ -7,7 +7,7 @@ the place that Reserver chose are the reservation's, so they are kept once (docs
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple, cast
@@ -74,6 +74,7 @@ class Account:
         reservation: what its first entry says, which stands for all of them.
         identity: its identity.
         order: later ones are greater.
+        entries: where it is written, the longest known first (`LedgerView.copies`).
         claimants: the pods that claimed one, by UID, each with a resourceVersion at which it had it
             (`UNSEEN` while its binding is).
         landed: where they landed, if known.
@@ -86,7 +87,7 @@ class Account:
     reservation: Reservation
     identity: str
     order: int
-    _entries: dict[Ref, Entry] = field(default_factory=dict)
+    entries: tuple[Entry, ...] = ()
     claimants: dict[str, int] = field(default_factory=lambda: _NO_CLAIMS)
     landed: dict[str, str] = field(default_factory=lambda: _NOWHERE)
     holds: tuple[Hold, ...] = ()
@@ -96,32 +97,28 @@ class Account:
     _by_node: dict[str, Hold] | None = None
 
     @property
-    def entries(self) -> Collection[Entry]:
-        """Where it is written, the longest known first."""
-        return self._entries.values()
-
-    @property
-    def first(self) -> Entry:
-        """The entry that stands for all of them."""
-        return next(iter(self._entries.values()))
-
-    @property
-    def refs(self) -> Collection[Ref]:
+    def refs(self) -> tuple[Ref, ...]:
         """The refs of its entries."""
-        return self._entries.keys()
+        return tuple(entry.reservation.ref for entry in self.entries)
 
     def entry(self, ref: Ref) -> Entry:
         """Return what is written at one of its refs."""
-        return self._entries[ref]
+        return next(entry for entry in self.entries if entry.reservation.ref == ref)
+
+    def written_in(self, namespace: str) -> int:
+        """Return how many of its entries are in a namespace."""
+        return sum(entry.reservation.ref.namespace == namespace for entry in self.entries)
 
     def put(self, entry: Entry) -> None:
         """Take what is written at a ref."""
-        # By ref: whoever writes the same `origin` into thousands of entries has one account.
-        self._entries[entry.reservation.ref] = entry
+        if entry not in self.entries:
+            self.entries = (*self.entries, entry)
 
     def pop(self, ref: Ref) -> Entry:
         """Forget what is written at a ref; return it."""
-        return self._entries.pop(ref)
+        gone = self.entry(ref)
+        self.entries = tuple(entry for entry in self.entries if entry is not gone)
+        return gone
 
     @property
     def is_holding(self) -> bool:
@@ -151,7 +148,7 @@ class Account:
 
     def succeed(self) -> None:
         """Let the entry that is first now stand for all, with the turns of the former one."""
-        self.reservation = self.first.reservation
+        self.reservation = self.entries[0].reservation
         by_node = self.by_node()
         for part in self.reservation.parts:
             by_node[part.node].reservation = self.reservation.on(part)

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from reserver.reservations.quota import Quota, exceeded, forbidden, usage
-from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.reservation import Reservation
 
 _SPARE_ROW = 64
 """So many that do not wait any more may stand in a row, beside as many as there are shares."""
@@ -57,7 +57,6 @@ class Share:
         asked: what it counts for, as far as it is not claimed.
         turn: when it is its turn.
         since: when it was written, unix seconds.
-        refs: where it is written in this namespace; it counts once.
         standing: what became of it.
         why: why it is not admitted.
     """
@@ -66,7 +65,6 @@ class Share:
     asked: Mapping[str, int]
     turn: Turn
     since: float
-    refs: set[Ref]
     standing: Standing = Standing.WAITING
     why: str = ""
 
@@ -152,13 +150,10 @@ class Admission:
         if share.standing is Standing.BLOCKED:
             self._unjudged.append(identity)
 
-    def leave(self, identity: str, ref: Ref) -> None:
-        """Note that a reservation is no longer written at a ref."""
-        share = self.shares.get(identity)
-        if share is not None:
-            share.refs.discard(ref)
-            if not share.refs:
-                self._remove(identity)
+    def leave(self, identity: str) -> None:
+        """Note that a reservation is no longer written in the namespace."""
+        if identity in self.shares:
+            self._remove(identity)
 
     def replace(self, identity: str, after: Reservation) -> bool:
         """Let a reservation that replaces another one take its turn, if it asks for no more.
@@ -166,7 +161,7 @@ class Admission:
         Return whether it has.
         """
         share = self.shares.get(identity)
-        if share is None or share.refs != {after.ref} or after.identity in self.shares:
+        if share is None or after.identity in self.shares:
             return False
         asked = usage(after, after.slots)
         if any(amount > share.asked.get(counted, 0) for counted, amount in asked.items()):

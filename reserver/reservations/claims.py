@@ -64,7 +64,7 @@ class Claims:
         account = next(iter(self._register.meant(identity)), None)
         if account is None:
             return identity
-        entry = account.first
+        entry = account.entries[0]
         is_another = entry.written.first > self._since.get(pod.uid, pod.revision)
         return identity if is_another else account.identity
 

@@ -75,8 +75,9 @@ class Ledger(Settling):
         judged = self._judged(entry, before, adopted, is_same=is_same)
         old = before.entry(reservation.ref) if before is not None else None
         try:
-            if old is not None:
-                self.quotas.replace(old.reservation, reservation, self._now)
+            if before is not None and old is not None:
+                stays = before.written_in(reservation.ref.namespace) > 1
+                self.quotas.replace(old.reservation, reservation, self._now, stays=stays)
                 self.drop(reservation.ref)
             self._enter(entry, judged)
         except Exception:
@@ -90,7 +91,7 @@ class Ledger(Settling):
         """Undo a put, however far it has come."""
         if self._register.get(written.ref) is not before:
             self._withdraw(written.ref)
-        self.quotas.leave(written)
+        self._uncharge(written)
         if before is not None and old is not None:
             self._register.add(before, old)
             self._settle(before)
@@ -209,10 +210,16 @@ class Ledger(Settling):
                 self._holdings.hold(hold, NOTHING)
             self._expect_none(account)
         entry = self._register.remove(ref)
-        self.quotas.leave(entry.reservation)
+        self._uncharge(entry.reservation)
         if account.entries:
             account.succeed()
         return account
+
+    def _uncharge(self, reservation: Reservation) -> None:
+        """Count a reservation in its namespace no more, unless it is written there elsewhere."""
+        account = self._register.of(reservation.identity)
+        if account is None or not account.written_in(reservation.ref.namespace):
+            self.quotas.leave(reservation)
 
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
         """Record that a pod claimed a slot, even of a reservation that is not known (yet).

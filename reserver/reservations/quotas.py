@@ -107,30 +107,38 @@ class Quotas:
         return share.why if share is not None and share.standing is Standing.BLOCKED else ""
 
     def charge(self, reservation: Reservation, slots: int, now: float) -> None:
-        """Note how many slots of a reservation are unclaimed; 0 if it is over."""
+        """Note how many slots of a reservation are unclaimed; 0 if it is over.
+
+        However often it is written in a namespace, it counts there once.
+        """
         admission = self._admission(reservation.ref.namespace)
-        share = admission.shares.get(reservation.identity)
-        if share is not None:
-            share.refs.add(reservation.ref)
+        if reservation.identity in admission.shares:
             admission.update(reservation.identity, slots)
         elif slots:
             self._enter(admission, reservation, slots, reservation.created_at or now, now)
         self.changed(reservation.ref.namespace)
 
     def leave(self, reservation: Reservation) -> None:
-        """Note that a reservation is no longer written."""
+        """Note that a reservation is no longer written in its namespace."""
         namespace = reservation.ref.namespace
-        self._admission(namespace).leave(reservation.identity, reservation.ref)
+        self._admission(namespace).leave(reservation.identity)
         self.changed(namespace)
 
-    def replace(self, before: Reservation, after: Reservation, now: float) -> None:
+    def replace(self, before: Reservation, after: Reservation, now: float, *, stays: bool) -> None:
         """Note that a reservation is about to replace another one.
 
         If it asks for no more, it keeps that one's turn; otherwise it is behind all that wait.
+
+        Args:
+            before: what stands there.
+            after: what will.
+            now: unix seconds.
+            stays: the former one is written elsewhere in the namespace, too, and keeps its turn.
         """
         admission = self._admission(after.ref.namespace)
-        if not admission.replace(before.identity, after):
-            admission.leave(before.identity, before.ref)
+        if stays or not admission.replace(before.identity, after):
+            if not stays:
+                admission.leave(before.identity)
             if after.identity not in admission.shares:
                 self._enter(admission, after, after.slots, max(now, after.created_at), now)
 
@@ -207,7 +215,7 @@ class Quotas:
         turn = Turn(is_new=True, at=at, number=next(self._numbers))
         since = reservation.created_at or now
         asked = usage(reservation, slots)
-        admission.enter(Share(reservation, asked, turn, since, {reservation.ref}))
+        admission.enter(Share(reservation, asked, turn, since))
 
     def _admission(self, namespace: str) -> Admission:
         admission = self._admissions.get(namespace)

@@ -16,7 +16,7 @@ from reserver.reservations.account import Account
 from reserver.reservations.amounts import times
 from reserver.reservations.holdings import NOTHING
 from reserver.reservations.quotas import Quotas
-from reserver.reservations.reservation import Ref, Written
+from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.view import LedgerView
 
 AT_ONCE = 500
@@ -151,11 +151,13 @@ class Settling(LedgerView):
             self._follow(account)
 
     def _follow(self, account: Account) -> None:
-        unclaimed = self._unclaimed(account)
+        unclaimed, counted = self._unclaimed(account), dict[str, Reservation]()
         for entry in account.entries:
-            self.quotas.charge(entry.reservation, unclaimed, self._now)
+            counted.setdefault(entry.reservation.ref.namespace, entry.reservation)
+        for reservation in counted.values():
+            self.quotas.charge(reservation, unclaimed, self._now)
         self._hold(account)
-        for namespace in {ref.namespace for ref in account.refs}:
+        for namespace in counted:
             self._admit(namespace)
 
     def _hold(self, account: Account) -> None:

@@ -257,6 +257,13 @@ class LedgerView:
         pods = self._claims.of(account.identity)
         return {uid: pods.get(uid) for uid in account.claimants}
 
+    def copies(self, reservation: Reservation) -> int:
+        """Return at how many other refs of its namespace a reservation is written as well."""
+        account = self._register.of(reservation.identity)
+        refs = account.refs if account is not None else ()
+        namespace = reservation.ref.namespace
+        return sum(ref.namespace == namespace and ref != reservation.ref for ref in refs)
+
     def is_written_twice(self, ref: Ref) -> bool:
         """Return whether what is written at a ref is written at another one as well."""
         account = self._register.get(ref)

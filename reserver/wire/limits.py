@@ -125,6 +125,12 @@ MOST_OFFERED = 256
 MOST_OBJECTS = 1_000
 """Reservations that are read in one namespace other than Reserver's own."""
 
+MOST_COPIES = 8
+"""Refs of one namespace at which one reservation is written: each change of it costs each of them.
+
+While it is moved there are two.
+"""
+
 MOST_KEYS = 16_384
 """Data keys of one ConfigMap; no more reservations fit into its 1 MiB."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+from reserver.cluster.quantity import shorten
 from reserver.errors import Fault, InvalidInput
 from reserver.kube.watch.lag import Awaited
 from reserver.quarantine import quarantined
@@ -16,6 +17,7 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
 from reserver.reservations.terms import Phase
 from reserver.wire.k8s.objects import Metadata
+from reserver.wire.limits import MOST_COPIES
 from reserver.wire.spec.edits import Deletion, Edit
 from reserver.wire.spec.entries import MOST_PROBLEMS, Entries, Problem
 
@@ -205,6 +207,9 @@ class Cache(ABC, Generic[K, E]):
     def _enforce(self, metadata: Metadata, reservation: Reservation, when: Written) -> None:
         """Let the ledger hold what is written; an exception costs only this reservation."""
         ref = reservation.ref
+        if self.ledger.copies(reservation) >= MOST_COPIES:
+            self._refuse(reservation)
+            return
         self._since.setdefault(ref, reservation.created_at or self.clock())
         with quarantined("ledger", ref, partial(self.spoiled, ref)):
             self.ledger.put(reservation, when)
@@ -213,6 +218,20 @@ class Cache(ABC, Generic[K, E]):
                 remedy = "write a moment in the future; the cleaner removes this one"
                 error = InvalidInput(field, "lies in the past, so nothing is held", remedy)
                 self.report(metadata, Problem(ref, error))
+
+    def _refuse(self, reservation: Reservation) -> None:
+        """Let one of too many copies of a reservation count as invalid until it is written anew."""
+        known, ref = self.known(reservation.ref), reservation.ref
+        text = f"{shorten(reservation.record)!r} is the origin of {MOST_COPIES} others here"
+        remedy = "remove it, and this is a reservation of its own; those are one, and hold once"
+        problem = Problem(ref, InvalidInput(f"{self._within}origin", text, remedy))
+        if known is not None:
+            stays = tuple(each for each in known.entries.reservations if each.ref != ref)
+            known.entries = replace(
+                known.entries, reservations=stays, problems=(*known.entries.problems, problem)
+            )
+        self._since.pop(ref, None)
+        self.ledger.drop(ref)
 
     def _endings(self, entries: Entries) -> tuple[Ending, ...]:
         """Return what became of the reservations that are over and have to go."""

@@ -11,10 +11,12 @@ from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.limits import MOST_COPIES
 from reserver.wire.spec.edits import Deletion
 from reserver.wire.spec.entries import Problem
 from reserver.wire.spec.object import ReservationObject
 from tests.builders import NOW, held, node, pod, state_of
+from tests.steps import lines
 
 W1 = node("worker-1", cpu="16")
 CREATED = "2030-03-17T17:46:40Z"
@@ -247,3 +249,28 @@ def test_what_was_read_before_a_start_is_read_again_whatever_is_listed_first(
     world.put(*(made(f"a{number}") for number in range(3)), made("z", status=status), listed=True)
     assert world.held == 6
     assert world.store.known(Ref.of_object("shop", "z")).is_read  # type: ignore[union-attr]
+
+
+def test_of_too_many_copies_of_one_reservation_the_last_are_refused() -> None:
+    world = World()
+    copies = [made(f"copy-{n}", origin="shop/web#1") for n in range(MOST_COPIES + 1)]
+    world.put(*copies)
+    assert (len(world.state.ledger), world.held) == (MOST_COPIES, 2)
+    [report] = world.reports
+    assert report.startswith("copy-8: spec.origin: 'shop/web#1' is the origin of 8 others here; ")
+    world.put(made("copy-8", revision=2))
+    assert world.held == 4
+
+
+def test_each_copy_of_a_reservation_costs_the_same() -> None:
+    world = World()
+    costs = [lines(lambda: world.put(made(f"c-{n}", origin="shop/web#1"))) for n in range(40)]  # noqa: B023
+    assert costs[-1] <= max(costs[:10])
+
+
+def test_of_what_was_refused_nothing_is_kept_once_it_is_gone() -> None:
+    world = World()
+    world.put(made())
+    world.put(made(revision=2, resources={"cpu": "x"}))
+    world.store.drop(("shop", "web"), 3)
+    assert world.store.since(Ref.of_object("shop", "web")) == 0

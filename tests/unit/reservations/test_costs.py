@@ -1,0 +1,76 @@
+"""What a ledger does is linear in what is written, whatever it is; lines are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.ledger import Ledger
+from reserver.reservations.quota import Quota
+from reserver.reservations.reservation import Reservation, Written
+from tests.builders import NAMESPACE, NOW, node, pod, reservation
+from tests.steps import lines
+
+
+class World:
+    """A ledger, and so many reservations to be written into it."""
+
+    def __init__(self, count: int) -> None:
+        self.snapshot = Snapshot()
+        self.ledger = Ledger(self.snapshot)
+        self.ledger.advance(NOW)
+        self.count = count
+        self.show("worker-1")
+
+    def show(self, name: str) -> None:
+        self.snapshot.set_node(node(name, cpu="4"))
+
+    def put(self, *written: Reservation) -> None:
+        for number, each in enumerate(written, start=1):
+            self.ledger.put(each, Written(number, number))
+
+    def many(self, **fields: Any) -> list[Reservation]:
+        """Return so many reservations, each for an owner of its own unless fields say otherwise."""
+        return [
+            reservation(f"r-{number:05}", **{"owners": (f"o-{number}",), "cpu": "1", **fields})
+            for number in range(self.count)
+        ]
+
+
+def of_one_owner(world: World) -> None:
+    written = world.many(owners=("a",))
+    world.put(*written)
+    world.ledger.bound(pod("a", node="worker-1"), exact=True)
+    for each in written:
+        world.ledger.drop(each.ref)
+
+
+def edited_in_turn(world: World) -> None:
+    for number in range(world.count):
+        world.put(reservation("r", cpu=str(number % 2 + 1)))
+
+
+def that_expire_at_once(world: World) -> None:
+    world.put(*world.many(expires=NOW + 1, starts=NOW + 0.5))
+    world.ledger.advance(NOW + 0.5, most=None)
+    world.ledger.advance(NOW + 1, most=None)
+
+
+def waiting_for_a_quota(world: World) -> None:
+    world.ledger.quotas.limit(NAMESPACE, [Quota(name="few", hard={"reservations": 3})])
+    written = world.many()
+    world.put(*written)
+    for each in written:
+        world.ledger.drop(each.ref)
+
+
+SHAPES = [of_one_owner, edited_in_turn, that_expire_at_once, waiting_for_a_quota]
+
+
+@pytest.mark.parametrize("play", SHAPES, ids=lambda play: play.__name__)
+def test_twice_as_many_reservations_cost_twice_as_much(play: Callable[[World], None]) -> None:
+    few, many = (lines(lambda: play(World(count))) for count in (100, 400))  # noqa: B023
+    assert many < 4.4 * few
