@@ -130,10 +130,6 @@ class Account:
         """The turn of what holds on each node."""
         return {hold.reservation.node: hold.since for hold in self.holds}
 
-    def is_called(self, digest: str) -> bool:
-        """Return whether this is its digest, or the one that another Reserver computed."""
-        return any(entry.reservation.is_called(digest) for entry in self.entries)
-
     def stand(self, since: Written, earlier: Mapping[str, Written]) -> None:
         """Take a turn on each node where it is placed, in the order of the holds there.
 

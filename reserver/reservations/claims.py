@@ -5,6 +5,7 @@ It is kept apart from the reservations: either may become known first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from cachetools import LRUCache
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.account import UNSEEN, Account, Entry
+from reserver.reservations.identity import near_digests
 from reserver.reservations.register import Register
 
 _REMEMBERED = 20_000
@@ -41,7 +43,7 @@ class Claims:
         self._register = register
         self._pods: dict[str, dict[str, Pod]] = {}
         self._identities: dict[str, set[str]] = {}
-        self._known: dict[str, set[str]] = {}
+        self._records: Counter[str] = Counter()
         self._since: dict[str, int] = {}
         self._unwritten: set[str] = set()
         self._bindings: LRUCache[PodName, _Binding] = LRUCache(_REMEMBERED)
@@ -52,9 +54,7 @@ class Claims:
             self._since.setdefault(pod.uid, pod.revision)
         else:
             self._unwritten.add(pod.uid)
-        self._known.setdefault(identity.rpartition("@")[0], set()).add(identity)
-        self._pods.setdefault(identity, {})[pod.uid] = pod
-        self._identities.setdefault(pod.uid, set()).add(identity)
+        self._keep(identity, pod)
 
     def meaning(self, identity: str, pod: Pod) -> str:
         """Return the identity by which a claim is known here (`Register.meant`).
@@ -74,11 +74,13 @@ class Claims:
         By UID, with the identity by which they called it.
         """
         reservation, named = entry.reservation, {}
-        for other in self._known.get(reservation.record, ()) if reservation.drift else ():
-            if other != reservation.identity and reservation.is_called(other.rpartition("@")[2]):
-                for uid in self._pods[other]:
-                    if self._since.get(uid, 0) >= entry.written.first:
-                        named[uid] = other
+        may_be = reservation.drift and reservation.record in self._records
+        # By what they may call it: those who claim decide how many there are of one record.
+        for digest in near_digests(reservation) - {reservation.digest} if may_be else ():
+            other = f"{reservation.record}@{digest}"
+            for uid in self._pods.get(other, ()):
+                if self._since.get(uid, 0) >= entry.written.first:
+                    named[uid] = other
         return named
 
     def adopt(self, named: Mapping[str, str], identity: str) -> None:
@@ -93,12 +95,16 @@ class Claims:
             self._rename(uid, before, after, keeps=keeps)
 
     def _rename(self, uid: str, before: str, after: str, *, keeps: bool) -> None:
-        self._known.setdefault(after.rpartition("@")[0], set()).add(after)
-        self._pods.setdefault(after, {})[uid] = self._pods[before][uid]
-        self._identities[uid].add(after)
+        self._keep(after, self._pods[before][uid])
         if not keeps:
             self._identities[uid].discard(before)
             self._drop(uid, before)
+
+    def _keep(self, identity: str, pod: Pod) -> None:
+        if identity not in self._pods:
+            self._records[identity.rpartition("@")[0]] += 1
+        self._pods.setdefault(identity, {})[pod.uid] = pod
+        self._identities.setdefault(pod.uid, set()).add(identity)
 
     def _drop(self, uid: str, identity: str) -> None:
         pods = self._pods[identity]
@@ -106,9 +112,9 @@ class Claims:
         if not pods:
             del self._pods[identity]
             record = identity.rpartition("@")[0]
-            self._known[record].discard(identity)
-            if not self._known[record]:
-                del self._known[record]
+            self._records[record] -= 1
+            if not self._records[record]:
+                del self._records[record]
 
     def of(self, identity: str) -> Mapping[str, Pod]:
         """Return the pods that claimed a slot of a reservation, by UID."""

@@ -95,7 +95,7 @@ class Register:
         self._failed = failed
         self._by_ref: dict[Ref, Account] = {}
         self._by_identity: dict[str, Account] = {}
-        self._by_record: _Index[str, Account] = _Index()
+        self._drifting: _Index[str, Entry] = _Index()  # By record.
         self._by_name: _Index[PodName, Account] = _Index()
         self._by_rule: _Index[owner.Key, _Claimable] = _Index()
 
@@ -131,30 +131,30 @@ class Register:
         """Take what is written at a ref where nothing else is; the account may be known."""
         reservation, identity = entry.reservation, account.identity
         if identity not in self._by_identity:
-            claimable, record = _claimable(account), reservation.record
+            claimable = _claimable(account)
             self._by_identity[identity] = account
-            self._by_record.insert(record, account)
             for name in reservation.owners:
                 self._by_name.insert(name, account)
             for key, each in claimable.items():
                 self._by_rule.insert(key, each)
+        if reservation.drift:
+            self._drifting.insert(reservation.record, entry)
         account.put(entry)
         self._by_ref[reservation.ref] = account
 
     def remove(self, ref: Ref) -> Entry:
         """Forget what is written at a ref, and its account with the last one."""
-        account = self._by_ref[ref]
-        if len(account.entries) == 1:
-            identity, reservation = account.identity, account.reservation
-            claimable, record = _claimable(account), reservation.record
-            del self._by_identity[identity]
-            self._by_record.discard(record, account)
-            for name in reservation.owners:
+        account = self._by_ref.pop(ref)
+        entry = account.pop(ref)
+        if not account.entries:
+            del self._by_identity[account.identity]
+            for name in account.reservation.owners:
                 self._by_name.discard(name, account)
-            for key, each in claimable.items():
+            for key, each in _claimable(account).items():
                 self._by_rule.discard(key, each)
-        del self._by_ref[ref]
-        return account.pop(ref)
+        if entry.reservation.drift:
+            self._drifting.discard(entry.reservation.record, entry)
+        return entry
 
     def meant(self, identity: str) -> Iterable[Account]:
         """Return the accounts that a claim may mean; its writer may have computed their expiry."""
@@ -162,7 +162,8 @@ class Register:
         if account is not None:
             return (account,)
         record, _, digest = identity.rpartition("@")
-        return [each for each in self._by_record.get(record) if each.is_called(digest)]
+        written = (each.reservation for each in self._drifting.get(record))
+        return dict.fromkeys(self._by_ref[each.ref] for each in written if each.is_called(digest))
 
     def may_concern(self, pod: Pod) -> bool:
         """Return whether any reservation names a pod or has a rule to ask; for most pods none."""

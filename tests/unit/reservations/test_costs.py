@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.quota import Quota
-from reserver.reservations.reservation import Reservation, Written
+from reserver.reservations.reservation import Ref, Reservation, Written
 from tests.builders import NAMESPACE, NOW, node, pod, reservation
 from tests.steps import lines
 
@@ -67,10 +68,34 @@ def waiting_for_a_quota(world: World) -> None:
         world.ledger.drop(each.ref)
 
 
-SHAPES = [of_one_owner, edited_in_turn, that_expire_at_once, waiting_for_a_quota]
+def of_one_origin_that_say_different_things(world: World) -> None:
+    for number, each in enumerate(world.many(), start=1):
+        world.put(replace(each, ref=Ref.of_object("shop", each.ref.key), origin="shop/x#1"))
+        claiming = pod(f"p-{number}", node="worker-1")
+        world.ledger.claim(f"shop/x#1@{number:016}", claiming)
+
+
+def claimed_under_one_record(world: World) -> None:
+    drifting = replace(reservation("r", expires=NOW + 60), drift=30)
+    for number in range(world.count):
+        world.ledger.claim(f"{drifting.record}@{number:016}", pod(f"p-{number}", node="worker-1"))
+        world.put(drifting)
+        world.ledger.drop(drifting.ref)
+
+
+SHAPES = [
+    of_one_owner,
+    of_one_origin_that_say_different_things,
+    claimed_under_one_record,
+    edited_in_turn,
+    that_expire_at_once,
+    waiting_for_a_quota,
+]
 
 
 @pytest.mark.parametrize("play", SHAPES, ids=lambda play: play.__name__)
-def test_twice_as_many_reservations_cost_twice_as_much(play: Callable[[World], None]) -> None:
+def test_four_times_as_many_reservations_cost_four_times_as_much(
+    play: Callable[[World], None],
+) -> None:
     few, many = (lines(lambda: play(World(count))) for count in (100, 400))  # noqa: B023
     assert many < 4.4 * few
