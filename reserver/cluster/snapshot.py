@@ -349,10 +349,8 @@ class Snapshot:
     def _cells_of(self, totals: Totals) -> Int64s:
         """Return totals as one row of the matrix, without resources that no node offers."""
         row = np.zeros(self._cells.shape[1], dtype=np.int64)
-        for resource, total in totals.items():
-            column = self.columns.get(resource)
-            if column is not None:
-                row[column] = clamped(total)
+        for resource in self.columns.keys() & totals.keys():  # As many steps as the smaller has.
+            row[self.columns[resource]] = clamped(totals[resource])
         return row
 
     def _offer(self, before: Totals, after: Totals) -> None:

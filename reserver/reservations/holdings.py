@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -9,6 +10,9 @@ from types import MappingProxyType
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation, Written
+
+_REMEMBERED = 256
+"""For how many nodes the order of their holds is kept added up."""
 
 NOTHING: Mapping[str, int] = MappingProxyType({})
 """What a reservation holds that holds nothing."""
@@ -55,6 +59,30 @@ class _Behind:
         return hold.since.first > self._last.get(hold.yields, -1)
 
 
+class _Row:
+    """What the holds of a node hold, in their order, so that what is behind one is a look-up."""
+
+    def __init__(self, holds: Iterable[Hold]) -> None:
+        """Add up what these hold, by whether they yield and by resource."""
+        parts: dict[tuple[bool, str], list[tuple[float, int]]] = {}
+        for hold in sorted(holds, key=lambda hold: hold.since.first):
+            for resource, amount in hold.amounts.items():
+                parts.setdefault((hold.yields, resource), []).append((hold.since.first, amount))
+        self._sums = {
+            key: ([first for first, _ in row], [*accumulate((n for _, n in row), initial=0)])
+            for key, row in parts.items()
+        }
+
+    def behind(self, hold: Hold, resource: str) -> int:
+        """Return how much of a resource is held certainly behind a hold (`_Behind`)."""
+        yielding = 0 if hold.yields else self._after(-1, (True, resource))
+        return yielding + self._after(hold.since.last, (hold.yields, resource))
+
+    def _after(self, last: float, key: tuple[bool, str]) -> int:
+        firsts, sums = self._sums.get(key, ((), (0,)))
+        return sums[-1] - sums[bisect_right(firsts, last)]
+
+
 class Holdings:
     """The holds of all nodes; written into the snapshot's matrix as they change."""
 
@@ -65,6 +93,7 @@ class Holdings:
         self._by_node: dict[str, dict[Hold, None]] = {}
         self._yielding: dict[str, dict[Hold, None]] = {}
         self._held: dict[str, dict[str, int]] = {}
+        self._rows: dict[str, _Row] = {}
 
     def on(self, node: str) -> Mapping[str, int]:
         """Return what is held on a node in all, exactly."""
@@ -74,18 +103,25 @@ class Holdings:
         """Yield the reservations that hold capacity on a node now, oldest first."""
         return (hold.reservation for hold in self._by_node.get(node, {}))
 
-    def after(self, node: str, seats: Iterable[Hold]) -> dict[str, int]:
-        """Return what is held on a node by reservations behind all of these.
+    def after(self, hold: Hold) -> dict[str, int]:
+        """Return what is held on its node behind a hold, of the resources that it may hold.
 
-        Those were certainly written after them, or they yield to priority and these do not.
+        Those were certainly written after it, or they yield to priority and it does not.
         """
-        behind = _Behind(seats)
-        totals: dict[str, int] = {}
-        for hold in self._by_node.get(node, {}):
-            if behind.has(hold):
-                for resource, amount in hold.amounts.items():
-                    totals[resource] = totals.get(resource, 0) + amount
-        return totals
+        node = hold.reservation.node
+        row = self._rows.get(node)
+        if row is None:
+            # All holds of a node that falls short are asked about, one after the other.
+            if len(self._rows) == _REMEMBERED:
+                self._rows.clear()
+            row = self._rows[node] = _Row(self._by_node.get(node, ()))
+        held = ((resource, row.behind(hold, resource)) for resource in hold.reservation.resources)
+        return {resource: amount for resource, amount in held if amount}
+
+    def reorder(self, holds: Iterable[Hold]) -> None:
+        """Note that holds may have taken another turn."""
+        for hold in holds if self._rows else ():
+            self._rows.pop(hold.reservation.node, None)
 
     def later(
         self, node: str, seats: Iterable[Hold], requests: Mapping[str, int]
@@ -150,13 +186,16 @@ class Holdings:
         if amounts == hold.amounts:
             return
         node = hold.reservation.node
+        self._rows.pop(node, None)
         totals = dict(self._held.get(node, {}))
         is_less = any(amount > amounts.get(name, 0) for name, amount in hold.amounts.items())
         for name, amount in hold.amounts.items():
             totals[name] -= amount
         for name, amount in amounts.items():
             totals[name] = totals.get(name, 0) + amount
-        totals = {name: amount for name, amount in totals.items() if amount}
+        for name in hold.amounts.keys() - amounts.keys():
+            if not totals[name]:
+                del totals[name]
         self._snapshot.set_held(node, totals)
         hold.amounts = amounts
         if totals:

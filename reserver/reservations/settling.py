@@ -164,6 +164,7 @@ class Settling(LedgerView):
         """Make a reservation hold what it may."""
         for ref in account.refs:
             self._settled(ref)
+        self._holdings.reorder(account.holds)
         left, _ = account.left() if self._is_active(account) else ({}, 0)
         for hold in account.holds:
             slots = left.get(hold.reservation.node, 0)

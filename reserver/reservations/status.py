@@ -178,7 +178,7 @@ class ShortNodes:
     def _lacking(self, node: str, reservation: Reservation, ledger: LedgerView) -> list[str]:
         """Return the resources that a reservation holds and a node does not have for it."""
         short = self.by_node.get(node) or {}
-        later = ledger.held_after(node, (reservation,)) if short else {}
+        later = ledger.held_after(node, reservation) if short else {}
         return [
             name
             for name in sorted(reservation.resources)

@@ -187,10 +187,10 @@ class LedgerView:
         """Yield the reservations that hold capacity on a node now, oldest first."""
         return self._holdings.reservations_on(node)
 
-    def held_after(self, node: str, seats: Iterable[Reservation]) -> dict[str, int]:
-        """Return what is held on a node by reservations that stand behind all of these."""
-        known = self._holds(node, seats)
-        return self._holdings.after(node, known) if known else {}
+    def held_after(self, node: str, seat: Reservation) -> dict[str, int]:
+        """Return what is held on a node behind a reservation, of the resources that it holds."""
+        hold = self._register[seat.ref].hold_on(node)
+        return self._holdings.after(hold) if hold is not None else {}
 
     def later(
         self, node: str, seats: Iterable[Reservation], requests: Mapping[str, int]

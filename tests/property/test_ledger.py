@@ -4,8 +4,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from reserver.cluster.snapshot import Snapshot
+from reserver.reservations.holdings import Hold
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.terms import Phase
 from tests.builders import name, node, pod, reservation
 
@@ -23,6 +24,7 @@ def reservations(draw: st.DrawFn) -> Reservation:
         slots=draw(st.integers(1, 3)),
         starts=draw(times),
         expires=draw(times),
+        yields_above=draw(st.sampled_from([None, 7])),
         cpu=str(draw(st.integers(1, 4))),
     )
 
@@ -35,6 +37,7 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
         self.snapshot = self._workers()
         self.ledger = Ledger(self.snapshot)
         self.now = 0.0
+        self.revision = 0
         self.written: dict[Ref, Reservation] = {}
         self.ever: list[Reservation] = []
         self.claims: set[tuple[str, str, str]] = set()
@@ -48,7 +51,8 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
 
     @rule(written=reservations())
     def put(self, written: Reservation) -> None:
-        self.ledger.put(written)
+        self.revision += 1
+        self.ledger.put(written, Written(self.revision, self.revision + 1))
         self.written[written.ref] = written
         self.ever.append(written)
 
@@ -105,6 +109,22 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
             seats = [r.identity for r in self.ledger.seats(pod(owner))]
             active = (r for r in once.values() if self._left(r) and name(owner) in r.owners)
             assert sorted(seats) == sorted(r.identity for r in active)
+
+    @invariant()
+    def knows_what_is_behind_each_hold(self) -> None:
+        for worker in WORKERS:
+            holding = [*self.ledger.holding_on(worker)]
+            holds = [h for r in holding if (h := self.ledger._register[r.ref].hold_on(worker))]
+            for each in holds:
+                behind = [h for h in holds if self._is_behind(h, each)]
+                total = sum(hold.amounts["cpu"] for hold in behind)
+                assert self.ledger.held_after(worker, each.reservation).get("cpu", 0) == total
+
+    @staticmethod
+    def _is_behind(hold: Hold, other: Hold) -> bool:
+        if hold.yields != other.yields:
+            return hold.yields
+        return hold.since.first > other.since.last
 
     @invariant()
     def is_the_same_when_it_is_rebuilt(self) -> None:

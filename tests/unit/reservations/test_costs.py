@@ -12,6 +12,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.quota import Quota
 from reserver.reservations.reservation import Ref, Reservation, Written
+from reserver.reservations.status import ShortNodes
 from tests.builders import NAMESPACE, NOW, node, pod, reservation
 from tests.steps import lines
 
@@ -83,7 +84,22 @@ def claimed_under_one_record(world: World) -> None:
         world.ledger.drop(drifting.ref)
 
 
+def shown_on_a_node_that_is_short(world: World) -> None:
+    written = world.many(slots=2)
+    world.put(*written)
+    for each in written:
+        ShortNodes.of(world.snapshot).status(each, world.ledger)
+
+
+def of_resources_that_nobody_else_holds(world: World) -> None:
+    for number in range(world.count):
+        odd: dict[str, Any] = {f"example.com/r-{number}-{n}": "1" for n in range(8)}
+        world.put(reservation(f"r-{number}", **odd))
+
+
 SHAPES = [
+    shown_on_a_node_that_is_short,
+    of_resources_that_nobody_else_holds,
     of_one_owner,
     of_one_origin_that_say_different_things,
     claimed_under_one_record,
@@ -94,7 +110,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("play", SHAPES, ids=lambda play: play.__name__)
-def test_four_times_as_many_reservations_cost_four_times_as_much(
+def test_four_times_as_many_cost_four_times_as_much(
     play: Callable[[World], None],
 ) -> None:
     few, many = (lines(lambda: play(World(count))) for count in (100, 400))  # noqa: B023

@@ -72,7 +72,7 @@ def seen(ledger: Ledger) -> object:
         ),
         dict(ledger.held_on("worker-1")),
         [str(r.ref) for name in "ab" for r in ledger.seats(pod(name, labels={"app": "web"}))],
-        {str(r.ref): ledger.held_after("worker-1", [r]) for r in ledger.holding_on("worker-1")},
+        {str(r.ref): ledger.held_after("worker-1", r) for r in ledger.holding_on("worker-1")},
         dict(ledger.quotas.used("shop")),
     )
 

@@ -64,7 +64,7 @@ def test_what_was_certainly_written_after_another_one_is_told_apart(
         ledger.put(reservation(key, cpu=cpu), Written(*written))
     first = ledger.get(ref("a"))
     assert first is not None
-    assert ledger.held_after("worker-1", [first]).get("cpu", 0) == after * 1000
+    assert ledger.held_after("worker-1", first).get("cpu", 0) == after * 1000
 
 
 def test_one_that_starts_later_stands_behind_those_that_hold_by_then(ledger: Ledger) -> None:
@@ -72,9 +72,9 @@ def test_one_that_starts_later_stands_behind_those_that_hold_by_then(ledger: Led
     ledger.put(early, Written(1, 1))
     ledger.put(late, Written(2, 2))
     ledger.advance(100.0)
-    assert ledger.held_after("worker-1", [late])["cpu"] == 1000
+    assert ledger.held_after("worker-1", late)["cpu"] == 1000
     ledger.put(reservation("last", cpu="4"), Written(3, 3))
-    assert ledger.held_after("worker-1", [early])["cpu"] == 4000
+    assert ledger.held_after("worker-1", early)["cpu"] == 4000
 
 
 def test_the_node_of_one_that_holds_may_be_missing(ledger: Ledger) -> None:
@@ -278,7 +278,7 @@ def test_what_starts_later_stands_behind_what_has_started(
     for moment in moments:
         ledger.advance(moment)
     ledger.put(third, Written(8, 8))
-    behind = [ledger.held_after("worker-1", (each,)).get("cpu") for each in (first, second, third)]
+    behind = [ledger.held_after("worker-1", each).get("cpu") for each in (first, second, third)]
     assert behind == [5000, 3000, None]
 
 

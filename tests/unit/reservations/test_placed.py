@@ -203,7 +203,7 @@ def test_it_stands_behind_what_holds_there_until_its_place_is_written() -> None:
     state.ledger.put(reservation("early", node="a", owners=("x",), cpu="1"), Written(1, 1))
     early = state.ledger.get(ref("early"))
     assert early is not None
-    assert state.ledger.held_after("a", (early,)) == {"cpu": 6000, "pods": 3}
+    assert state.ledger.held_after("a", early) == {"cpu": 6000, "pods": 3}
 
 
 def test_one_that_is_being_written_with_its_place_holds_there() -> None:

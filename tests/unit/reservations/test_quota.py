@@ -122,7 +122,7 @@ def test_who_waits_comes_in_when_there_is_room_and_stands_behind_those_that_hold
     ledger.put(elsewhere, Written(3, 3))
     ledger.drop(ref("a"))
     assert holding(ledger) == {"b", "c"}
-    assert ledger.held_after("worker-1", [elsewhere]) == {"cpu": 4000, "pods": 1}
+    assert ledger.held_after("worker-1", elsewhere) == {"cpu": 4000, "pods": 1}
 
 
 @pytest.mark.parametrize("how", ["claimed", "expired", "released", "shrunk"])

@@ -113,11 +113,11 @@ def test_the_order_of_holds_is_learnt(ledger: Ledger) -> None:
     first, second = NAMED, reservation("second", owners=("b",), cpu="2")
     for each in (first, second):
         ledger.put(each, Written(0, 30))
-    assert ledger.held_after("worker-1", (first,)) == {}
+    assert ledger.held_after("worker-1", first) == {}
     ledger.past.narrow(first.ref, first.identity, Written(0, 10))
     ledger.past.narrow(second.ref, second.identity, Written(20, 20))
-    assert ledger.held_after("worker-1", (first,)) == {"pods": 1, "cpu": 2000}
-    assert ledger.held_after("worker-1", (second,)) == {}
+    assert ledger.held_after("worker-1", first) == {"pods": 1, "cpu": 2000}
+    assert ledger.held_after("worker-1", second) == {}
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_what_is_known_better_stays(
     ledger.put(NAMED, known)
     later = reservation("later", owners=("b",), cpu="2")
     ledger.put(later, Written(35, 35))
-    before = ledger.held_after("worker-1", (NAMED,))
+    before = ledger.held_after("worker-1", NAMED)
     ledger.past.narrow(NAMED.ref, identity or NAMED.identity, learnt)
-    assert ledger.held_after("worker-1", (NAMED,)) == before
+    assert ledger.held_after("worker-1", NAMED) == before
 
 
 def test_an_entry_known_to_be_older_than_a_binding_is_ended_by_it(ledger: Ledger) -> None:
