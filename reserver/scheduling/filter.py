@@ -8,10 +8,11 @@ Messages are few and constant: one that varies would make kube-scheduler try aga
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from itertools import chain, compress, filterfalse, islice
+from functools import partial
+from itertools import compress, filterfalse, islice
 from zlib import crc32
 
 import numpy as np
@@ -160,13 +161,15 @@ def _for_owner(
     on_node: dict[str, list[Reservation]] = {}
     for seat in seats:
         on_node.setdefault(seat.node, []).append(seat)
+    usable = partial(_usable, pod, on_node=on_node, state=state, gang=gang)
     named = frozenset(names)
-    if here := _usable(pod, [node for node in on_node if node in named], on_node, state, gang):
-        return FilterVerdict(nodes=here[:1] if pod.group else here), None
+    enough = 1 if pod.group else len(names) if pod.has_preferences else ANSWER_LIMIT
+    if here := list(islice(usable([node for node in on_node if node in named]), enough)):
+        return FilterVerdict(nodes=here), None
     # A seat that kube-scheduler was steered to and that is not among the names now was refused by
     # its own filters, and so were those before it: it tries the nominated node first.
     nodes = list(on_node)
-    was_tried = bool(_usable(pod, on_node.keys() & {pod.nominated_node}, on_node, state, gang))
+    was_tried = any(usable([*on_node.keys() & {pod.nominated_node}]))
     tried = nodes.index(pod.nominated_node) + 1 if was_tried else 0
     lost = on_node[pod.nominated_node][0] if was_tried else None
     refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
@@ -175,8 +178,7 @@ def _for_owner(
         # (handleBindingCycleError in pkg/scheduler/schedule_one.go).
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)
         return FilterVerdict(refused=refused, effects=(later,), waits_for=WaitsFor.SEAT), None
-    chunks = (_usable(pod, chunk, on_node, state, gang) for chunk in _chunks(nodes[tried:]))
-    steer = steered(pod, chain.from_iterable(chunks), gang, state)
+    steer = steered(pod, usable(nodes[tried:]), gang, state)
     if not steer and all(seat.policy is not Policy.REQUIRE for seat in seats):
         return None, lost
     waits_for = None if steer else WaitsFor.SEAT
@@ -185,18 +187,17 @@ def _for_owner(
 
 def _usable(
     pod: Pod,
-    nodes: Collection[str],
+    nodes: Sequence[str],
     on_node: Mapping[str, Sequence[Reservation]],
     state: State,
     gang: Attempt,
-) -> list[str]:
-    """Return the nodes among some where a pod can have its seat."""
-    if not nodes:
-        return []
-    seats = (seat for node in nodes for seat in on_node[node])
-    own = with_yields(seats_by_node(pod, seats, state.ledger), pod, nodes, state.ledger)
-    fits = fits_beside_holds(pod, state.snapshot, own, gang.taken)
-    return list(compress(nodes, fits[state.snapshot.rows(list(nodes))].tolist()))
+) -> Iterator[str]:
+    """Yield the nodes among some where a pod can have its seat; no more are judged than asked."""
+    for chunk in _chunks(nodes):
+        seats = (seat for node in chunk for seat in on_node[node])
+        own = with_yields(seats_by_node(pod, seats, state.ledger), pod, chunk, state.ledger)
+        fits = fits_beside_holds(pod, state.snapshot, own, gang.taken)
+        yield from compress(chunk, fits[state.snapshot.rows(chunk)].tolist())
 
 
 def _fits_beside_holds(

@@ -10,6 +10,7 @@ from reserver.reservations.reservation import Reservation
 from reserver.scheduling.effects import Effect, Retry, Steer
 from reserver.scheduling.filter import ANSWER_LIMIT, HELD, FilterVerdict, WaitsFor, filter_nodes
 from tests.builders import NOW, node, pod, reservation, state_of
+from tests.steps import lines
 
 W1, W2, W3 = (node(f"worker-{number}", cpu="4") for number in (1, 2, 3))
 NAMES = ["worker-1", "worker-2", "worker-3"]
@@ -135,6 +136,20 @@ def test_no_more_nodes_are_answered_than_kube_scheduler_profits_from(count: int)
     names = [f"n{number}" for number in range(count)]
     assert ANSWER_LIMIT == 100
     assert answer(ask(pod("a", cpu="1"), *many(count), names=names)) == names[:100]
+
+
+def test_of_very_many_seats_an_owner_is_offered_as_many_and_the_others_are_not_judged() -> None:
+    def cost(count: int) -> int:
+        holds = [reservation(f"r{number}", node=f"n{number}", cpu="1") for number in range(count)]
+        names = [f"n{number}" for number in range(count)]
+        state = state_of(*many(count), *holds)
+        owner = pod("owner", cpu="1")
+        assert filter_nodes(owner, names, state, NOW).nodes == names[:100]
+        soft = pod("owner", cpu="1", preferences=True)
+        assert filter_nodes(soft, names, state, NOW).nodes == names
+        return lines(lambda: filter_nodes(owner, names, state, NOW))
+
+    assert cost(900) - cost(400) < 500 * 20
 
 
 def test_the_limit_counts_nodes_with_holds_after_those_without() -> None:
