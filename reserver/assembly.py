@@ -127,7 +127,7 @@ class Assembly:
         past = self.state.ledger.past
         self.history = History(client, past, pods, written, settings.namespace)
         tell = partial(announce.expiring, self.recorder, self.stores)
-        self.reminder = Reminder(settings.warn_before_expiry, clock, self.stores.since, tell)
+        self.reminder = Reminder(settings.warn_before_expiry, clock, tell)
         self.readiness = ProcessReadiness(self.state, self.reflectors, lease)
 
     def _make_loops(self, settings: Settings, client: ApiClient) -> None:

@@ -54,6 +54,7 @@ class Entry:
     Attributes:
         reservation: what is written; `placed` says where it is, even if that is not written.
         written: when.
+        since: when something was first written there, unix seconds.
         recorded: where it is placed, as written.
         unsure: recorded claims of it, or of what stood there before and said the same, by UID.
         unwritten: why its expiry or place cannot be written into it; empty if it can, or need not.
@@ -61,6 +62,7 @@ class Entry:
 
     reservation: Reservation
     written: Written
+    since: float
     recorded: Parts
     unsure: Mapping[str, Recorded] = field(default_factory=lambda: NO_UNSURE)
     unwritten: str = ""

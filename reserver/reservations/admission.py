@@ -48,7 +48,7 @@ class Standing(Enum):
     """It could not come in if it were alone."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Share:
     """The share of the quotas that one reservation asks for.
 
@@ -78,15 +78,13 @@ class Admission:
         shares: what its reservations ask for, by identity.
         used: what those that are admitted count for.
         is_open: reservations are admitted.
-        admitting: in how many namespaces each reservation is admitted, by identity.
     """
 
-    admitting: dict[str, int]
     quotas: Sequence[Quota] = ()
     shares: dict[str, Share] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
     is_open: bool = True
-    _admitted: dict[Turn, str] = field(default_factory=dict)
+    _admitted: dict[Share, None] = field(default_factory=dict)
     _row: list[tuple[Turn, str]] = field(default_factory=list)
     _unjudged: deque[str] = field(default_factory=deque)
     _may_exceed: bool = False
@@ -166,14 +164,12 @@ class Admission:
         asked = usage(after, after.slots)
         if any(amount > share.asked.get(counted, 0) for counted, amount in asked.items()):
             return False
-        is_admitted = share.standing is Standing.ADMITTED
-        if is_admitted:
-            self._uncount(share)
+        if share.standing is Standing.ADMITTED:
+            self._count(share.asked, -1)
+            self._count(asked, 1)
         del self.shares[identity]
         self.shares[after.identity] = share
         share.reservation, share.asked = after, asked
-        if is_admitted:
-            self._admit(share)  # At its turn, as before.
         if share.standing is Standing.WAITING:
             self._wait(share)
         self._unjudged.append(after.identity)  # It may live longer now, or name a node.
@@ -192,7 +188,7 @@ class Admission:
             share = self.shares.get(identity)
             return identity if share is not None and self._judge(share) else ""
         if self._may_exceed and self._admitted and exceeded(self.quotas, self.used, {}):
-            return self._suspend(self.shares[next(reversed(self._admitted.values()))])
+            return self._suspend(next(reversed(self._admitted)))
         self._may_exceed = False
         share = self._first()
         if share is None:
@@ -259,22 +255,13 @@ class Admission:
         return not self._excess(share)
 
     def _admit(self, share: Share) -> None:
-        identity = share.reservation.identity
         share.standing, share.why = Standing.ADMITTED, ""
-        self._admitted[share.turn] = identity
+        self._admitted[share] = None
         self._count(share.asked, 1)
-        self.admitting[identity] = self.admitting.get(identity, 0) + 1
 
     def _dismiss(self, share: Share) -> None:
-        del self._admitted[share.turn]
-        self._uncount(share)
-
-    def _uncount(self, share: Share) -> None:
-        identity = share.reservation.identity
+        del self._admitted[share]
         self._count(share.asked, -1)
-        self.admitting[identity] -= 1
-        if not self.admitting[identity]:
-            del self.admitting[identity]
 
     def _suspend(self, share: Share) -> str:
         """Let one that is admitted wait again."""

@@ -69,11 +69,12 @@ class Ledger(Settling):
         if before is not None and before.identity == reservation.identity:
             self._put_again(before, reservation, written)
             return
-        entry = Entry(reservation, written, reservation.placed)
+        old = before.entry(reservation.ref) if before is not None else None
+        since = old.since if old is not None else reservation.created_at or self._now
+        entry = Entry(reservation, written, since, reservation.placed)
         is_same = before is not None and inherit(entry, before)
         adopted = self._claims.adopted(entry)
         judged = self._judged(entry, before, adopted, is_same=is_same)
-        old = before.entry(reservation.ref) if before is not None else None
         try:
             if before is not None and old is not None:
                 stays = before.written_in(reservation.ref.namespace) > 1

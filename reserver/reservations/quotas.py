@@ -43,7 +43,6 @@ class Quotas:
         self.changed = changed
         self._admissions: dict[str, Admission] = {}
         self._limits: dict[str, tuple[Quota, ...]] = {}
-        self._admitting: dict[str, int] = {}
         self._numbers = count()
 
     def of(self, namespace: str) -> Sequence[Quota]:
@@ -88,17 +87,16 @@ class Quotas:
                     yield namespace
         self._is_open = True
 
-    def admits(self, identity: str) -> bool:
-        """Return whether a reservation may hold."""
-        return identity in self._admitting
+    def admits(self, reservation: Reservation) -> bool:
+        """Return whether a reservation may hold, as far as its namespace is asked."""
+        admission = self._admissions.get(reservation.ref.namespace)
+        return admission is not None and admission.admits(reservation.identity)
 
     def why(self, reservation: Reservation) -> str:
-        """Return why a reservation may not hold; empty where it may."""
+        """Return why a reservation that is not admitted may not hold; empty if it is over."""
         admission = self._admissions.get(reservation.ref.namespace)
         share = admission.shares.get(reservation.identity) if admission else None
-        if share is None or self.admits(reservation.identity):
-            return ""
-        return share.why or "reservations are being counted"
+        return share.why or "reservations are being counted" if share is not None else ""
 
     def why_never(self, reservation: Reservation) -> str:
         """Return why a reservation could not hold if it were alone; empty where it could."""
@@ -220,6 +218,6 @@ class Quotas:
     def _admission(self, namespace: str) -> Admission:
         admission = self._admissions.get(namespace)
         if admission is None:
-            admission = Admission(self._admitting, self.of(namespace), is_open=self._is_open)
+            admission = Admission(self.of(namespace), is_open=self._is_open)
             self._admissions[namespace] = admission
         return admission

@@ -62,6 +62,11 @@ class LedgerView:
         account = self._register.get(ref)
         return account.entry(ref).reservation if account else None
 
+    def since(self, ref: Ref) -> float:
+        """Return when something was first seen at a ref, in unix seconds; 0 for nothing."""
+        account = self._register.get(ref)
+        return account.entry(ref).since if account else 0.0
+
     def phase(self, ref: Ref) -> Phase | None:
         """Return the phase of a reservation, None when there is none of that name."""
         account = self._register.get(ref)
@@ -80,9 +85,10 @@ class LedgerView:
     def excess(self, ref: Ref) -> str:
         """Return why the quotas of its namespace keep a reservation from holding; empty if not."""
         account = self._register.get(ref)
-        if account is None or self._phase(account) is not Phase.PENDING:
+        if account is None or self._is_admitted(account):
             return ""
-        return self.quotas.why(account.entry(ref).reservation)
+        is_pending = self._phase(account) is Phase.PENDING
+        return self.quotas.why(account.entry(ref).reservation) if is_pending else ""
 
     def recorded_place(self, ref: Ref) -> Parts:
         """Return where a reservation is placed, as written."""
@@ -291,7 +297,7 @@ class LedgerView:
         phase = account.reservation.phase(len(account.claimants), self._now)
         if phase is not Phase.ACTIVE:
             return phase
-        if not self.quotas.admits(account.identity):
+        if not self._is_admitted(account):
             return Phase.PENDING
         if account.reservation.node:
             is_there = self._snapshot.has_node(account.reservation.node)
@@ -301,7 +307,10 @@ class LedgerView:
     def _is_active(self, account: Account) -> bool:
         """Return whether it holds wherever it has a place."""
         phase = account.reservation.phase(len(account.claimants), self._now)
-        return phase is Phase.ACTIVE and self.quotas.admits(account.identity)
+        return phase is Phase.ACTIVE and self._is_admitted(account)
+
+    def _is_admitted(self, account: Account) -> bool:
+        return any(self.quotas.admits(entry.reservation) for entry in account.entries)
 
 
 def _seats(

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
-from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Phase
 from reserver.reservations.view import LedgerView
 from reserver.wire.times import show_moment
@@ -39,7 +39,6 @@ class Reminder:
         self,
         before_s: float,
         clock: Callable[[], float],
-        since: Callable[[Ref], float],
         tell: Told,
     ) -> None:
         """Warn so many seconds before, 0 for never.
@@ -47,13 +46,11 @@ class Reminder:
         Args:
             before_s: how long before.
             clock: unix seconds.
-            since: returns when a reservation was first seen, in unix seconds.
             tell: tells people.
         """
         self.expiring: frozenset[str] = frozenset()
         self._before_s = before_s
         self._clock = clock
-        self._since = since
         self._tell = tell
 
     async def run(self, ledger: LedgerView) -> None:
@@ -67,20 +64,20 @@ class Reminder:
         """Look at all reservations once."""
         now, expiring = self._clock(), set[str]()
         for ref in ledger.refs():
-            reservation = ledger.get(ref)
+            reservation, since = ledger.get(ref), ledger.since(ref)
             is_active = ledger.phase(ref) is Phase.ACTIVE
-            if reservation and is_active and self._expires_soon(reservation, now):
+            if reservation and is_active and self._expires_soon(reservation, since, now):
                 expiring.add(reservation.identity)
                 if reservation.identity not in self.expiring:
                     self._tell(reservation, _message(reservation, ledger.claimed(ref), now))
             await pacer.give_way()
         self.expiring = frozenset(expiring)
 
-    def _expires_soon(self, reservation: Reservation, now: float) -> bool:
+    def _expires_soon(self, reservation: Reservation, since: float, now: float) -> bool:
         ends_at = reservation.expires_at
         if ends_at is None or not 0 < ends_at - now <= self._before_s:
             return False
-        begins_at = max(reservation.starts_at or 0.0, self._since(reservation.ref))
+        begins_at = max(reservation.starts_at or 0.0, since)
         return ends_at - now <= (ends_at - begins_at) * _OF_LIFE
 
 

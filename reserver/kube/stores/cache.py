@@ -89,7 +89,6 @@ class Cache(ABC, Generic[K, E]):
     report: Callable[[Metadata, Problem], None]
     touched: Callable[[Ref], None] = lambda _: None
     ended: Callable[[Ending], None] = lambda _: None
-    _since: dict[Ref, float] = field(default_factory=dict, init=False)
     _expected: dict[Ref, Expected] = field(default_factory=dict, init=False)
     _awaited: Awaited = field(default_factory=Awaited, init=False)
 
@@ -192,7 +191,6 @@ class Cache(ABC, Generic[K, E]):
 
     def _promise(self, expected: Expected) -> None:
         for reservation in expected.entries.reservations:
-            self._since.setdefault(reservation.ref, self.clock())
             self.ledger.put(reservation, NOT_YET)
 
     def _forget(self, ref: Ref) -> None:
@@ -200,7 +198,6 @@ class Cache(ABC, Generic[K, E]):
         expected = self._expected.pop(ref)
         if self.known(ref) is None:
             for reservation in expected.entries.reservations:
-                self._since.pop(reservation.ref, None)
                 self.ledger.drop(reservation.ref)
         self.touched(ref)
 
@@ -210,7 +207,6 @@ class Cache(ABC, Generic[K, E]):
         if self.ledger.copies(reservation) >= MOST_COPIES:
             self._refuse(reservation)
             return
-        self._since.setdefault(ref, reservation.created_at or self.clock())
         with quarantined("ledger", ref, partial(self.spoiled, ref)):
             self.ledger.put(reservation, when)
             if self.ledger.phase(ref) is Phase.EXPIRED and not reservation.is_retained:
@@ -230,7 +226,6 @@ class Cache(ABC, Generic[K, E]):
             known.entries = replace(
                 known.entries, reservations=stays, problems=(*known.entries.problems, problem)
             )
-        self._since.pop(ref, None)
         self.ledger.drop(ref)
 
     def _endings(self, entries: Entries) -> tuple[Ending, ...]:
@@ -243,15 +238,10 @@ class Cache(ABC, Generic[K, E]):
     def _tell_ended(self, reservation: Reservation) -> None:
         """Tell what became of a reservation that is not written any more, before it is dropped."""
         ref = reservation.ref
-        since = self._since.pop(ref, 0.0)
         if not self.ledger.is_written_twice(ref):  # Else it is being moved.
             with quarantined("history", ref):
-                times = self._claimed_at(ref)
-                self.ended(Ending.of(reservation, self.ledger, self.clock(), since, times))
-
-    def since(self, ref: Ref) -> float:
-        """Return when what is written at a ref was first seen, in unix seconds; 0 if it is not."""
-        return self._since.get(ref, 0.0)
+                now, since = self.clock(), self.ledger.since(ref)
+                self.ended(Ending.of(reservation, self.ledger, now, since, self._claimed_at(ref)))
 
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:  # noqa: ARG002 - most do not know
         """Return when slots were claimed, by UID, as far as that is noted."""

@@ -59,10 +59,6 @@ class Stores:
         metadata = cache.subject(ref)
         return (metadata, cache.event_kind) if metadata else None
 
-    def since(self, ref: Ref) -> float:
-        """Return when what is written at a ref was first seen, in unix seconds; 0 if it is not."""
-        return self.at(ref).cache.since(ref)
-
     def labels(self, ref: Ref) -> Mapping[str, str]:
         """Return the labels of the object at a ref."""
         return self.at(ref).cache.labels(ref)

@@ -27,9 +27,6 @@ class Store(Protocol):
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
         """Return what is written at a ref, or being written, and what that says."""
 
-    def since(self, ref: Ref) -> float:
-        """Return when what is written at a ref was first seen, in unix seconds; 0 if it is not."""
-
     def labels(self, ref: Ref) -> Mapping[str, str]:
         """Return the labels of the object at a ref."""
 
@@ -136,7 +133,7 @@ class Catalogue:
         ledger = self._state.ledger
         status = short_nodes.status(reservation, ledger)
         store, ref = self._store, reservation.ref
-        shown = grpcform.show(reservation, text, status, ledger.claims(ref), store.since(ref))
+        shown = grpcform.show(reservation, text, status, ledger.claims(ref), ledger.since(ref))
         shown.status.assumes_namespace = self._assumes_namespace(ref, shown.spec)
         return grpcform.with_labels(shown, store.labels(ref))
 

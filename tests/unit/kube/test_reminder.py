@@ -14,8 +14,8 @@ class Desk:
     def __init__(self, *written: Reservation, since: float = NOW, before: float = BEFORE) -> None:
         self.now = NOW
         self.told: list[tuple[float, str, str]] = []
-        self.state = state_of(node("worker-1", cpu="64"), *written)
-        self.reminder = Reminder(before, lambda: self.now, lambda _: since, self.tell)
+        self.state = state_of(node("worker-1", cpu="64"), *written, now=since)
+        self.reminder = Reminder(before, lambda: self.now, self.tell)
 
     def tell(self, reservation: Reservation, message: str) -> None:
         self.told.append((self.now - NOW, reservation.ref.key, message))

@@ -228,7 +228,6 @@ class ObjectCache(Cache[KnownObject, Deletion]):
     ) -> None:
         reservation = known.reservation
         if reservation is None:
-            self._since.pop(ref, None)
             self.ledger.drop(ref)
         elif before is None or reservation != before.reservation:
             former = before.metadata if before else None

@@ -266,11 +266,3 @@ def test_each_copy_of_a_reservation_costs_the_same() -> None:
     world = World()
     costs = [lines(lambda: world.put(made(f"c-{n}", origin="shop/web#1"))) for n in range(40)]  # noqa: B023
     assert costs[-1] <= max(costs[:10])
-
-
-def test_of_what_was_refused_nothing_is_kept_once_it_is_gone() -> None:
-    world = World()
-    world.put(made())
-    world.put(made(revision=2, resources={"cpu": "x"}))
-    world.store.drop(("shop", "web"), 3)
-    assert world.store.since(Ref.of_object("shop", "web")) == 0

@@ -26,9 +26,6 @@ class Written:
         text = self.keys.get(place)
         return None if text is None else (text, read_key(place, text, NOW))
 
-    def since(self, _: Ref) -> float:
-        return NOW
-
     def labels(self, _: Ref) -> dict[str, str]:
         return {}
 
