@@ -42,9 +42,21 @@ class Recorded(NamedTuple):
 
 NO_UNSURE: Mapping[str, Recorded] = MappingProxyType({})
 
-# Most have no claim. Writing to these raises; `Account.give` replaces them.
-_NO_CLAIMS = cast("dict[str, int]", MappingProxyType({}))
-_NOWHERE = cast("dict[str, str]", MappingProxyType({}))
+
+class Claimed(NamedTuple):
+    """A slot that a pod has.
+
+    Attributes:
+        at: a resourceVersion at which it had it; `UNSEEN` while its binding is.
+        node: where it landed; empty if unknown.
+    """
+
+    at: int
+    node: str
+
+
+# Most have no claim. Writing to this raises; `Account.give` replaces it.
+_NO_CLAIMS = cast("dict[str, Claimed]", MappingProxyType({}))
 
 
 @dataclass(slots=True, eq=False)
@@ -77,9 +89,7 @@ class Account:
         identity: its identity.
         order: later ones are greater.
         entries: where it is written, the longest known first (`LedgerView.copies`).
-        claimants: the pods that claimed one, by UID, each with a resourceVersion at which it had it
-            (`UNSEEN` while its binding is).
-        landed: where they landed, if known.
+        claimants: the pods that claimed a slot, by UID.
         holds: what it holds, one for each node.
         is_edited: where it is placed was decided for what stood there before.
         obstacle: why it has no place, or why its place cannot be written; empty if unknown.
@@ -90,8 +100,7 @@ class Account:
     identity: str
     order: int
     entries: tuple[Entry, ...] = ()
-    claimants: dict[str, int] = field(default_factory=lambda: _NO_CLAIMS)
-    landed: dict[str, str] = field(default_factory=lambda: _NOWHERE)
+    claimants: dict[str, Claimed] = field(default_factory=lambda: _NO_CLAIMS)
     holds: tuple[Hold, ...] = ()
     is_edited: bool = False
     obstacle: str = ""
@@ -191,8 +200,8 @@ class Account:
         first, last = entry.written
         for uid, claim in entry.unsure.items():
             if last <= claim.known_at:
-                at = self.claimants.get(uid, claim.at)
-                self.give(uid, at, self.landed.get(uid, claim.node))
+                known = self.claimants.get(uid, claim)
+                self.give(uid, known.at, known.node or claim.node)
         if entry.unsure:
             unsure = {u: each for u, each in entry.unsure.items() if first <= each.known_at < last}
             entry.unsure = unsure or NO_UNSURE
@@ -202,16 +211,13 @@ class Account:
         """Give a slot to a pod: at a resourceVersion, and on a node unless that is unknown."""
         if self.claimants is _NO_CLAIMS:
             self.claimants = {}
-        self.claimants[pod_uid] = at
-        if node:
-            if self.landed is _NOWHERE:
-                self.landed = {}
-            self.landed[pod_uid] = node
+        known = self.claimants.get(pod_uid)
+        self.claimants[pod_uid] = Claimed(at, node or (known.node if known else ""))
 
     def take_over(self, other: Account) -> None:
         """Take the claims of another account."""
-        for uid, at in other.claimants.items():
-            self.give(uid, at, other.landed.get(uid, ""))
+        for uid, claim in other.claimants.items():
+            self.give(uid, *claim)
 
     def take(self, pod: Pod, at: int, *, written: bool) -> bool:
         """Give a slot to a pod; return whether that is new.
@@ -222,9 +228,10 @@ class Account:
             written: its binding is. One that is not may fail: until it is, only a slot where the
                 pod goes is taken, and what is held for it elsewhere stays held.
         """
-        if self.claimants.get(pod.uid, UNSEEN) != UNSEEN:
+        known = self.claimants.get(pod.uid)
+        if known is not None and known.at != UNSEEN:
             return False
-        if not written and pod.uid not in self.claimants and not self.left()[0].get(pod.node):
+        if not written and known is None and not self.left()[0].get(pod.node):
             return False
         self.give(pod.uid, at, pod.node)
         return True
@@ -234,8 +241,6 @@ class Account:
         if pod_uid not in self.claimants:
             return False
         del self.claimants[pod_uid]
-        if pod_uid in self.landed:
-            del self.landed[pod_uid]
         return True
 
     def left(self) -> tuple[dict[str, int], int]:
@@ -249,9 +254,9 @@ class Account:
         left = {part.node: part.slots for part in self.reservation.placed}
         placeless = slots - sum(left.values())
         elsewhere = 0
-        for node, claims in Counter(map(self.landed.get, self.claimants)).items():
-            there = min(left.get(node, 0), claims) if node else 0
-            if node and there:
+        for node, claims in Counter(claim.node for claim in self.claimants.values()).items():
+            there = min(left.get(node, 0), claims)
+            if there:
                 left[node] -= there
             elsewhere += claims - there
         without = min(placeless, elsewhere)

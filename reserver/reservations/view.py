@@ -230,7 +230,7 @@ class LedgerView:
         if account is None or account.reservation.reusable:
             return {}
         unsure = account.entry(ref).unsure.items()
-        sure = {uid: at for uid, at in account.claimants.items() if at != UNSEEN}
+        sure = {uid: claim.at for uid, claim in account.claimants.items() if claim.at != UNSEEN}
         return {uid: claim.at for uid, claim in unsure if claim.is_written} | sure
 
     def landed(self, ref: Ref) -> Mapping[str, str]:
@@ -239,7 +239,7 @@ class LedgerView:
         if account is None or not account.reservation.parts[1:]:
             return {}
         unsure = {uid: claim.node for uid, claim in account.entry(ref).unsure.items()}
-        nodes = unsure | {uid: account.landed.get(uid, "") for uid in account.claimants}
+        nodes = unsure | {uid: claim.node for uid, claim in account.claimants.items()}
         return {uid: nodes[uid] for uid in self.recorded(ref) if nodes[uid]}
 
     def claimed(self, ref: Ref) -> int:
@@ -249,11 +249,7 @@ class LedgerView:
 
     def claims(self, ref: Ref) -> dict[str, PodName]:
         """Return UID and name of the known pods that claimed a slot of a reservation."""
-        account = self._register.get(ref)
-        if account is None:
-            return {}
-        known = self._claims.of(account.identity)
-        return {uid: known[uid].name for uid in account.claimants.keys() & known.keys()}
+        return {uid: pod.name for uid, pod in self.claiming(ref).items() if pod is not None}
 
     def claiming(self, ref: Ref) -> Mapping[str, Pod | None]:
         """Return the pods that have a slot of a reservation, by UID; None for one that is gone."""
@@ -278,10 +274,8 @@ class LedgerView:
     def claimants(self, ref: Ref) -> Mapping[str, Pod | None]:
         """Return the pods that were seen to have a slot, by UID; None for one that is gone."""
         account = self._register.get(ref)
-        if account is None:
-            return {}
-        pods = self._claims.of(account.identity)
-        return {uid: pods.get(uid) for uid, at in account.claimants.items() if at != UNSEEN}
+        known = account.claimants if account is not None else {}
+        return {uid: pod for uid, pod in self.claiming(ref).items() if known[uid].at != UNSEEN}
 
     def is_over(self, ref: Ref) -> bool:
         """Return whether a reservation has expired, or was claimed for good."""
