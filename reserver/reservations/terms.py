@@ -19,7 +19,7 @@ class Phase(StrEnum):
     """The phase of a reservation."""
 
     PENDING = "Pending"
-    """It has not started, or some of its slots have no place yet."""
+    """It has not started, has no place yet, or exceeds a quota of its namespace."""
 
     ACTIVE = "Active"
     """It holds: nobody but its owners gets what it reserves."""
