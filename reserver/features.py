@@ -122,8 +122,9 @@ class Features:
         buffers = Buffers(core.client, core.clock, core.stores.subject, let_go=core.eased)
         self.touched.append(buffers.touched)
         self.eased.append(lambda _: buffers.changed())
-        self.unawaited.append(buffers.writer.reflector)
-        self.queues += (buffers.queue, buffers.writer.queue)
+        writer = buffers.writer
+        self.unawaited.append(writer.reflector)
+        self.queues += (buffers.queue, writer.backlog, writer.queue)
         self.runs.append(partial(buffers.run, core.state))
         return buffers
 
