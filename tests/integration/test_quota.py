@@ -241,7 +241,7 @@ async def test_a_configmap_elsewhere_is_limited_by_a_quota_there_and_by_no_defau
             await until(lambda: held(reserver.assembly) == 9000)
             path = "/api/v1/namespaces/shop/configmaps/second-status"
             async with asyncio.timeout(20):
-                said = {}
+                said: dict[str, Any] = {}
                 while said.get("reason") != "QuotaExceeded":
                     await asyncio.sleep(0.05)
                     with suppress(ApiError):  # It is written half a second after the hold.
