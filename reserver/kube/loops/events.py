@@ -17,6 +17,7 @@ from reserver.quarantine import quarantined
 from reserver.scheduling.telling import Telling
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.migration import podmove
+from reserver.wire.provisioning import requestform
 from reserver.wire.spec import quotaform
 from reserver.wire.spec.edits import Deletion
 from reserver.wire.spec.entries import Problem
@@ -26,7 +27,12 @@ from reserver.wire.times import show_moment
 log = structlog.get_logger(__name__)
 
 CONFIG_MAP = "ConfigMap"
-_OURS = {KIND, quotaform.KIND, podmove.KIND}
+_API_VERSIONS = {
+    **dict.fromkeys((KIND, quotaform.KIND, podmove.KIND), API_VERSION),
+    requestform.KIND: requestform.API_VERSION,
+}
+"""By kind; those of all others are of the core group."""
+
 _MAX_MESSAGE = 1024
 _BURST = 25
 """Events with one reason for one ConfigMap in ten minutes; more would drown all others (client-go
@@ -72,7 +78,7 @@ class _Event:
         """Return it as the API takes it, of a moment in unix seconds."""
         about, now = self.about, show_moment(at)
         involved = {
-            "apiVersion": API_VERSION if about.kind in _OURS else "v1",
+            "apiVersion": _API_VERSIONS.get(about.kind, "v1"),
             "kind": about.kind,
             "namespace": about.namespace,
             "name": about.name,

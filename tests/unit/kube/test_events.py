@@ -70,6 +70,25 @@ async def test_a_problem_becomes_an_event_on_the_configmap() -> None:
     assert event["metadata"] == {"generateName": "store.", "namespace": "shop"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "api_version"),
+    [
+        ("ConfigMap", "v1"),
+        ("Pod", "v1"),
+        ("Reservation", "reserver.io/v1alpha1"),
+        ("ReservationQuota", "reserver.io/v1alpha1"),
+        ("PodMove", "reserver.io/v1alpha1"),
+        ("ProvisioningRequest", "autoscaling.x-k8s.io/v1"),
+    ],
+)
+async def test_an_event_names_the_api_version_of_its_object(kind: str, api_version: str) -> None:
+    client = ScriptedClient({})
+    async with recording(client) as recorder:
+        recorder.note(STORE, "Seen", "it is there", kind)
+    (event,) = events(client)
+    assert event["involvedObject"]["apiVersion"] == api_version
+
+
 async def test_a_problem_is_reported_once() -> None:
     client = ScriptedClient(*[{}] * 9)
     async with recording(client) as recorder:
