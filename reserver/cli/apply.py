@@ -79,8 +79,9 @@ def update(
 ) -> None:
     """Change fields of a reservation; all other fields stay.
 
-    A larger hold, or one on another node, has to fit. If what is held changes, it is a new
-    reservation and loses its claims. To change it from a file, use `reserver apply`.
+    The defaults below are those of `create`: a flag that is not given changes nothing. A larger
+    hold, or one on another node, has to fit. If what is held changes, it is a new reservation and
+    loses its claims. To change it from a file, use `reserver apply`.
 
     Exit status: 0 changed; 1 refused, or not there; 2 wrong usage; 3 Reserver cannot be reached;
     4 no room, on nodes or in the quota.
