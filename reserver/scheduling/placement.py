@@ -143,6 +143,7 @@ def placing(
             parts = parts or _ahead(reservation, state, may_go)
     if parts:
         return Placed(parts)
+    yield  # Why there is none takes as long again.
     with aside():
         return _refused(pod, slots, state)
 
