@@ -166,7 +166,12 @@ class Api:
             ssl=self._server.context or True,
         ) as response:
             assert response.status == 200, await response.text()
-            yield Watching(response)
+            try:
+                yield Watching(response)
+            finally:
+                # Over TLS it would wait for the server to close it, too; the test may end before.
+                if (open_still := response.connection) and open_still.transport:
+                    open_still.transport.abort()
 
     # The objects that tests are made of.
 
