@@ -25,7 +25,8 @@ from hack.chaos.api import Api
 from hack.chaos.world import install
 from hack.controlplane.cluster import ControlPlane, StartError
 from hack.hostile.bounds import Found, Row, judge, quantile
-from hack.hostile.catalogue import CATALOGUE, STORE
+from hack.hostile.catalogue import CATALOGUE
+from hack.hostile.costly.entry import STORE
 from hack.hostile.probe import Hold, Phase, Probe
 from hack.hostile.tenant import JOURNAL, at_work
 from hack.hostile.world import NODE_NAME, SCHEDULER, TENANT, World, tenant_kubeconfig

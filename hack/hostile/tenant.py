@@ -27,8 +27,8 @@ import grpc
 from google.protobuf import json_format
 
 from hack.chaos.api import Api, ApiFault
-from hack.hostile.catalogue import (
-    CATALOGUE,
+from hack.hostile.catalogue import CATALOGUE
+from hack.hostile.costly.entry import (
     CONFIGMAP,
     POD,
     REQUEST,

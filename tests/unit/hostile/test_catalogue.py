@@ -7,7 +7,8 @@ from itertools import islice
 
 import pytest
 
-from hack.hostile.catalogue import CATALOGUE, POD, TEMPLATE, WHAT_IF, Target
+from hack.hostile.catalogue import CATALOGUE
+from hack.hostile.costly.entry import POD, TEMPLATE, WHAT_IF, Target
 from hack.hostile.tenant import body, turns
 
 LARGEST = 1_500_000

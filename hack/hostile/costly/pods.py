@@ -1,0 +1,116 @@
+"""What costs most of pods."""
+
+from __future__ import annotations
+
+import json
+
+from hack.hostile.costly import documents
+from hack.hostile.costly.documents import APP, REQUIRED
+from hack.hostile.costly.entry import POD, STANDING, Document, Entries, Target, enter
+
+ENTRIES: Entries = {}
+
+pod = enter(ENTRIES, POD)
+
+
+@pod
+def pod_keys(target: Target, turn: int) -> Document:
+    """Asks all pods for a thousand labels that nobody has (core 10): 44 KiB."""
+    affinity = {"podAffinity": {REQUIRED: [documents.keys(target.many(1_000), turn)]}}
+    return documents.pod(target, affinity=affinity)
+
+
+@pod
+def pod_terms(target: Target, turn: int) -> Document:
+    """Keeps away from thousands of kinds of pods."""
+    terms = [documents.term({"app": f"x{turn}-{number}"}) for number in range(target.many(4_000))]
+    return documents.pod(target, affinity={"podAntiAffinity": {REQUIRED: terms}})
+
+
+@pod
+def pod_ports(target: Target, turn: int) -> Document:
+    """Takes ten thousand ports of its node (core 16)."""
+    ports = [
+        {"containerPort": 1 + number, "hostPort": 1 + number, "hostIP": f"10.{turn % 200}.0.1"}
+        for number in range(target.many(10_000))
+    ]
+    return documents.pod(target, ports=ports)
+
+
+@pod
+def pod_resources(target: Target, turn: int) -> Document:
+    """Is bound by its creator, and requests what nobody has ever heard of (core 18)."""
+    amounts = {f"hostile.example/p{turn}-{number}": "1" for number in range(target.many(2_000))}
+    return documents.pod(target, nodeName=target.node(turn), limits=amounts)
+
+
+@pod
+def pod_forged(target: Target, turn: int) -> Document:
+    """Says that it claimed others' reservations, where it is not (security 12)."""
+    claims = [f"shop/hold-{number}@1" for number in range(target.many(turn % 5_000))]
+    claims += [f"{APP}/wide-spread-{number}@1" for number in range(STANDING)]
+    body = documents.pod(target, nodeName=("no-such-node", target.node(turn))[turn % 2])
+    body["metadata"]["annotations"] = {"reserver.io/claims": json.dumps(claims)}
+    body["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"web-{number}", "uid": "u"}
+        | {"controller": number == 0}
+        for number in range(target.many(1_000))
+    ]
+    return body
+
+
+@pod
+def pod_labels(target: Target, turn: int) -> Document:
+    """Has a thousand labels, each new (core 10)."""
+    body = documents.pod(target, nodeName=target.node(turn))
+    body["metadata"]["labels"] |= {
+        f"hostile.example/l{turn}-{i}": str(i) for i in range(target.many(1_000))
+    }
+    return body
+
+
+@pod
+def pod_volumes(target: Target, turn: int) -> Document:
+    """Waits for a thousand claims that nobody makes."""
+    volumes = [
+        {"name": f"v{number}", "persistentVolumeClaim": {"claimName": f"c{turn}-{number}"}}
+        for number in range(target.many(1_000))
+    ]
+    return documents.pod(target, volumes=volumes)
+
+
+@pod
+def pod_spread(target: Target, turn: int) -> Document:
+    """Spreads among pods that nobody has, by everything that can be called a topology."""
+    constraints = [
+        {
+            "maxSkew": 2**31 - 1 if number % 2 else 1,
+            "topologyKey": f"hostile.example/zone-{number}",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": documents.keys(target.many(40), number + turn)["labelSelector"],
+        }
+        for number in range(target.many(200))
+    ]
+    return documents.pod(target, topologySpreadConstraints=constraints)
+
+
+@enter(ENTRIES, POD, standing=500)
+def waiting(target: Target, _: int) -> Document:
+    """Make one more pod that waits: what wakes pods has to look at all of them (core 14, 15)."""
+    return documents.pod(target, cpu="20")
+
+
+@enter(ENTRIES, POD, standing=300)
+def heavy(target: Target, turn: int) -> Document:
+    """Make one more pod on one node that requests what nobody has ever heard of, 0.5 MB."""
+    amounts = {f"hostile.example/h{turn}-{n}": "1" for n in range(target.many(9_000))}
+    return documents.pod(target, nodeName=target.node(0), limits=amounts)
+
+
+@enter(ENTRIES, POD, standing=300)
+def claiming(target: Target, turn: int) -> Document:
+    """Make one more pod with as many claims as an annotation holds: 256 KiB."""
+    body = documents.pod(target, nodeName=target.node(turn))
+    claims = [f"{turn}-{number}-{'x' * 1_000}" for number in range(target.many(250))]
+    body["metadata"]["annotations"] = {"reserver.io/claims": json.dumps(claims)}
+    return body

@@ -1,0 +1,156 @@
+"""What costs most of Reservations."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hack.hostile.costly import documents
+from hack.hostile.costly.documents import AMOUNTS, APP, EXTREMES, REQUIRED
+from hack.hostile.costly.entry import RESERVATION, Document, Entries, Target, enter
+
+ENTRIES: Entries = {}
+
+_DEEPEST = 900  # json.dumps goes no deeper
+
+reservation = enter(ENTRIES, RESERVATION)
+
+
+@reservation
+def extreme_skew(target: Target, turn: int) -> Document:
+    """Spreads with the extremes of each number (security 1)."""
+    constraint = {
+        "maxSkew": 1 if turn % 2 else EXTREMES[turn // 2 % len(EXTREMES)],
+        "minDomains": EXTREMES[turn // 2 % len(EXTREMES)] if turn % 2 else 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": APP}},
+    }
+    return documents.placed(target, slots=3, topologySpreadConstraints=[constraint])
+
+
+@reservation
+def extreme_amounts(target: Target, turn: int) -> Document:
+    """Holds more than any integer counts (core 1, 2)."""
+    amount = AMOUNTS[turn % len(AMOUNTS)]
+    spec = documents.spec(
+        turn, {"cpu": amount, "memory": amount}, slots=(1, 130, 1000, 100_000)[turn % 4]
+    )
+    spec |= {"node": target.node(turn), "preemptible": True, "priority": -(2**31)}
+    return spec if turn % 2 else {k: v for k, v in spec.items() if k != "priority"}
+
+
+@reservation
+def whole_node(target: Target, turn: int) -> Document:
+    """Holds all of a node for ever (security 3)."""
+    spec = documents.spec(turn, {"cpu": "1000"}, slots=100_000)
+    return spec | {"node": target.node(turn), "ttl": "0", "policy": "Require"}
+
+
+@reservation
+def many_terms(target: Target, turn: int) -> Document:
+    """Keeps away from thousands of kinds of pods (security 2): 1.2 MB."""
+    terms = [
+        documents.term({"app": f"x{number}"}) for number in range(target.many(9_000 + turn % 2))
+    ]
+    return documents.placed(target, slots=20, affinity={"podAntiAffinity": {REQUIRED: terms}})
+
+
+@reservation
+def many_owners(target: Target, turn: int) -> Document:
+    """Is for ten thousand kinds of pods, on as many nodes as there are (core 11, security 2)."""
+    owners = [
+        {"selector": {"matchLabels": {f"key-{number % 700}": f"v{turn}-{number}"}}}
+        for number in range(target.many(10_000))
+    ]
+    return documents.placed(target, slots=5_000, strategy="spread") | {"owners": owners}
+
+
+@reservation
+def many_keys(target: Target, turn: int) -> Document:
+    """Asks all pods for a thousand labels that nobody has (core 10)."""
+    spec = documents.placed(
+        target,
+        slots=1,
+        affinity={"podAffinity": {REQUIRED: [documents.keys(target.many(1_000), turn)]}},
+    )
+    return spec | {"resources": {"cpu": "100" if turn % 2 else "1m"}}
+
+
+@reservation
+def wide_spread(target: Target, turn: int) -> Document:
+    """Holds a little everywhere, for pods that are there (core 13)."""
+    spec = documents.placed(target, slots=5_000 + turn, strategy="spread")
+    return spec | {"owners": [{"selector": {"matchLabels": {"app": APP}}}], "reusable": True}
+
+
+@reservation
+def many_resources(target: Target, turn: int) -> Document:
+    """Holds resources that nobody has ever heard of (core 18)."""
+    amounts = {f"hostile.example/r{turn}-{number}": 1 for number in range(target.many(64))}
+    return documents.spec(turn, amounts) | {"node": target.node(turn)}
+
+
+@reservation
+def many_constraints(target: Target, turn: int) -> Document:
+    """Spreads over everything that can be called a topology, and over what cannot."""
+    constraints = [
+        {
+            "maxSkew": 1,
+            "topologyKey": ("kubernetes.io/hostname", f"hostile.example/zone-{number}")[number % 2],
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": documents.keys(target.many(16), number)["labelSelector"],
+        }
+        for number in range(target.many(64))
+    ]
+    return documents.placed(target, slots=200 + turn % 3, topologySpreadConstraints=constraints)
+
+
+@reservation
+def many_node_terms(target: Target, turn: int) -> Document:
+    """Names all nodes in all ways: 1 MB."""
+    values = [
+        *target.nodes[: target.many(len(target.nodes))],
+        *(f"node-{turn}-{number}" for number in range(target.many(1_000))),
+    ]
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In"}]}
+    whole = len(json.dumps(values))
+    term["matchExpressions"][0]["values"] = values  # type: ignore[assignment]
+    terms = [term for _ in range(target.many(1_000_000 // whole))]
+    node_affinity = {REQUIRED: {"nodeSelectorTerms": terms}}
+    return documents.placed(target, slots=20, affinity={"nodeAffinity": node_affinity})
+
+
+@reservation
+def deep(target: Target, turn: int) -> Document:
+    """Nests what the schema lets through."""
+    value: Any = turn
+    for _depth in range(_DEEPEST):
+        value = {"a": value}
+    return documents.placed(target, slots=1, affinity={"podAffinity": value})
+
+
+@reservation
+def quick_edit(target: Target, turn: int) -> Document:
+    """Says something else each time (core 17)."""
+    expires = f"20{40 + turn % 50}-01-01T00:00:{turn % 60:02}Z"
+    return documents.spec(turn, {"cpu": "1m"}) | {
+        "node": target.node(turn // 50),
+        "expiresAt": expires,
+    }
+
+
+@reservation
+def strange_text(target: Target, turn: int) -> Document:
+    """Puts into each text what terminals and logs choke on (security 13)."""
+    text = ("\x1b[2J", "\u202e", "\x9b31m", "\ud7ff" * 60, "../" * 80, "%s%n{}")[turn % 6]
+    owner = {"selector": {"matchLabels": {text: text}}}
+    return documents.placed(target, slots=1, nodeSelector=target.labels | {text: text}) | {
+        "owners": [owner]
+    }
+
+
+@enter(ENTRIES, RESERVATION, standing=5_000)
+def small(target: Target, turn: int) -> Document:
+    """Make one more small reservation, so that there are thousands (security 2, 3)."""
+    return documents.spec(turn, {"cpu": "1m"}) | {"node": target.node(turn), "ttl": "0"}
