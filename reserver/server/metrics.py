@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol, get_args
 
@@ -80,20 +81,58 @@ class Metrics:
         disable_created_metrics()  # A time series more for each, which nobody reads.
         self.registry = CollectorRegistry()
         self.others: list[Callable[[], bytes]] = []
-        self.calls, self.seconds = _extender_calls(self.registry)
+        count = partial(Counter, registry=self.registry)
+        observe = partial(Histogram, registry=self.registry, buckets=_SECONDS)
+        self.calls = count(
+            "reserver_extender_calls", "Extender calls by verb and outcome.", ("verb", "outcome")
+        )
+        self.seconds = observe(
+            "reserver_extender_call_seconds",
+            "Time from the request's last byte to the answer, in seconds.",
+            ("verb",),
+        )
         self.count_refused = refusals(self.registry)
-        self._rpcs, self._rpc_seconds = _grpc_calls(self.registry)
-        self._moves, self._landing = _pod_moves(self.registry)
-        self._webhooks = _webhook_calls(self.registry)
-        self._held = Histogram(
+        self._rpcs = count(
+            "reserver_grpc_calls", "gRPC calls by method and status code.", ("method", "code")
+        )
+        self._rpc_seconds = observe(
+            "reserver_grpc_call_seconds",
+            "Time from a gRPC request to the end of its answer, in seconds.",
+            ("method",),
+        )
+        self._moves = count(
+            "reserver_pod_moves",
+            "PodMoves that came to a phase, by phase and reason.",
+            ("phase", "reason"),
+        )
+        self._landing = observe(
+            "reserver_pod_move_landing_seconds",
+            "Time from the eviction of a pod that moves until its replacement is bound, by mode.",
+            ("mode",),
+            buckets=_LANDING_SECONDS,
+        )
+        self._webhooks = observe(
+            "reserver_webhook_call_seconds",
+            "Time from a webhook call's last byte to the answer, in seconds, by outcome.",
+            ("webhook", "outcome"),
+        )
+        self._held = observe(
             "reserver_event_loop_held_seconds",
             "Times for which the event loop was held for longer than 0.1 seconds, by what.",
             ("by",),
             buckets=_HELD_SECONDS,
-            registry=self.registry,
         )
+        self._begin_at_zero()
         _describe_process(self.registry)
         self.registry.register(_StateCollector(measured, problems, families))
+
+    def _begin_at_zero(self) -> None:
+        """Expose what has not happened yet where its first time has to show."""
+        for verb, done in (("filter", "passed"), ("preempt", "passed"), ("bind", "bound")):
+            for outcome in (done, "refused", "error"):
+                self.calls.labels(verb, outcome)
+        for webhook in ("patch", "resize"):
+            self._webhooks.labels(webhook, "error")
 
     def held(self, by: str, seconds: float) -> None:
         """Count how long a function held the event loop."""
@@ -117,73 +156,6 @@ class Metrics:
             self._rpc_seconds.labels(method).observe(seconds)
 
 
-def _extender_calls(registry: CollectorRegistry) -> tuple[Counter, Histogram]:
-    calls = Counter(
-        "reserver_extender_calls",
-        "Extender calls by verb and outcome.",
-        ("verb", "outcome"),
-        registry=registry,
-    )
-    for verb, done in (("filter", "passed"), ("preempt", "passed"), ("bind", "bound")):
-        for outcome in (done, "refused", "error"):  # From 0 on, so that the first one shows.
-            calls.labels(verb, outcome)
-    seconds = Histogram(
-        "reserver_extender_call_seconds",
-        "Time from the request's last byte to the answer, in seconds.",
-        ("verb",),
-        buckets=_SECONDS,
-        registry=registry,
-    )
-    return calls, seconds
-
-
-def _grpc_calls(registry: CollectorRegistry) -> tuple[Counter, Histogram]:
-    calls = Counter(
-        "reserver_grpc_calls",
-        "gRPC calls by method and status code.",
-        ("method", "code"),
-        registry=registry,
-    )
-    seconds = Histogram(
-        "reserver_grpc_call_seconds",
-        "Time from a gRPC request to the end of its answer, in seconds.",
-        ("method",),
-        buckets=_SECONDS,
-        registry=registry,
-    )
-    return calls, seconds
-
-
-def _pod_moves(registry: CollectorRegistry) -> tuple[Counter, Histogram]:
-    moves = Counter(
-        "reserver_pod_moves",
-        "PodMoves that came to a phase, by phase and reason.",
-        ("phase", "reason"),
-        registry=registry,
-    )
-    landing = Histogram(
-        "reserver_pod_move_landing_seconds",
-        "Time from the eviction of a pod that moves until its replacement is bound, by mode.",
-        ("mode",),
-        buckets=_LANDING_SECONDS,
-        registry=registry,
-    )
-    return moves, landing
-
-
-def _webhook_calls(registry: CollectorRegistry) -> Histogram:
-    seconds = Histogram(
-        "reserver_webhook_call_seconds",
-        "Time from a webhook call's last byte to the answer, in seconds, by outcome.",
-        ("webhook", "outcome"),
-        buckets=_SECONDS,
-        registry=registry,
-    )
-    for webhook in ("patch", "resize"):
-        seconds.labels(webhook, "error")
-    return seconds
-
-
 def _describe_process(registry: CollectorRegistry) -> None:
     """Expose what is running, and what it takes of its machine, under everybody's names."""
     ProcessCollector(registry=registry)
@@ -198,17 +170,11 @@ class _StateCollector(Collector):
         self._measured, self._problems, self._families = measured, problems, families
 
     def collect(self) -> Iterable[Metric]:
-        ready = GaugeMetricFamily("reserver_ready", "1 when calls are decided, 0 when refused.")
-        ready.add_metric((), self._measured.is_ready)
-        yield ready
-        reservations = GaugeMetricFamily(
-            "reserver_reservations", "Reservations in the store, by phase.", labels=("phase",)
+        measured = self._measured
+        yield GaugeMetricFamily(
+            "reserver_ready", "1 when calls are decided, 0 when refused.", measured.is_ready
         )
-        counts = Tally(phase for _, phase in self._measured.ledger)
-        for phase in Phase:
-            if phase is not Phase.INVALID:  # What cannot be read is in no ledger.
-                reservations.add_metric((phase,), counts[phase])
-        yield reservations
+        yield self._reservations()
         invalid = GaugeMetricFamily(
             "reserver_invalid_entries",
             "Entries of a store ConfigMap that are not enforced because they cannot be.",
@@ -217,26 +183,41 @@ class _StateCollector(Collector):
         for part, count in self._problems():
             invalid.add_metric(("/".join(part),), count)
         yield invalid
-        unbacked = (
-            "Reservations that hold what their node does not have, or whose node is not there."
-        )
-        count = count_unbacked(self._measured.state.snapshot, self._measured.ledger)
-        yield GaugeMetricFamily("reserver_unbacked_reservations", unbacked, value=count)
-        expiring = "Holds that expire soon although nobody has claimed them."
-        count = self._measured.expiring
-        yield GaugeMetricFamily("reserver_expiring_reservations", expiring, value=count)
-        waiting = (
-            "Pods that were refused because of what is held for others, or for want of their seat."
+        yield GaugeMetricFamily(
+            "reserver_unbacked_reservations",
+            "Reservations that hold what their node does not have, or whose node is not there.",
+            count_unbacked(measured.state.snapshot, measured.ledger),
         )
         yield GaugeMetricFamily(
-            "reserver_waiting_pods", waiting, value=len(self._measured.state.waiting)
+            "reserver_expiring_reservations",
+            "Holds that expire soon although nobody has claimed them.",
+            measured.expiring,
         )
-        quarantined = CounterMetricFamily(
-            "reserver_quarantined",
-            "Objects, entries and calls passed over because of a fault in reserver, by component.",
-            labels=("component",),
+        yield GaugeMetricFamily(
+            "reserver_waiting_pods",
+            "Pods that were refused because of what is held for others, or for want of their seat.",
+            len(measured.state.waiting),
         )
-        for component in get_args(Component):
-            quarantined.add_metric((component,), faults[component])
-        yield quarantined
+        yield _quarantined()
         yield from self._families()
+
+    def _reservations(self) -> Metric:
+        reservations = GaugeMetricFamily(
+            "reserver_reservations", "Reservations in the store, by phase.", labels=("phase",)
+        )
+        counts = Tally(phase for _, phase in self._measured.ledger)
+        for phase in Phase:
+            if phase is not Phase.INVALID:  # What cannot be read is in no ledger.
+                reservations.add_metric((phase,), counts[phase])
+        return reservations
+
+
+def _quarantined() -> Metric:
+    quarantined = CounterMetricFamily(
+        "reserver_quarantined",
+        "Objects, entries and calls passed over because of a fault in reserver, by component.",
+        labels=("component",),
+    )
+    for component in get_args(Component):
+        quarantined.add_metric((component,), faults[component])
+    return quarantined
