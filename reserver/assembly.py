@@ -35,15 +35,10 @@ from reserver.kube.stores.object.status import ObjectStatuses
 from reserver.kube.stores.object.writer import ObjectWriter
 from reserver.kube.stores.status import Room
 from reserver.kube.stores.stores import Store, Stores
+from reserver.kube.watch.cluster import PODS, cluster_reflectors
 from reserver.kube.watch.history import History
 from reserver.kube.watch.quotas import QuotaCache
-from reserver.kube.watch.watches import (
-    PODS,
-    cluster_reflectors,
-    object_reflector,
-    quota_reflector,
-    store_reflectors,
-)
+from reserver.kube.watch.stores import object_reflector, quota_reflector, store_reflectors
 from reserver.quarantine import take_note
 from reserver.readiness import ProcessReadiness
 from reserver.reservations.quota import Quota

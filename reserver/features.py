@@ -15,8 +15,8 @@ from reserver.kube.loops.events import Recorder
 from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.stores.stores import Stores
+from reserver.kube.watch.cluster import PodChanged, unheard
 from reserver.kube.watch.reflector import Reflector
-from reserver.kube.watch.views import PodChanged, unheard
 from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import StoreKind
 from reserver.scheduling.state import State

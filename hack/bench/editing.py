@@ -12,7 +12,7 @@ from hack.bench.rounds import Timings
 from hack.bench.scale import Scale
 from hack.bench.world import NOW, owner_name
 from reserver.kube.stores.configmap.cache import ConfigMapCache
-from reserver.kube.watch.views import store_view
+from reserver.kube.watch.stores import store_view
 from reserver.scheduling.state import State
 
 _FEW = 10

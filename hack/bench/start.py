@@ -22,7 +22,7 @@ from hack.bench.report import kilobytes, microseconds, milliseconds, progress, t
 from hack.bench.scale import Scale
 from reserver.cli import logs
 from reserver.config import LogLevel
-from reserver.kube.watch.views import node_view, pod_view
+from reserver.kube.watch.cluster import node_view, pod_view
 from reserver.scheduling.state import State
 from reserver.server.garbage import brief_collections
 

@@ -23,7 +23,7 @@ from hack.differential.storage import CLASSES, Drawn, storage
 from hack.differential.verdict import Verdict, read_message
 from hack.differential.witness import Witness
 from reserver.cluster.pod import Pod
-from reserver.kube.watch.views import (
+from reserver.kube.watch.cluster import (
     claim_view,
     class_view,
     namespace_view,

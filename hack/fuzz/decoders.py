@@ -20,16 +20,16 @@ from hack.fuzz import patching, provisioning, readers, shapes
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal, try_to
 from reserver.errors import InvalidInput
 from reserver.kube.stores.configmap.cache import ConfigMapCache
-from reserver.kube.watch.views import (
-    ObjectView,
+from reserver.kube.watch.cluster import (
     claim_view,
     class_view,
     namespace_view,
     node_view,
     pod_view,
-    store_view,
     volume_view,
 )
+from reserver.kube.watch.object_view import ObjectView
+from reserver.kube.watch.stores import store_view
 from reserver.pacer import outcome
 from reserver.quarantine import counts
 from reserver.reservations.reservation import Ref

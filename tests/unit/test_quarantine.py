@@ -32,8 +32,8 @@ from reserver.kube.stores.configmap.cache import ConfigMapCache
 from reserver.kube.stores.configmap.companion import Companion
 from reserver.kube.stores.object import reading as objects_module
 from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.cluster import node_view, pod_view
 from reserver.kube.watch.quotas import QuotaCache
-from reserver.kube.watch.views import node_view, pod_view
 from reserver.migration.advance import Step, advance
 from reserver.migration.move import Move
 from reserver.migration.seen import Seen

@@ -14,8 +14,8 @@ from reserver.kube.api.apply import pod_path
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.queue import Time, WorkQueue
 from reserver.kube.stores.cache import Name
+from reserver.kube.watch.object_view import ObjectView
 from reserver.kube.watch.reflector import Reflector
-from reserver.kube.watch.views import ObjectView
 from reserver.pacer import Pacer
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.buffers import Buffer

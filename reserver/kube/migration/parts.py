@@ -12,8 +12,8 @@ from reserver.kube.migration.mover import Mover
 from reserver.kube.migration.moves import KnownMove, Moves
 from reserver.kube.migration.turns import Turns
 from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.object_view import ObjectView
 from reserver.kube.watch.reflector import Reflector
-from reserver.kube.watch.views import ObjectView
 from reserver.migration.move import Phase
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata

@@ -13,8 +13,8 @@ import structlog
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.queue import WorkQueue
+from reserver.kube.watch.object_view import ObjectView
 from reserver.kube.watch.reflector import Reflector, advice
-from reserver.kube.watch.views import ObjectView
 from reserver.patching.book import Book
 from reserver.patching.patch import PatchName
 from reserver.quarantine import quarantined

@@ -19,8 +19,8 @@ from reserver.kube.api.client import ApiClient
 from reserver.kube.loops.queue import WorkQueue
 from reserver.kube.provisioning.booking import Booking, Outcome, refused
 from reserver.kube.provisioning.requests import KnownRequest, Requests
+from reserver.kube.watch.object_view import ObjectView
 from reserver.kube.watch.reflector import Reflector, advice
-from reserver.kube.watch.views import ObjectView
 from reserver.pacer import Pacer
 from reserver.provisioning.advance import Hold, Refusal, Seen, Step, advance
 from reserver.provisioning.request import Kind, Request, Said

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from reserver.kube.watch import reflector as reflector_module
+from reserver.kube.watch.cluster import pod_view
 from reserver.kube.watch.reflector import PAGE, Reflector
-from reserver.kube.watch.views import pod_view
 from reserver.pacer import Pacer, Steps
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata

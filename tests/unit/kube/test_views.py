@@ -6,16 +6,16 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.kube.stores.configmap.cache import ConfigMapCache
-from reserver.kube.watch.reflector import View
-from reserver.kube.watch.views import (
+from reserver.kube.watch.cluster import (
     claim_view,
     class_view,
     namespace_view,
     node_view,
     pod_view,
-    store_view,
     volume_view,
 )
+from reserver.kube.watch.reflector import View
+from reserver.kube.watch.stores import store_view
 from reserver.pacer import outcome
 from reserver.reservations.reservation import Written
 from reserver.reservations.terms import Phase

@@ -1,0 +1,96 @@
+"""The watches of the stores: they feed the caches of reservations and quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from operator import eq
+
+from reserver.kube.api.client import ApiClient
+from reserver.kube.stores.cache import Name
+from reserver.kube.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
+from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.object_view import ObjectView
+from reserver.kube.watch.quotas import QuotaCache
+from reserver.kube.watch.reflector import Reflector
+from reserver.pacer import Steps
+from reserver.wire.k8s.objects import ConfigMapObject
+from reserver.wire.spec import quotaform
+from reserver.wire.spec.object import COLLECTION, ReservationObject
+from reserver.wire.spec.quotaform import QuotaObject
+
+
+def store_reflectors(
+    client: ApiClient, namespace: str, named: Collection[Name], store: ConfigMapCache
+) -> Iterable[Reflector]:
+    """Yield one watch for the labelled ConfigMaps of a namespace, and one for each named."""
+
+    def is_labelled(name: Name) -> bool:
+        return name not in named and name[0] == namespace
+
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    yield Reflector(client, path, store_view(store, is_labelled), {"labelSelector": LABEL})
+    for own in sorted(named):
+        path = f"/api/v1/namespaces/{own[0]}/configmaps"
+        selector = {"fieldSelector": f"metadata.name={own[1]}", "labelSelector": NO_COMPANION}
+        yield Reflector(client, path, store_view(store, partial(eq, own)), selector)
+
+
+def object_reflector(client: ApiClient, store: ObjectCache, *, is_optional: bool) -> Reflector:
+    """Return the watch for all Reservation objects; `is_optional`: their CRD may be missing."""
+    return Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
+
+
+def quota_reflector(client: ApiClient, store: QuotaCache) -> Reflector:
+    """Return the watch for all ReservationQuotas; without their CRD there are none."""
+    return Reflector(client, quotaform.COLLECTION, quota_view(store), is_optional=True)
+
+
+def store_view(
+    store: ConfigMapCache, covers: Callable[[Name], bool]
+) -> ObjectView[ConfigMapObject]:
+    """Return a view that keeps the store up to date.
+
+    Args:
+        store: what to feed; other watches feed it, too.
+        covers: which ConfigMaps this watch, and no other one, is for.
+    """
+
+    def seen(configmap: ConfigMapObject, listed: bool) -> Steps:  # noqa: FBT001 - as the view calls it
+        if covers((configmap.metadata.namespace, configmap.metadata.name)):
+            yield from store.put(configmap, listed=listed)
+
+    def gone(name: Name) -> Steps:
+        if covers(name):
+            yield from store.drop(name, view.revision)
+
+    view = ObjectView(
+        ConfigMapObject,
+        seen=seen,
+        gone=gone,
+        known=lambda: filter(covers, store.names()),
+        ended=lambda revision: store.listed(covers, revision),
+    )
+    return view
+
+
+def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
+    """Return a view that keeps the store of Reservation objects up to date."""
+    view: ObjectView[ReservationObject] = ObjectView(
+        ReservationObject,
+        seen=lambda item, listed: store.put(item, listed=listed),
+        gone=lambda name: store.drop(name, view.revision),
+        known=store.names,
+        ended=store.listed,
+    )
+    return view
+
+
+def quota_view(store: QuotaCache) -> ObjectView[QuotaObject]:
+    """Return a view that keeps what ReservationQuotas say up to date."""
+    return ObjectView(
+        QuotaObject,
+        seen=lambda item, _: store.put(item),
+        gone=store.drop,
+        known=store.names,
+    )
