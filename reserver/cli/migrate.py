@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from reserver.cli import failure
 from reserver.errors import ApiError, ConfigurationError, InvalidInput
+
+if TYPE_CHECKING:
+    from reserver.kube.api.client import ApiClient
 
 _CANNOT = 2
 
@@ -20,6 +23,10 @@ class Store(NamedTuple):
 
     namespace: str
     name: str = ""
+
+    def __str__(self) -> str:
+        """Return what flags call it."""
+        return f"configmap:{self.namespace}/{self.name}" if self.name else f"crd:{self.namespace}"
 
 
 def migrate(
@@ -83,8 +90,10 @@ async def _migrate(
     from reserver.kube.api.client import ApiClient
     from reserver.kube.stores.migrate import Migration
 
-    failed = False
+    failed = found = False
     async with ApiClient(await credentials.load(kubeconfig)) as client:
+        await _require(client, "--from", source)
+        await _require(client, "--to", destination)
         migration = Migration(client, time.time, home, timeout_s)
         moves = (
             migration.to_objects(source, destination.namespace)
@@ -92,12 +101,43 @@ async def _migrate(
             else migration.to_configmap(source.namespace, destination)
         )
         async for moved in moves:
+            found = True
             if moved.problem:
                 typer.echo(f"{moved.source} not moved: {moved.problem}", err=True)
                 failed = True
             else:
                 typer.echo(f"{moved.source} moved to {moved.destination}")
+    if not found:
+        failure.tell(f"{source} has no reservations")
     return failed
+
+
+async def _require(client: ApiClient, flag: str, store: Store) -> None:
+    """Refuse a store that is not there.
+
+    Raises:
+        ConfigurationError: it is not.
+        ApiError: it cannot be looked at.
+    """
+    from reserver.wire.spec.entries import STORE_LABEL
+    from reserver.wire.spec.object import collection
+
+    configmap = f"/api/v1/namespaces/{store.namespace}/configmaps/{store.name}"
+    try:
+        if store.name:
+            await client.get(configmap)
+        else:
+            await client.get(collection(store.namespace), {"limit": "1"})
+    except ApiError as exc:
+        if not exc.is_absent:
+            raise
+        if store.name:
+            label = f"create it with the label {STORE_LABEL}=true"
+            known = f"kubectl get configmaps -n {store.namespace} lists those that are"
+            problem = f"is not there; {label if flag == '--to' else known}"
+        else:
+            problem = "the API server has no Reservations; apply scheduler-config/core/crd.yaml"
+        raise ConfigurationError(f"{flag}: {store}: {problem}") from exc
 
 
 def _store(flag: str, text: str) -> Store:

@@ -171,12 +171,11 @@ def _set(target: Target, names: list[str], namespace: str, *, paused: bool) -> N
 def terms_of(timeout: str, grace_period: int) -> Terms:
     """Return what `--timeout` and `--grace-period` say; end if that is nothing."""
     from reserver.wire.migration.request import Terms
-    from reserver.wire.times import in_hours, parse_duration
+    from reserver.wire.times import in_hours
 
     try:
-        if timeout:
-            parse_duration(in_hours(timeout))
+        lasts = in_hours(timeout) if timeout else ""
     except InvalidInput as exc:
         failure.end(Failed(Status.USAGE, f"--timeout: {exc.problem}; {exc.remedy}"))
     seconds = None if grace_period < 0 else grace_period
-    return Terms(timeout=in_hours(timeout), grace_period_s=seconds)
+    return Terms(timeout=lasts, grace_period_s=seconds)

@@ -143,7 +143,7 @@ class SpecFlags:
             if each.field == "owners":
                 parent[name] = [owner(text, namespace) for text in value]
             elif each.field == "ttl":
-                parent[name] = in_hours(value)
+                parent[name] = _in_hours(value)
             elif each.is_repeated:
                 pairs = dict(pair(each.name, text, _EXAMPLES[each.name]) for text in value)
                 parent[name] = parent.get(name, {}) | pairs
@@ -158,6 +158,13 @@ class SpecFlags:
             if one in given and (both := given & others):
                 problem = f"excludes {one}; give one of them"
                 raise Failed(Status.USAGE, f"{min(both)}: {problem}")
+
+
+def _in_hours(ttl: str) -> str:
+    try:
+        return in_hours(ttl)
+    except InvalidInput as exc:
+        raise Failed(Status.USAGE, str(exc.under("--ttl"))) from exc
 
 
 def flag_of(error: InvalidInput) -> Failed:

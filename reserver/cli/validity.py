@@ -14,7 +14,7 @@ from reserver.cli import failure, output
 from reserver.cli.documents import Document
 from reserver.cli.options import Report
 from reserver.cli.table import counted
-from reserver.cli.wanted import wanted
+from reserver.cli.wanted import identity, wanted
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire.k8s.objects import LabelledConfigMap, LabelledMetadata, decode
@@ -215,11 +215,8 @@ def _kind(value: Any) -> tuple[str, str] | None:  # noqa: ANN401 - whatever YAML
 
 def _object(value: Any, now: float, home: str) -> Entries:  # noqa: ANN401 - as above
     found = decode(ReservationObject, json.dumps(value).encode())
-    if not found.metadata.name:
-        raise InvalidInput("metadata.name", "is missing", "write a name")
-    if (
-        not found.metadata.namespace
-    ):  # The namespace that it is applied to decides, which is unknown here.
+    _, namespace = identity(value.get("metadata") or {})
+    if not namespace:  # The namespace that it is applied to decides, which is unknown here.
         value = {**value, "metadata": {**value["metadata"], "namespace": home}}
         found = decode(ReservationObject, json.dumps(value).encode())
     return read_object(found, now, home)

@@ -10,6 +10,7 @@ from reserver.cli.documents import Document
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.printable import printable
+from reserver.wire.k8s import names
 from reserver.wire.spec.object import API_VERSION, KIND, check_labels, is_own
 
 _OUR_FIELDS = {"name", "spec", "id", "etag", "author", "labels", "status"}
@@ -72,14 +73,14 @@ def _read(document: Document, name: str) -> Wanted:
     if "spec" in value:
         if unknown := value.keys() - _OUR_FIELDS:
             raise InvalidInput(str(min(unknown)), "is not a field beside spec", _FORMS)
-        own = _text(value.get("name"), "name")
+        own = _name(value.get("name"), "name")
         before = {name: str(value.get(name) or "") for name in ("id", "etag")}
         labels = _labels(value.get("labels"), "labels")
         return Wanted(document.where, own, "", value["spec"], "spec", labels=labels, **before)
     if not name:
         problem = "a spec alone has no name"
         raise InvalidInput("", problem, "give NAME on the command line, or write name and spec")
-    return Wanted(document.where, name, "", value)
+    return Wanted(document.where, _name(name, "NAME"), "", value)
 
 
 def _of_object(where: str, value: dict[str, Any]) -> Wanted:
@@ -90,9 +91,7 @@ def _of_object(where: str, value: dict[str, Any]) -> Wanted:
     metadata = value.get("metadata")
     if not isinstance(metadata, dict):
         raise InvalidInput("metadata", "is missing", "write at least its name")
-    own = _text(metadata.get("name"), "metadata.name")
-    namespace = metadata.get("namespace")
-    namespace = _text(namespace, "metadata.namespace") if namespace is not None else ""
+    own, namespace = identity(metadata)
     if "spec" not in value:
         raise InvalidInput("spec", "is missing", "say what to hold, for whom")
     _check_annotations(metadata.get("annotations"))
@@ -127,7 +126,27 @@ def _labels(value: Any, path: str) -> dict[str, str]:  # noqa: ANN401 - whatever
     return labels
 
 
-def _text(value: Any, path: str) -> str:  # noqa: ANN401 - whatever YAML can hold
+def identity(metadata: Mapping[str, Any]) -> tuple[str, str]:
+    """Return name and namespace of an object; the namespace may be empty.
+
+    Raises:
+        InvalidInput: no object can be called that.
+    """
+    name, namespace = _name(metadata.get("name"), "metadata.name"), metadata.get("namespace")
+    if namespace is None:
+        return name, ""
+    namespace = _text(namespace, "metadata.namespace")
+    names.check_label(namespace, "metadata.namespace", "a namespace")
+    return name, namespace
+
+
+def _name(value: Any, path: str) -> str:  # noqa: ANN401 - whatever YAML can hold
+    name = _text(value, path)
+    names.check_subdomain(name, path, "a reservation's name")
+    return name
+
+
+def _text(value: Any, path: str) -> str:  # noqa: ANN401 - as above
     if not isinstance(value, str) or not value:
         problem = "is missing" if value is None else f"{value!r:.60} is not a name"
         raise InvalidInput(path, problem, "write a name")

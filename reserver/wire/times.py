@@ -73,9 +73,16 @@ def in_hours(text: str) -> str:
     """Return a duration in which days may stand, such as ``1d12h``, as `parse_duration` takes it.
 
     A person who writes a day means 24 hours.
+
+    Raises:
+        InvalidInput: it is not a duration.
     """
     days = _DAYS.fullmatch(text)
-    return f"{24 * int(days[1])}h{days[2]}" if days else text
+    hours = f"{24 * int(days[1])}h{days[2]}" if days else text
+    if not _DURATION.fullmatch(hours):
+        remedy = "write days, hours, minutes and seconds, such as 7d, 1d12h or 30m"
+        raise InvalidInput("", f"{shorten(text)!r} is not a duration", remedy)
+    return hours
 
 
 def show_moment(seconds: float) -> str:

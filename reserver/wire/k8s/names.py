@@ -33,7 +33,7 @@ def check_subdomain(name: str, path: str, what: str) -> None:
     """
     if not is_subdomain(name):
         problem = f"{shorten(name)!r} is not {what}"
-        raise InvalidInput(path, problem, "use lower case letters, digits, '-' and '.'")
+        raise InvalidInput(path, problem, "use lower case letters and digits, '-' and '.' between")
 
 
 def check_label(name: str, path: str, what: str) -> None:
@@ -44,7 +44,9 @@ def check_label(name: str, path: str, what: str) -> None:
     """
     if not _LABEL.fullmatch(name):
         problem = f"{shorten(name)!r} is not {what}"
-        raise InvalidInput(path, problem, "use lower case letters, digits and '-', 63 at most")
+        raise InvalidInput(
+            path, problem, "use lower case letters and digits, '-' between, 63 at most"
+        )
 
 
 def is_label_key(key: str) -> bool:

@@ -82,6 +82,9 @@ def test_a_file_that_is_not_text_or_not_there_is_named(tmp_path: Path) -> None:
         ("just words", "'just words' is not a reservation"),
         ("- 1", "is not a reservation"),
         (SPEC, "a spec alone has no name"),
+        (NAMED.replace("b", "B_1", 1), "name: 'B_1' is not a reservation's name"),
+        (OBJECT.replace("name: a,", "name: A_1,"), "metadata.name: 'A_1' is not a reservation's"),
+        (OBJECT.replace("space: shop}", "space: S.p}"), "metadata.namespace: 'S.p' is not a name"),
         ("name: 5\nspec: {}", "name: 5 is not a name"),
         ("spec: {}", "name: is missing"),
         ("name: a\nspec: {}\nspecs: {}", "specs: is not a field beside spec"),
@@ -193,6 +196,8 @@ def test_every_form_is_read(tmp_path: Path, text: str, count: int) -> None:
         (configmap(w1=f"[{ITEM.replace('1,', '-1,')}]"), ": w1: [0].cpu: -1 is negative; write"),
         (configmap(w1=f"[{ITEM}, {ITEM}]"), ": w1: [1]: pod shop/web-0 is in the list already"),
         (OBJECT.replace("w1", "W_1"), ": spec.node: 'W_1' is not a node's name; use lower"),
+        (OBJECT.replace("name: a,", "name: A_1,"), ": metadata.name: 'A_1' is not a reserva"),
+        (OBJECT.replace("space: shop}", "space: S.p}"), ": metadata.namespace: 'S.p' is not"),
         (
             OBJECT.replace('"shop"', '"x"'),
             ": spec.owners[0]: namespace 'x' is",

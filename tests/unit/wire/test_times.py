@@ -1,7 +1,7 @@
 import pytest
 
 from reserver.errors import InvalidInput
-from reserver.wire.times import parse_duration, parse_moment, show_moment
+from reserver.wire.times import in_hours, parse_duration, parse_moment, show_moment
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,17 @@ def test_durations_are_read_as_go_writes_them(text: str, seconds: float) -> None
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="1h30m"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(("text", "hours"), [("7d", "168h"), ("1d12h", "24h12h"), ("0", "0")])
+def test_a_person_may_write_days(text: str, hours: str) -> None:
+    assert in_hours(text) == hours
+
+
+@pytest.mark.parametrize("text", ["", "1x", "1w", "1.5d", "12h1d", "1d1"])
+def test_a_person_whose_duration_is_none_is_told_of_days(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"is not a duration; write days, .* 7d, 1d12h"):
+        in_hours(text)
 
 
 def test_a_moment_that_is_shown_reads_as_the_same() -> None:
