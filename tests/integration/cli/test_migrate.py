@@ -9,30 +9,23 @@ import pytest
 from tests.integration.cli.runs import Run, write
 from tests.integration.world import World
 
+GHOST, EMPTY = "configmap:shop/ghost", "configmap:reserver-system/empty"
+
 
 @pytest.mark.parametrize(
-    ("source", "destination", "status", "line"),
+    ("stores", "status", "line"),
     [
-        (
-            "configmap:shop/ghost",
-            "crd:shop",
-            2,
-            "--from: configmap:shop/ghost: is not there; kubectl get configmaps -n shop lists",
-        ),
-        (
-            "crd:shop",
-            "configmap:shop/ghost",
-            2,
-            "--to: configmap:shop/ghost: is not there; create it with the label reserver.io/store=",
-        ),
-        ("crd:shop", "configmap:reserver-system/empty", 0, "crd:shop has no reservations"),
+        ((GHOST, "crd:shop"), 2, f"--from: {GHOST}: is not there; kubectl get configmaps -n shop"),
+        (("crd:shop", GHOST), 2, f"--to: {GHOST}: is not there; create it with the label reserv"),
+        (("crd:shop", EMPTY), 0, "crd:shop has no reservations"),
     ],
 )
-async def test_what_is_not_there_is_named(
-    world: World, run: Run, tmp_path: Path, source: str, destination: str, status: int, line: str
+async def test_a_store_that_is_not_there_or_empty_is_named(
+    world: World, run: Run, tmp_path: Path, stores: tuple[str, str], status: int, line: str
 ) -> None:
     await write(world, "empty", {})
-    arguments = ("migrate", "--from", source, "--to", destination)
-    result = await run(*arguments, KUBECONFIG=str(tmp_path / "kubeconfig"))
+    source, destination = stores
+    kubeconfig = str(tmp_path / "kubeconfig")
+    result = await run("migrate", "--from", source, "--to", destination, KUBECONFIG=kubeconfig)
     assert result.exit_code == status
     assert result.stderr.startswith(f"reserver: {line}")
