@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 from reserver.cluster.constraints import UNCONSTRAINED, Constraints
 from reserver.cluster.labels import Labels
+
+MOST_UNOFFERED = 64
+"""How many of the resources count that a pod requests and no node offers."""
 
 
 class PodName(NamedTuple):
@@ -97,3 +101,16 @@ class Pod:
     def claim_names(self) -> Iterator[PodName]:
         """Yield namespace and name of each volume claim that it uses."""
         return (PodName(self.name.namespace, use.name) for use in self.volume_claims)
+
+    def bounded(self, offered: Mapping[str, object]) -> Pod:
+        """Return it without most of the resources that it requests and no node offers.
+
+        They are its author's to invent: each counts in the total of its node, which every pod that
+        comes there or goes has summed up anew.
+        """
+        if len(self.requests) <= MOST_UNOFFERED:
+            return self
+        others = islice((name for name in self.requests if name not in offered), MOST_UNOFFERED)
+        kept = {*others, *(self.requests.keys() & offered.keys())}
+        requests = {name: amount for name, amount in self.requests.items() if name in kept}
+        return replace(self, requests=requests)

@@ -7,11 +7,9 @@ The words (assume, forget) and the rules are those of kube-scheduler's backend/c
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
 from types import MappingProxyType
 
 from reserver.cluster.node import Node
@@ -21,29 +19,13 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.register import raising
 from reserver.reservations.reservation import Ref
+from reserver.scheduling.assumption import Assumption, slots_of, with_rest
 from reserver.scheduling.doubts import Doubts
 from reserver.scheduling.gangs import Gangs
+from reserver.scheduling.growing import Growing
 from reserver.scheduling.nominations import Nominations
 from reserver.scheduling.undecided import Undecided
 from reserver.scheduling.waiting import Waiting, offered, remembered
-
-MOST_UNOFFERED = 64
-"""How many of the resources count that a pod requests and no node offers."""
-
-
-@dataclass(slots=True)
-class Assumption:
-    """A binding that was decided and that the watch has yet to show.
-
-    Attributes:
-        pod: the pod as it was when the binding was decided.
-        node: where it goes.
-        is_written: the API server has accepted the binding.
-    """
-
-    pod: Pod
-    node: str
-    is_written: bool = False
 
 
 class State:
@@ -98,9 +80,9 @@ class State:
         self.nominations = Nominations()
         self.gangs = Gangs()
         self.undecided = Undecided()
+        self._growing = Growing()
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, Assumption] = {}
-        self._grown: dict[str, Mapping[str, int]] = {}
         self._shown = 0
         self._read: dict[str, Pod] = {}  # By UID, those that were read and not shown since.
 
@@ -174,7 +156,7 @@ class State:
         self._take_pod(pod, listed=listed)
 
     def _take_pod(self, pod: Pod, *, listed: bool) -> None:
-        pod = self._bounded(pod)
+        pod = pod.bounded(self.snapshot.columns)
         before = self._pods.get(pod.name)
         if before is not None and before.uid != pod.uid:
             if before.revision > pod.revision:
@@ -238,7 +220,7 @@ class State:
         if assumption is not None and not assumption.is_written:
             return  # Its binding is still under way, and decides what becomes of the claims.
         self._assumed.pop(pod.uid, None)
-        self._grown.pop(pod.uid, None)
+        self._growing.drop(pod.uid)
         self._uncount(pod.uid)
         self.ledger.pod_gone(pod)
 
@@ -281,22 +263,8 @@ class State:
             kept, is_more = remembered(spared, self._pod_uid)
             self._wait(Waiting(pod, names, kept, is_more))
 
-    def _bounded(self, pod: Pod) -> Pod:
-        """Return a pod without most of the resources that it requests and no node offers.
-
-        They are its author's to invent: each counts in the total of its node, which every pod that
-        comes there or goes has summed up anew.
-        """
-        if len(pod.requests) <= MOST_UNOFFERED:
-            return pod
-        offered = self.snapshot.columns
-        others = islice((name for name in pod.requests if name not in offered), MOST_UNOFFERED)
-        kept = {*others, *(pod.requests.keys() & offered.keys())}
-        requests = {name: amount for name, amount in pod.requests.items() if name in kept}
-        return replace(pod, requests=requests)
-
     def _wait(self, waiting: Waiting) -> None:
-        waiting = replace(waiting, pod=self._bounded(waiting.pod))
+        waiting = replace(waiting, pod=waiting.pod.bounded(self.snapshot.columns))
         uid = waiting.pod.uid
         if uid not in self.waiting:
             self._refused(uid)
@@ -311,12 +279,12 @@ class State:
         self._binding(pod, node)
         self.nominations.drop(pod.uid)
         self.gangs.drop(pod)
-        slots = self._slots(pod, node, claims) if claims else {}
+        slots = slots_of(pod, node, claims, self.ledger)
         self.snapshot.count(pod, node)
         for identity in claims:
             self.ledger.claim(identity, replace(pod, node=node), written=False)
         if slots:
-            self.snapshot.count(self._with_rest(pod, node, slots), node)
+            self.snapshot.count(with_rest(pod, node, slots, self.snapshot), node)
 
     def confirm(self, pod_uid: str) -> None:
         """Note that the API server accepted the binding; the watch will show it."""
@@ -343,14 +311,13 @@ class State:
         """Count a bound pod with the requests that it is to have, until the watch shows them."""
         counted = self.snapshot.counted(pod.uid)
         if counted is not None:
-            self._grown[pod.uid] = pod.requests
+            self._growing.began(pod)
             self._place_written(counted.pod, counted.node)
 
     def ungrow(self, pod: Pod) -> None:
         """Count a pod as the watch shows it: it was not resized after all."""
-        if self._grown.get(pod.uid) is not pod.requests:
-            return  # The watch has shown it, or it was resized again.
-        del self._grown[pod.uid]
+        if not self._growing.ended(pod):
+            return
         counted, shown = self.snapshot.counted(pod.uid), self._pods.get(pod.name)
         is_there = shown is not None and shown.uid == pod.uid and not shown.finished
         if counted is not None and shown is not None and is_there:
@@ -360,37 +327,10 @@ class State:
     def _place_written(self, pod: Pod, node: str) -> None:
         """Count a bound pod with what it requests, or is to."""
         before = self.snapshot.counted(pod.uid)
-        if (grown := self._grown.get(pod.uid)) is not None:
-            more = {name: max(n, pod.requests.get(name, 0)) for name, n in grown.items()}
-            if more.items() <= pod.requests.items():
-                del self._grown[pod.uid]
-            else:
-                pod = replace(pod, requests={**pod.requests, **more})
+        pod = self._growing.grown(pod)
         self.snapshot.count(pod, node)
         if before is not None and before.pod.requests != pod.requests:
             self._freed(node)
-
-    def _slots(self, pod: Pod, node: str, claims: tuple[str, ...]) -> Mapping[str, int]:
-        """Return what the slots hold on a node that a pod claims."""
-        slots: Counter[str] = Counter()
-        for seat in self.ledger.seats(pod):
-            if seat.node == node and seat.identity in claims:
-                slots.update(seat.resources)
-        return slots
-
-    def _with_rest(self, pod: Pod, node: str, slots: Mapping[str, int]) -> Pod:
-        """Return a pod that takes, beside what it requests, what is free now of its slots."""
-        snapshot, requests = self.snapshot, dict(pod.requests)
-        row = snapshot.row(node)
-        if row is None:
-            return pod
-        free = snapshot.allocatable[row] - snapshot.requested[row] - snapshot.held[row]
-        for name, amount in slots.items():
-            column = snapshot.columns.get(name)
-            if column is not None:
-                rest = min(amount - requests.get(name, 0), int(free[column]))
-                requests[name] = requests.get(name, 0) + max(0, rest)
-        return replace(pod, requests=requests)
 
     def _uncount(self, pod_uid: str) -> None:
         counted = self.snapshot.counted(pod_uid)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reserver.cluster.pod import MOST_UNOFFERED
 from reserver.kube.loops.buffer_writer import MOST_A_TURN, MOST_POD_BYTES
 from reserver.kube.migration.moves import MOST_MOVES, MOST_MOVES_IN_ALL
 from reserver.kube.provisioning.requests import MOST_REQUESTS
@@ -13,7 +14,6 @@ from reserver.migration.move import MOST_IN_GROUP
 from reserver.patching.book import MOST_MERGED, MOST_PATCHES
 from reserver.provisioning.request import MOST_POD_SETS
 from reserver.scheduling.buffers import MOST_BUFFERS
-from reserver.scheduling.state import MOST_UNOFFERED
 from reserver.server.limits import Limits
 from reserver.server.rpc import listen
 from reserver.server.rpc.paging import MOST_IN_PAGE

@@ -13,7 +13,7 @@ from reserver.cluster.columns import Column
 from reserver.cluster.constraints import TOO_MANY, PodTerm
 from reserver.cluster.labels import UNREAD, LabelTable, Requirement, Selector, equals
 from reserver.cluster.node import HOSTNAME
-from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.pod import MOST_UNOFFERED, Pod, PodName
 from reserver.cluster.request import Container, PodResources, effective_request
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.owner import OwnerRule
@@ -24,7 +24,7 @@ from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.fit import fits
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.reasons import NOT_JUDGED
-from reserver.scheduling.state import MOST_UNOFFERED, State
+from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject
 from reserver.wire.limits import POD
