@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import NodeTerm
@@ -24,6 +23,7 @@ from reserver.reservations.placement import Part, Parts
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.terms import Strategy
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
+from reserver.scheduling.filling import filled
 from reserver.scheduling.fit import allowed, cells, wanted
 from reserver.scheduling.node_rules import allowed_by_affinity
 from reserver.scheduling.state import State
@@ -35,8 +35,6 @@ NO_NODES = "no nodes available to schedule pods"
 _LAST = -(2**31)
 """The least priority: every nominated pod comes first."""
 
-_HALVINGS = 60
-
 _TERMS_AT_A_TIME = 8
 """So many terms about neighbours are judged in one step, each for one slot: a term looks at all
 pods. What was found before is counted anew in each step, so one for each slot costs more."""
@@ -46,8 +44,6 @@ _SPARE_STEPS = 10
 
 Aside = Callable[[], AbstractContextManager[None]]
 """Sets aside, or counts, until its block ends; there may be no ``yield`` within."""
-
-Floats = NDArray[np.float64]
 
 
 class Placed(NamedTuple):
@@ -182,11 +178,7 @@ def _at_once(pod: Pod, strategy: Strategy, slots: int, state: State, may_go: Boo
     rows, room = rows[room > 0], room[room > 0]
     if room.sum() < slots:
         return ()
-    base, step = _fullness(pod, state.snapshot, rows)
-    if strategy is Strategy.PACK:
-        numbers = _packed(base + step, room, slots)
-    else:
-        numbers = _spread(base, step, room, slots)
+    numbers = filled(pod, strategy, slots, rows, room, state.snapshot)
     chosen = np.flatnonzero(numbers)
     names = (state.snapshot.name_of(int(rows[index])) for index in chosen)
     return tuple(map(Part, names, map(int, numbers[chosen])))
@@ -250,59 +242,6 @@ def _with_room(pod: Pod, numbers: Mapping[str, int], state: State) -> dict[str, 
     room = room_for(pod, state, state.snapshot.rows(nodes)).tolist()
     kept = {node: min(numbers[node], most) for node, most in zip(nodes, room, strict=True)}
     return {node: number for node, number in kept.items() if number}
-
-
-def _fullness(pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Floats, Floats]:
-    """Return how full nodes are in the resources of a slot, and by how much a slot fills them.
-
-    That is the mean over its resources, pods aside, as in kube-scheduler's MostAllocated.
-    """
-    columns, amounts = wanted(pod, snapshot)
-    counts = columns != snapshot.columns["pods"] if len(columns) > 1 else np.ones(1, dtype=np.bool_)
-    columns, amounts = columns[counts], amounts[counts]
-    at = np.ix_(rows, columns)
-    offered = snapshot.allocatable[at]
-    taken = snapshot.requested[at] + snapshot.held[at]
-    return np.mean(taken / offered, axis=1), np.mean(amounts / offered, axis=1)
-
-
-def _packed(fullness: Floats, room: Int64s, slots: int) -> Int64s:
-    """Return how many slots go to each node: all to the fullest, or to as few as it takes."""
-    numbers = np.zeros_like(room)
-    whole = np.flatnonzero(room >= slots)
-    if len(whole):
-        numbers[whole[np.argmax(fullness[whole])]] = slots
-        return numbers
-    order = np.argsort(-fullness, kind="stable")
-    before = np.cumsum(room[order]) - room[order]
-    numbers[order] = np.clip(slots - before, 0, room[order])
-    return numbers
-
-
-def _spread(base: Floats, step: Floats, room: Int64s, slots: int) -> Int64s:
-    """Return how many slots go to each node, each to the one that is emptiest with it.
-
-    All nodes are filled up to one level, which is found by halving; of what is then too much, the
-    fullest give back one slot each.
-    """
-
-    def up_to(level: float) -> Int64s:
-        return np.clip(np.floor((level - base) / step), 0, room).astype(np.int64)
-
-    low, high = float(base.min()), float((base + step * (room + 1)).max())
-    numbers = up_to(high)
-    for _ in range(_HALVINGS):
-        if numbers.sum() == slots:
-            return numbers
-        middle = (low + high) / 2
-        fewer = up_to(middle)
-        if fewer.sum() >= slots:
-            high, numbers = middle, fewer
-        else:
-            low = middle
-    fullest = np.argsort(-np.where(numbers > 0, base + step * numbers, -1.0), kind="stable")
-    numbers[fullest[: numbers.sum() - slots]] -= 1
-    return numbers
 
 
 def _refused(pod: Pod, slots: int, state: State) -> Placed:
