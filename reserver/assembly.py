@@ -12,7 +12,7 @@ from reserver.clock import SteadyClock
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import shorten
 from reserver.config import Settings
-from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput
+from reserver.errors import ApiError, ConfigurationError, Fault, InvalidInput, NotReady
 from reserver.features import Core, Features
 from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import ApiClient
@@ -142,7 +142,10 @@ class Assembly:
         return self.readiness.obstacles()
 
     async def _is_up_to_date(self) -> bool:
-        await self.readiness.caught_up()
+        try:
+            await self.readiness.caught_up()
+        except NotReady:
+            return False
         return not self.readiness.obstacles()
 
     def _decided_on(self, settings: Settings) -> State:

@@ -141,12 +141,13 @@ class Features:
         return mover
 
     def _provisioning(self) -> Provisioner:
-        from reserver.kube.provisioning.parts import assembled
+        from reserver.kube.provisioning.parts import announce, assembled
 
         core = self._core
         writer = core.stores.by_kind[StoreKind.OBJECT].writer
-        parts = (core.client, core.clock, core.state, core.objects, writer, core.recorder)
-        provisioner = assembled(*parts)
+        parts = (core.client, core.clock, core.state, core.objects, writer)
+        provisioner = assembled(*parts, core.is_up_to_date)
+        provisioner.subscribers.append(partial(announce, core.recorder))
         self.touched.append(provisioner.reservation_changed)
         self.eased.append(lambda _: provisioner.eased())
         self.reflectors.append(provisioner.reflector)

@@ -52,7 +52,7 @@ def prepare(
         namespace=settings.namespace,
         clock=assembly.clock,
         access=access,
-        obstacles=assembly.readiness.obstacles,
+        readiness=assembly.readiness,
         counted=metrics,
         past=assembly.archivist,
         planning=Planner(str(settings.kubeconfig or ""), lambda: held_on(assembly.state.snapshot)),

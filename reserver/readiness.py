@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
 
 from reserver.clock import elapsed
+from reserver.errors import NotReady
 from reserver.kube.loops.lease import Lease
 from reserver.kube.watch.reflector import STALE_AFTER_S, Reflector
 from reserver.scheduling.state import State
@@ -65,15 +65,22 @@ class ProcessReadiness:
             await asyncio.sleep(BEAT_S)
 
     async def caught_up(self) -> None:
-        """Wait until no watch is known to have missed anything, for as long as that is excused."""
+        """Wait until no watch is known to have missed anything.
+
+        Raises:
+            NotReady: something lacks for longer than is excused, of one watch after the other.
+        """
         self._look_after()
         if all([reflector.current.is_set() for reflector in self.reflectors]):  # noqa: C419 - faster
             return  # As a rule; a timeout costs more than the look.
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(STALE_AFTER_S):
                 while not all(reflector.current.is_set() for reflector in self.reflectors):
                     for reflector in self.reflectors:  # Meanwhile the first may have broken again.
                         await reflector.current.wait()
+        except TimeoutError:
+            why = "; ".join(self.obstacles()) or "one watch after the other breaks"
+            raise NotReady(f"reserver does not see the cluster yet: {why}") from None
 
     def _look_after(self) -> None:
         """If this process stood still, treat the views as incomplete since then."""

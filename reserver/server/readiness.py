@@ -17,7 +17,11 @@ class Readiness(Protocol):
         """Return what keeps the state from being good enough to decide on; empty if nothing."""
 
     async def caught_up(self) -> None:
-        """Wait until no watch is known to have missed anything, for as long as that is excused."""
+        """Wait until no watch is known to have missed anything, for five seconds at most.
+
+        Raises:
+            NotReady: something still lacks then.
+        """
 
 
 def require_ready(readiness: Readiness) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,14 @@ import pytest
 from reserver import app
 from reserver.client import Client, Phase, PodOwner, Spec
 from reserver.kube.stores.object.cache import ObjectCache
+from reserver.kube.watch.cluster import PODS
 from reserver.pacer import Pacer
 from reserver.reservations.terms import StoreKind
 from reserver.server.rpc import creation
 from reserver.v1 import capacity_pb2
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
+from tests.builders import pod
 from tests.integration.test_grpc import refused, spec
 from tests.integration.world import World, serving
 
@@ -114,6 +116,46 @@ async def test_a_set_is_placed_beside_each_other_or_not_at_all(world: World) -> 
     code, reason, _ = await refused(create_set(world, f=placeless("1"), g=placeless("9")))
     assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "CAN_NEVER_FIT")
     assert set(await world.written()) == {"a", "b", "c", "pinned"}
+
+
+@contextmanager
+def broken(world: World) -> Iterator[None]:
+    """Have Reserver lack what happens to pods until the block ends."""
+    watch = next(each for each in world.running.assembly.reflectors if each.path == PODS)
+    watch._lag.begin(watch._now())
+    yield
+    watch._lag.end()
+
+
+async def all_wait(world: World, calls: Sequence[asyncio.Future[Any]]) -> None:
+    """Return once calls wait for what Reserver lacks."""
+    watch = next(each for each in world.running.assembly.reflectors if each.path == PODS)
+    async with asyncio.timeout(4):
+        while len(watch.current._waiters) < len(calls):
+            assert not any(call.done() for call in calls)
+            await asyncio.sleep(0)
+
+
+async def test_what_is_backed_at_once_waits_for_what_a_broken_watch_is_about_to_show(
+    world: World,
+) -> None:
+    await create(world, "grows", spec(node="worker-1", cpu="1"))
+    grown = pb.UpdateRequest(name="grows", spec=spec(node="worker-1", cpu="4"))
+    wanted = pb.CreateRequest(name="one", spec=spec(node="worker-1", cpu="3"), no_wait=True)
+    with broken(world):
+        calls = [
+            asyncio.ensure_future(each)
+            for each in (
+                create_set(world, a=spec(node="worker-1", cpu="3")),
+                world.api.Create(wanted),
+                world.api.Update(grown),
+            )
+        ]
+        await all_wait(world, calls)
+        world.running.assembly.state.pod_seen(pod("late", node="worker-1", cpu="1"))
+    for call in calls:
+        code, reason, _ = await refused(call)
+        assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "NO_ROOM")
 
 
 async def test_of_sets_that_ask_at_once_for_the_same_room_one_gets_it(

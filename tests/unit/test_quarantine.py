@@ -547,9 +547,13 @@ class _Held(Booking):
         return SeenOfRequest((Hold.HELD,), "2030-01-01T00:00:00Z")
 
 
+async def _up_to_date() -> bool:
+    return True
+
+
 async def in_a_provisioning_request(_: pytest.MonkeyPatch) -> None:
     api = _Requests()
-    provisioner = Provisioner(api, lambda: NOW, _Held())
+    provisioner = Provisioner(api, lambda: NOW, _Held(), _up_to_date)
     for name in (POISON, "fine"):
         provisioner.requests.put(a_request(name))
         await provisioner.step(PodName("shop", name))

@@ -4,8 +4,11 @@ from typing import Any, cast
 
 import pytest
 
+from reserver import readiness as module
+from reserver.errors import NotReady
 from reserver.kube.watch.lag import Lag
 from reserver.readiness import ProcessReadiness, Pulse
+from reserver.scheduling.state import State
 
 
 class Reflector:
@@ -24,6 +27,12 @@ class Reflector:
         return "is out of date" if self.doubted else ""
 
 
+def complete() -> State:
+    state = State()
+    state.is_complete = True
+    return state
+
+
 async def test_whoever_waits_goes_on_when_nothing_lacks_anywhere_at_one_time() -> None:
     first, second = reflectors = Reflector(), Reflector()
     nothing: Any = None
@@ -37,6 +46,25 @@ async def test_whoever_waits_goes_on_when_nothing_lacks_anywhere_at_one_time() -
     assert not waiting.done()
     first.lag.end()
     await waiting
+
+
+async def test_one_watch_after_the_other_that_breaks_is_no_excuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "STALE_AFTER_S", 0.02)
+    first, second = reflectors = Reflector(), Reflector()
+    readiness = ProcessReadiness(complete(), cast("Any", reflectors))
+    first.lag.end()
+    waiting = asyncio.create_task(readiness.caught_up())
+    while not waiting.done():  # None of them lacks anything for long, and never both nothing.
+        await asyncio.sleep(0)
+        first.lag.begin(0.0)
+        second.lag.end()
+        await asyncio.sleep(0)
+        second.lag.begin(0.0)
+        first.lag.end()
+    with pytest.raises(NotReady, match="one watch after the other"):
+        await waiting
 
 
 def looking(now: Callable[[], float]) -> tuple[ProcessReadiness, tuple[Reflector, ...]]:

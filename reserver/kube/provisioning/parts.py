@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from reserver.kube.api.client import ApiClient
@@ -24,16 +23,14 @@ def assembled(
     state: State,
     objects: ObjectCache,
     writer: Writer[Any],
-    recorder: Recorder,
+    is_up_to_date: Callable[[], Awaitable[bool]],
 ) -> Provisioner:
     """Return what carries out ProvisioningRequests by Reservation objects."""
     booking = Booking(client, clock, state, objects, writer)
-    provisioner = Provisioner(client, clock, booking)
-    provisioner.subscribers.append(partial(_announce, recorder))
-    return provisioner
+    return Provisioner(client, clock, booking, is_up_to_date)
 
 
-def _announce(recorder: Recorder, known: KnownRequest, said: Said) -> None:
+def announce(recorder: Recorder, known: KnownRequest, said: Said) -> None:
     """Report on a ProvisioningRequest a condition that has become true."""
     is_good = said.kind in {Kind.ACCEPTED, Kind.PROVISIONED}
     write = recorder.note if is_good else recorder.warn

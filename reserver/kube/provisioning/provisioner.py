@@ -8,7 +8,7 @@ and Reservations whose names follow from the request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 import structlog
@@ -58,17 +58,26 @@ class Provisioner:
         subscribers: called with each request of which a condition has become true, and with that.
     """
 
-    def __init__(self, client: ApiClient, clock: Callable[[], float], booking: Booking) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Callable[[], float],
+        booking: Booking,
+        is_up_to_date: Callable[[], Awaitable[bool]],
+    ) -> None:
         """Begin without requests.
 
         Args:
             client: of the API server.
             clock: unix seconds.
             booking: holds what requests ask for.
+            is_up_to_date: waits for what watches are known to have missed, and returns whether
+                anything may be decided.
         """
         self._client = client
         self._clock = clock
         self._booking = booking
+        self._is_up_to_date = is_up_to_date
         self.queue = WorkQueue[PodName]("provisioning", group=lambda name: name.namespace)
         self.requests = Requests(self.queue.add)
         self.reflector = Reflector(client, COLLECTION, _view(self.requests), is_optional=True)
@@ -169,6 +178,9 @@ class Provisioner:
         if isinstance(templates, Refusal):
             return templates
         async with self._trying:
+            # As in Bind: a watch that broke may be about to show that room is taken.
+            if not await self._is_up_to_date():
+                return None  # It is tried again in a moment.
             pacer = Pacer()
             begun = await self._booking.book(request, templates, pacer)
             await pacer.rest()

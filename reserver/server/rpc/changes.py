@@ -16,6 +16,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.admit import judge_set
 from reserver.scheduling.placement import suits
 from reserver.scheduling.state import State
+from reserver.server.readiness import Readiness, require_ready, up_to_date
 from reserver.server.rpc import refusal
 from reserver.server.rpc.catalogue import Catalogue
 from reserver.server.rpc.refusal import Refusal
@@ -54,13 +55,27 @@ class Changes:
     """Changes reservations, and ends them."""
 
     def __init__(
-        self, state: State, clock: Callable[[], float], catalogue: Catalogue, editing: Editing
+        self,
+        state: State,
+        clock: Callable[[], float],
+        catalogue: Catalogue,
+        editing: Editing,
+        readiness: Readiness,
     ) -> None:
-        """Change what a catalogue shows; `clock` gives unix seconds."""
+        """Change what a catalogue shows.
+
+        Args:
+            state: what decisions are made on.
+            clock: unix seconds.
+            catalogue: what is written.
+            editing: changes it.
+            readiness: how well the state shows the cluster.
+        """
         self._state = state
         self._clock = clock
         self._catalogue = catalogue
         self._editing = editing
+        self._readiness = readiness
 
     async def update(self, request: pb.UpdateRequest) -> pb.Reservation:
         """Replace a spec, and set and take away labels; more is held only if it fits.
@@ -90,6 +105,7 @@ class Changes:
             # Another reservation inherits no claims: then it holds more than what is left of this.
             if self._state.ledger.claimed(ref) or not _stays(new, old):
                 new = await self._require_room(new, old, request.name)
+                require_ready(self._readiness)  # This process may have stood still.
             return grpcform.encode_document(grpcform.with_placements(written, new.placed, ref))
 
         return await self._edit(ref, request.etag, change, labels)
@@ -156,6 +172,8 @@ class Changes:
             raise refusal.quota_exceeded(why, path)
 
     async def _require_room(self, new: Reservation, old: Reservation, name: str) -> Reservation:
+        # As in Bind: a watch that broke may be about to show that room is taken.
+        await up_to_date(self._readiness, self._state.ledger, self._clock)
         now, pacer = self._clock(), Pacer()
         if new.placed and sum(part.slots for part in new.placed) == new.slots:
             here = [new.on(part) for part in new.placed]

@@ -17,6 +17,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import StoreKind
 from reserver.scheduling.admit import judge_set, place_now
 from reserver.scheduling.state import State
+from reserver.server.readiness import Readiness, require_ready, up_to_date
 from reserver.server.rpc import refusal
 from reserver.server.rpc.caller import LOCAL, caller
 from reserver.server.rpc.catalogue import Catalogue
@@ -127,13 +128,27 @@ class Creation:
     """Creates reservations."""
 
     def __init__(
-        self, state: State, clock: Callable[[], float], catalogue: Catalogue, stores: Inserting
+        self,
+        state: State,
+        clock: Callable[[], float],
+        catalogue: Catalogue,
+        stores: Inserting,
+        readiness: Readiness,
     ) -> None:
-        """Create what a state has room for; `clock` gives unix seconds."""
+        """Create what a state has room for.
+
+        Args:
+            state: what decisions are made on.
+            clock: unix seconds.
+            catalogue: what is written.
+            stores: writes it.
+            readiness: how well the state shows the cluster.
+        """
         self._state = state
         self._clock = clock
         self._catalogue = catalogue
         self._stores = stores
+        self._readiness = readiness
         self._begun: TTLCache[tuple[str, str], Begun] = TTLCache(
             _REMEMBERED_BYTES, _REMEMBERED_S, clock, lambda begun: begun.size
         )
@@ -160,6 +175,7 @@ class Creation:
         Raises:
             InvalidInput: a field is wrong.
             Refusal: there is no room, or a name is taken.
+            NotReady: the state is not good enough to decide on.
             ApiError: they cannot be written.
         """
         begun = self._before(request)
@@ -208,6 +224,8 @@ class Creation:
             drafts: what it asks for.
             path: where they stand in the request; empty for one that may wait.
         """
+        if path:  # As in Bind: a watch that broke may be about to show that room is taken.
+            await up_to_date(self._readiness, self._state.ledger, self._clock)
         async with self._deciding:
             return self._before(request) or await self._decide(request, drafts, path)
 
@@ -264,6 +282,7 @@ class Creation:
         if verdict.lacks:
             raise refusal.no_room(verdict.lacks, [draft.name for draft in drafts], path)
         self._require_quota(new, now, path)
+        require_ready(self._readiness)  # This process may have stood still.
         return list(verdict.reservations)
 
     def _require_quota(self, new: Sequence[Reservation], now: float, path: str) -> None:

@@ -11,6 +11,7 @@ from grpc_health.v1 import health, health_pb2
 
 from reserver.scheduling.state import State
 from reserver.server.extender import Extender
+from reserver.server.readiness import Readiness
 from reserver.server.rpc.access import Access
 from reserver.server.rpc.calls import Calls, Counted
 from reserver.server.rpc.capacity import Capacity
@@ -57,7 +58,7 @@ class Service:
         namespace: str,
         clock: Callable[[], float],
         access: Access | None,
-        obstacles: Callable[[], tuple[str, ...]],
+        readiness: Readiness,
         counted: Counted,
         past: Bygone,
         planning: Planning,
@@ -73,7 +74,7 @@ class Service:
             namespace: of the default store.
             clock: unix seconds.
             access: who may call; None if anybody who reaches the port may.
-            obstacles: what keeps calls from being answered; empty if nothing.
+            readiness: how well the state shows the cluster.
             counted: where calls are counted.
             past: what became of reservations that are over.
             planning: makes plans.
@@ -81,8 +82,8 @@ class Service:
             dump: returns how this process is, for a bug report.
         """
         catalogue = Catalogue(stores, state, clock, stores.find, namespace, past.archive)
-        creation = Creation(state, clock, catalogue, stores)
-        changes = Changes(state, clock, catalogue, stores)
+        creation = Creation(state, clock, catalogue, stores, readiness)
+        changes = Changes(state, clock, catalogue, stores, readiness)
         self.feed = ReservationFeed(catalogue)
         history = History(past, clock)
         self._reservations = Reservations(
@@ -93,7 +94,8 @@ class Service:
         self._rebalance = Rebalance(planning, clock, namespace)
         self._moves = Moves(moving)
         self.feeds: tuple[Feed[Any], ...] = (self.feed, *([moving.feed] if moving else ()))
-        self.interceptors: list[grpc.aio.ServerInterceptor] = [Calls(access, obstacles, counted)]
+        calls = Calls(access, readiness.obstacles, counted)
+        self.interceptors: list[grpc.aio.ServerInterceptor] = [calls]
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Let a server answer calls."""

@@ -57,7 +57,7 @@ class Webhooks:
     def __init__(
         self,
         patches: Patches,
-        judge: Callable[[ReviewRequest], str | None],
+        judge: Callable[[ReviewRequest], Awaitable[str | None]],
         clock: Callable[[], float],
         metrics: Metrics,
     ) -> None:
@@ -130,7 +130,7 @@ class Webhooks:
 
     async def _resize(self, asked: ReviewRequest) -> tuple[str, bytes]:
         """Return whether a running pod may be resized."""
-        why = self._judge(asked)
+        why = await self._judge(asked)
         if why is None:
             return "passed", review.answer(asked.uid)
         return "refused", review.refusal(asked.uid, why)

@@ -5,6 +5,7 @@ from typing import Any
 from reserver.server.rpc.service import Service
 from reserver.wire.status.archive import Archive
 from tests.builders import NOW, state_of
+from tests.unit.server.fakes import FakeReadiness
 
 
 class Nothing:
@@ -26,6 +27,6 @@ def service_of(**parts: Any) -> Service:
     """Return a service that has these parts, and else nothing."""
     nothing: Any = Nothing()
     idle = dict.fromkeys(("stores", "extender", "counted", "past", "planning"), nothing)
-    quiet = {"access": None, "moving": None, "obstacles": tuple, "dump": bytes}
+    quiet = {"access": None, "moving": None, "readiness": FakeReadiness(), "dump": bytes}
     home = {"namespace": "reserver-system", "clock": lambda: NOW}
     return Service(**{"state": state_of(), **idle, **quiet, **home, **parts})

@@ -60,7 +60,7 @@ class World:
         else:
             self.said = ("the API server is away",)
 
-    def judge(self, _: ReviewRequest) -> str | None:
+    async def judge(self, _: ReviewRequest) -> str | None:
         if isinstance(self.refusal, Exception):
             raise self.refusal
         return str(self.refusal) if self.refusal else None
