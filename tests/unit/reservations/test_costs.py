@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -115,3 +116,15 @@ def test_four_times_as_many_cost_four_times_as_much(
 ) -> None:
     few, many = (lines(lambda: play(World(count))) for count in (100, 400))  # noqa: B023
     assert many < 4.4 * few
+
+
+def test_a_call_of_an_owner_costs_the_same_beside_a_thousand_holds() -> None:
+    def asked(world: World) -> int:
+        written = world.many()
+        world.put(*written)
+        seat = written[world.count // 2]
+        ask = partial(world.ledger.later, "worker-1", [seat], seat.resources)
+        ask()
+        return lines(ask)
+
+    assert asked(World(1_000)) == asked(World(100))
