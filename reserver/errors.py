@@ -56,6 +56,28 @@ class InvalidInput(ReserverError):
         return type(self)(f"{parent}{joint}{self.path}", self.problem, self.remedy)
 
 
+class under:  # noqa: N801 - it reads like a statement
+    """Put a path before that of the InvalidInput that this block raises."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        """Name where in the whole it is what this block reads."""
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: object, exc: BaseException | None, where: object) -> None:
+        """End the block.
+
+        Raises:
+            InvalidInput: the block has raised one; this has the whole path.
+        """
+        if isinstance(exc, InvalidInput):
+            raise exc.under(self._path) from exc
+
+
 class Fault(InvalidInput):
     """A bug of Reserver keeps it from judging a value: something raised an exception."""
 

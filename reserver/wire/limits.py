@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from reserver.cluster import quantity
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import StoreKind
@@ -191,3 +192,35 @@ def check_number(number: int, path: str, most: int, what: str) -> None:
     if number > most:
         problem = f"{number} {what} are too many"
         raise InvalidInput(path, problem, f"write {most} at most, or several reservations")
+
+
+def check_length(text: str, path: str, most: int) -> str:
+    """Return a text, checked for being at most so many characters long.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    if len(text) > most:
+        raise InvalidInput(path, f"{len(text)} characters are too many", f"write {most} at most")
+    return text
+
+
+def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
+    """Return an amount, checked for one slot and for all slots together.
+
+    Raises:
+        InvalidInput: it is negative, or more than any node has.
+    """
+    if amount < 0:
+        problem = f"{quantity.shorten(text)} is negative"
+        raise InvalidInput(path, problem, "write the amount to hold")
+    if amount > quantity.MAX:
+        problem = f"{quantity.shorten(text)} is more than any node has"
+        raise InvalidInput(path, problem, "check the unit")
+    if amount * slots > quantity.MAX:
+        problem = (
+            f"{quantity.shorten(text)} for each of {slots} slots is too much for one reservation"
+        )
+        remedy = "check the unit; all slots together hold 2^53 bytes or millicores (8Pi) at most"
+        raise InvalidInput(path, problem, remedy)
+    return amount

@@ -15,7 +15,7 @@ from reserver.cluster import quantity
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.cluster.snapshot import Snapshot
-from reserver.errors import InvalidInput
+from reserver.errors import under
 from reserver.pacer import Pacer
 from reserver.reservations.quota import Quota
 from reserver.reservations.quotas import Quotas
@@ -29,6 +29,7 @@ from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
 from reserver.wire import grpcform
 from reserver.wire.k8s.objects import encode
+from reserver.wire.limits import check_amount
 from reserver.wire.spec import quotaform, specform
 
 Aio = grpc.aio.ServicerContext[Any, Any]
@@ -99,11 +100,9 @@ class Capacity(CapacityServiceServicer):
         now = self._clock()
         wanted, pacer = [], Pacer()
         for index, spec in enumerate(request.reservations):
-            try:
+            with under(f"reservations[{index}]"):
                 ref = Ref(self._namespace, "what-if", f"what-if-{index}")
                 wanted.append(specform.read(grpcform.write(spec, now), ref, now))
-            except InvalidInput as exc:
-                raise exc.under(f"reservations[{index}]") from exc
             await pacer.give_way()
         specform.check_set(wanted)
         lacks, judged = await pacer.run(judge_set(wanted, self._state, now))
@@ -148,11 +147,9 @@ def _slot(written: Mapping[str, str]) -> dict[str, int]:
     slot = {}
     for name, text in written.items():
         path = f"slot.{shorten(name)}"
-        try:
+        with under(path):
             amount = quantity.amount(name, text)
-        except InvalidInput as exc:
-            raise exc.under(path) from exc
-        slot[name] = specform.check_amount(amount, text, path)
+        slot[name] = check_amount(amount, text, path)
     return {"pods": 1} | slot if slot else {}
 
 

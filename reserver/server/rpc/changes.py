@@ -9,7 +9,7 @@ from typing import Protocol
 
 import grpc
 
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.pacer import Pacer
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation
@@ -91,7 +91,7 @@ class Changes:
         now = self._clock()
 
         async def change(text: str, old: Reservation) -> str:
-            with refusal.seen_from("spec"):
+            with under("spec"):
                 written = grpcform.write(request.spec, now) | grpcform.unshown(text)
                 if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
                     written |= grpcform.expiry(old)

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from cachetools import TTLCache
 
-from reserver.errors import InvalidInput, NotReady, ReserverError, Taken
+from reserver.errors import InvalidInput, NotReady, ReserverError, Taken, under
 from reserver.pacer import Pacer
 from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
@@ -206,7 +206,7 @@ class Creation:
         drafts: dict[str, Draft] = {}
         for path, each in zip(paths, wanted, strict=True):
             name = each.name
-            with refusal.seen_from(f"{path}spec"):
+            with under(f"{path}spec"):
                 document = grpcform.write(each.spec, now, request.request_id, author)
             names.check_subdomain(name, f"{path}name", "a reservation's name")
             if name in drafts:
@@ -261,7 +261,7 @@ class Creation:
     def _read(self, drafts: Iterable[Draft], ref: Ref) -> list[Reservation]:
         now, new = self._clock(), []
         for draft in drafts:
-            with refusal.seen_from(f"{draft.path}spec"):
+            with under(f"{draft.path}spec"):
                 one = self._catalogue.read(draft.document, ref._replace(key=draft.name))
                 refusal.require_future(one, "expiresAt", now)
             new.append(one)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from cachetools import TTLCache
 
 from reserver.cluster.pod import PodName
-from reserver.errors import ApiError, InvalidInput, NotReady
+from reserver.errors import ApiError, InvalidInput, NotReady, under
 from reserver.migration.move import ALONE, MOST_IN_GROUP, Group
 from reserver.server.rpc import refusal
 from reserver.server.rpc.move_feed import Known, MoveFeed
@@ -216,7 +216,7 @@ def _documents(request: pb.CreateMovesRequest) -> list[Document]:
         raise InvalidInput("moves", f"there are {number} moves", remedy)
     group, documents = _group(request), dict[str, Document]()
     for index, entry in enumerate(request.moves):
-        with refusal.seen_from(f"moves[{index}]"):
+        with under(f"moves[{index}]"):
             names.check_subdomain(entry.name, "name", "a PodMove's name")
             if entry.name in documents:
                 raise InvalidInput("name", f"{entry.name} is given twice", "give each name once")

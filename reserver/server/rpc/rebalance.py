@@ -9,13 +9,12 @@ from typing import Any, Protocol
 import grpc
 
 from reserver.cluster.pod import PodName
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.pacer import Pacer
 from reserver.rebalance.plan import Kept, Landing, Move
 from reserver.rebalance.slots import Slots
 from reserver.rebalance.ways import Compat
 from reserver.reservations.reservation import Ref
-from reserver.server.rpc import refusal
 from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import rebalance_pb2 as pb
 from reserver.v1.rebalance_pb2_grpc import RebalanceServiceServicer
@@ -103,7 +102,7 @@ class Rebalance(RebalanceServiceServicer):
         Raises:
             InvalidInput: a field is wrong.
         """
-        with refusal.seen_from("makeRoom"):
+        with under("makeRoom"):
             _check_count(asked)
             pods = tuple(PodName(each.namespace, each.name) for each in asked.pods)
             if asked.reservations:
@@ -120,7 +119,7 @@ class Rebalance(RebalanceServiceServicer):
             if each.name in found:
                 problem = f"{each.name} is given twice"
                 raise InvalidInput(f"{path}.name", problem, "give each name once")
-            with refusal.seen_from(f"{path}.spec"):
+            with under(f"{path}.spec"):
                 ref = Ref.of_object(self._namespace, each.name)
                 reservation = specform.read(grpcform.write(each.spec, now), ref, now)
             found[each.name] = Slots.of(reservation, each.name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 
 import grpc
 from google.rpc import error_details_pb2, status_pb2
@@ -192,16 +191,3 @@ def require_change_of_labels(request: pb.UpdateRequest, ref: Ref) -> None:
     if both := sorted(key for key in request.remove_labels if key in request.labels):
         problem = f"{both[0]} is in labels as well"
         raise InvalidInput("removeLabels", problem, "write it in one of them")
-
-
-@contextmanager
-def seen_from(path: str) -> Iterator[None]:
-    """Put the path of a part of a request before that of its errors.
-
-    Raises:
-        InvalidInput: what is raised in the block, its path below `path`.
-    """
-    try:
-        yield
-    except InvalidInput as exc:
-        raise exc.under(path) from exc

@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.server.extender import Extender
 from reserver.server.rpc.refusal import Refusal
 from reserver.v1 import scheduler_pb2 as pb
@@ -57,10 +57,8 @@ class Scheduler(SchedulerServiceServicer):
 
 
 def _pod(sent: bytes) -> PodObject:
-    try:
+    with under("pod"):
         pod = decode(PodObject, sent)
-    except InvalidInput as exc:
-        raise exc.under("pod") from exc
     if not (pod.metadata.name and pod.metadata.namespace):
         raise InvalidInput("pod.metadata", "lacks name or namespace", "send the whole pod")
     return pod

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.reservations.owner import OwnerRule
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import grpcform
@@ -124,10 +124,8 @@ def _labels(text: str) -> Selector:
     if len(text) > _MOST_SELECTOR:
         problem = f"{len(text)} characters are too many"
         raise InvalidInput("filter.labelSelector", problem, f"send {_MOST_SELECTOR} at most")
-    try:
+    with under("filter.labelSelector"):
         return labelselector.parse(text)
-    except InvalidInput as exc:
-        raise exc.under("filter.labelSelector") from exc
 
 
 def _pod(text: str) -> PodName | None:

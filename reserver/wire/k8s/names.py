@@ -9,6 +9,7 @@ from reserver.errors import InvalidInput
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NATIVE = re.compile(r"cpu|memory|pods|ephemeral-storage|hugepages-[0-9A-Za-z]+")
 _QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _MAX_SUBDOMAIN = 253
 
@@ -16,6 +17,11 @@ _MAX_SUBDOMAIN = 253
 def is_subdomain(name: str) -> bool:
     """Return whether a name is a DNS-1123 subdomain: pods, nodes, most objects."""
     return len(name) <= _MAX_SUBDOMAIN and _SUBDOMAIN.fullmatch(name) is not None
+
+
+def is_resource(name: str) -> bool:
+    """Return whether a name is that of a resource that a node can offer."""
+    return bool(_NATIVE.fullmatch(name)) or is_extended_resource(name)
 
 
 def is_extended_resource(name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from reserver.cluster import quantity
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 
 _MOST_DIGITS = 20
 """Of a 64-bit number."""
@@ -86,10 +86,8 @@ def decode_part(kind: type[T], raw: bytes | msgspec.Raw, path: str) -> T | None:
     """
     if raw in {b"", b"null"}:
         return None
-    try:
+    with under(path):
         return decode(kind, raw)
-    except InvalidInput as exc:
-        raise exc.under(path) from exc
 
 
 def from_msgspec(error: Exception, remedy: str) -> InvalidInput:

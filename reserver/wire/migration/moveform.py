@@ -9,7 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from msgspec.structs import replace
 
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.migration.move import Group, Mode, Phase
 from reserver.v1 import move_pb2 as pb
 from reserver.wire.k8s.objects import decode, encode
@@ -42,13 +42,11 @@ def document(
     metadata: dict[str, Any] = {"name": name, "namespace": namespace}
     if request_id:
         metadata["annotations"] = {REQUEST_ID: request_id}
-    try:
+    with under("spec"):
         said = _written(spec)
         if group.name:
             said = replace(said, group=GroupObject(*group))
         read_spec(said, namespace)
-    except InvalidInput as exc:
-        raise exc.under("spec") from exc
     return manifest(said, metadata)
 
 

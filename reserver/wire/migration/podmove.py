@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from reserver.cluster.pod import PodName
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.migration.move import (
     ALONE,
     DEFAULT_TIMEOUT_S,
@@ -22,7 +22,7 @@ from reserver.migration.move import (
 from reserver.reservations.placement import ANYWHERE, Placement
 from reserver.wire.k8s import names
 from reserver.wire.k8s.objects import LabelledMetadata, Metadata, WireStruct, decode
-from reserver.wire.limits import TENANT, Int64, check_count
+from reserver.wire.limits import TENANT, Int64, check_count, check_length
 from reserver.wire.migration.statusform import read_status
 from reserver.wire.spec import placementform
 from reserver.wire.spec.object import API_VERSION
@@ -149,13 +149,11 @@ def read_object(item: MoveObject) -> Move:
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
     """
-    try:
+    with under("spec"):
         if len(item.spec) > MOST_BYTES:
             problem = f"{len(item.spec)} bytes are too many for a move"
             raise InvalidInput("", problem, f"keep it under {MOST_BYTES}")
         spec = read_spec(decode(SpecObject, item.spec), item.metadata.namespace)
-    except InvalidInput as exc:
-        raise exc.under("spec") from exc
     return Move(
         name=item.name,
         uid=item.metadata.uid,
@@ -174,7 +172,7 @@ def read_spec(said: SpecObject, namespace: str) -> Spec:
     to = said.to or TargetObject()
     options = said.delete_options or DeleteOptionsObject()
     names.check_subdomain(said.pod.name, "pod.name", "a pod's name")
-    _check_length(said.pod.uid, "pod.uid", _MOST_UID)
+    check_length(said.pod.uid, "pod.uid", _MOST_UID)
     if said.pod.after:
         names.check_subdomain(said.pod.after, "pod.after", "a PodMove's name, without namespace")
         if said.pod.uid:
@@ -206,19 +204,15 @@ def _placement(to: TargetObject, namespace: str) -> Placement:
     check_count(to.node_selector, "to.nodeSelector", MOST_LABELS)
     if not to.node_selector:
         return ANYWHERE
-    try:
+    with under("to"):
         return placementform.read({"nodeSelector": to.node_selector}, namespace, TENANT)
-    except InvalidInput as exc:
-        raise exc.under("to") from exc
 
 
 def _timeout(text: str | None) -> float:
     if text is None:
         return DEFAULT_TIMEOUT_S
-    try:
+    with under("timeout"):
         seconds = parse_duration(text)
-    except InvalidInput as exc:
-        raise exc.under("timeout") from exc
     if not 0 < seconds <= MAX_TIMEOUT_S:
         raise InvalidInput("timeout", f"{text} is out of range", "write more than 0s, at most 24h")
     return seconds
@@ -232,10 +226,5 @@ def _group(said: SpecObject) -> Group:
         raise InvalidInput("group", problem, f"remove it, or write mode {Mode.RESERVE_FIRST}")
     if not said.group.name:
         raise InvalidInput("group.name", "is empty", "write what its members have in common")
-    _check_length(said.group.name, "group.name", _MOST_GROUP_NAME)
+    check_length(said.group.name, "group.name", _MOST_GROUP_NAME)
     return Group(said.group.name, said.group.size)
-
-
-def _check_length(text: str, path: str, most: int) -> None:
-    if len(text) > most:
-        raise InvalidInput(path, f"{len(text)} characters are too many", f"write {most} at most")

@@ -13,7 +13,7 @@ import msgspec
 
 from reserver.cluster.labels import Selector
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.patching.merge import KINDS, NODE_AFFINITY, PREFERRED, REQUIRED
 from reserver.patching.patch import Json, Patch, PatchName, Scheduling
 from reserver.wire.k8s import names, selectors
@@ -101,11 +101,9 @@ def read_object(item: PatchObject) -> Patch:
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
     """
-    try:
+    with under("spec"):
         check_bytes(len(bytes(item.spec)), TENANT.spec_bytes)
         return _read(decode(PatchSpec, item.spec or b"{}"), item)
-    except InvalidInput as exc:
-        raise exc.under("spec") from exc
 
 
 def _read(spec: PatchSpec, item: PatchObject) -> Patch:
@@ -168,10 +166,8 @@ def _expiry(spec: PatchSpec, created: str) -> float | None:
 
 
 def _at(path: str, read: Any, text: str) -> float:  # noqa: ANN401 - a reader of a text
-    try:
+    with under(path):
         return float(read(text))
-    except InvalidInput as exc:
-        raise exc.under(path) from exc
 
 
 def _injected(spec: PatchSpec, namespace: str) -> Scheduling:

@@ -13,7 +13,7 @@ import msgspec
 
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.provisioning.request import (
     DEFAULT_VALID_S,
     MOST_POD_SETS,
@@ -171,10 +171,8 @@ def _valid_s(text: str | None) -> float:
     if text is None:
         return DEFAULT_VALID_S
     path = f"parameters.{_VALID_FOR}"
-    try:
+    with under(path):
         seconds = parse_duration(text)
-    except InvalidInput as exc:
-        raise exc.under(path) from exc
     if not 1 <= seconds <= MOST_VALID_S:
         raise InvalidInput(path, f"{shorten(text)} is out of range", "write 1s to 720h")
     return seconds

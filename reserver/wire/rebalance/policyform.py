@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.rebalance.arguments.evictor import UNCONFIGURED
 from reserver.rebalance.policy import Arguments, EvictionLimits, Policy, Profile
 from reserver.wire.k8s import labelselector
@@ -192,7 +192,5 @@ def _strategies(profile: DecodedProfile, enabled: tuple[str, ...]) -> tuple[Argu
 
 
 def _node_selector(policy: written.Policy) -> Selector:
-    try:
+    with under("nodeSelector"):
         return labelselector.parse(policy.node_selector) if policy.node_selector else EVERYTHING
-    except InvalidInput as exc:
-        raise exc.under("nodeSelector") from exc

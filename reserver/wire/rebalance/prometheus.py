@@ -11,7 +11,7 @@ import msgspec
 
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.wire.k8s.objects import decode as decode_object
 from reserver.wire.rebalance.usage import few
 
@@ -142,10 +142,8 @@ def _read(raw: bytes, key_of: Callable[[Mapping[str, str]], Key | None]) -> dict
     if answer.data.result_type != "vector":
         problem = f"{answer.data.result_type!r} is not an instant vector"
         raise InvalidInput("data.resultType", problem, "write a query that returns one")
-    try:
+    with under("data.result"):
         series = _decode(list[_Series], answer.data.result)
-    except InvalidInput as exc:
-        raise exc.under("data.result") from exc
     found: dict[Key, Sample] = {}
     for each in series:
         sample = _sample(each)

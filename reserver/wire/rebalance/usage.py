@@ -8,7 +8,7 @@ import msgspec
 
 from reserver.cluster import quantity
 from reserver.cluster.pod import PodName
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.rebalance.readings import Reading, Readings, Usage
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode
 from reserver.wire.k8s.requests import Amounts
@@ -116,10 +116,8 @@ def _amounts(usage: Amounts | None) -> Usage:
     """Return amounts as they are: one that is clamped to nothing would make a node look idle."""
     amounts: dict[str, float] = {}
     for name, text in (usage or {}).items():
-        try:
+        with under(f"usage.{name}"):
             amount = quantity.amount(name, str(text))
-        except InvalidInput as exc:
-            raise exc.under(f"usage.{name}") from exc
         if amount < 0:
             raise InvalidInput(f"usage.{name}", f"{text} is negative", "report what is used")
         amounts[name] = float(amount)

@@ -16,11 +16,11 @@ from typing import Any
 
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.wire.k8s import names
+from reserver.wire.limits import check_amount
 from reserver.wire.spec.identity import identified
-from reserver.wire.spec.specform import check_amount
 from reserver.wire.times import parse_unix_or_moment
 
 
@@ -95,7 +95,5 @@ def _amount(item: dict[str, Any], field: str) -> int:
 
 def _moment(item: dict[str, Any], field: str) -> float:
     value = _required(item, field, "say until when it holds: unix seconds or RFC 3339")
-    try:
+    with under(field):
         return parse_unix_or_moment(value)
-    except InvalidInput as exc:
-        raise exc.under(field) from exc

@@ -11,7 +11,7 @@ import msgspec
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.reservations.owner import MOST_EXISTING, NOBODY, OwnerRule, Replaced
 from reserver.wire.k8s import names
 from reserver.wire.limits import HOME, Limits, check_count, check_number
@@ -93,14 +93,12 @@ def read(entries: Sequence[OwnerEntry], namespace: str, limits: Limits = HOME) -
     named: set[PodName] = set()
     rules: dict[OwnerRule, None] = {}
     for index, entry in enumerate(entries):
-        try:
+        with under(f"owners[{index}]"):
             rule = _rule(entry, namespace, limits)
             if not limits.owners_anywhere and rule.namespace != namespace:
                 problem = f"{rule.namespace!r} is not the reservation's own"
                 remedy = f"write {namespace}, or reserve in Reserver's own namespace"
                 raise InvalidInput("", f"namespace {problem}", remedy)
-        except InvalidInput as exc:
-            raise exc.under(f"owners[{index}]") from exc
         if rule == OwnerRule(namespace=rule.namespace, pod=rule.pod):
             named.add(PodName(rule.namespace, rule.pod))
         else:

@@ -10,10 +10,10 @@ import msgspec
 
 from reserver.cluster import quantity
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.reservations.quota import HELD, HELD_ELSE, RESERVATIONS, Quota, show_amount
+from reserver.wire.k8s.names import is_resource
 from reserver.wire.k8s.objects import Metadata, decode, from_msgspec
-from reserver.wire.spec import specform
 from reserver.wire.spec.object import API_VERSION
 from reserver.wire.times import parse_duration
 
@@ -81,10 +81,8 @@ def read_object(item: QuotaObject) -> Quota:
     Raises:
         InvalidInput: some field is not acceptable; the error carries its path.
     """
-    try:
+    with under("spec"):
         return _read(decode(QuotaSpec, item.spec or b"{}"), item.metadata.name)
-    except InvalidInput as exc:
-        raise exc.under("spec") from exc
 
 
 def parse_default(text: str) -> Quota | None:
@@ -146,24 +144,20 @@ def _read(spec: QuotaSpec, name: str) -> Quota:
 def _limit(counted: str, text: str) -> int:
     path = f"hard.{shorten(counted)}"
     resource = counted.removeprefix(HELD)
-    is_held = counted.startswith(HELD) and (counted == HELD_ELSE or specform.is_resource(resource))
+    is_held = counted.startswith(HELD) and (counted == HELD_ELSE or is_resource(resource))
     if not is_held and counted != RESERVATIONS:
         remedy = f"write {RESERVATIONS}, {HELD}RESOURCE such as {HELD}cpu, or {HELD_ELSE}"
         raise InvalidInput(path, "is not what a quota counts", remedy)
-    try:
+    with under(path):
         amount = quantity.amount(resource, text)
-    except InvalidInput as exc:
-        raise exc.under(path) from exc
     if amount < 0:
         raise InvalidInput(path, f"{shorten(text)} is negative", "write the most that is allowed")
     return amount
 
 
 def _max_ttl(text: str) -> float:
-    try:
+    with under("maxTTL"):
         seconds = parse_duration(text)
-    except InvalidInput as exc:
-        raise exc.under("maxTTL") from exc
     if not seconds:
         raise InvalidInput("maxTTL", "is zero", "write how long a reservation may live, e.g. 24h")
     return seconds

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from reserver.cluster import quantity
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.reservations import owner
 from reserver.reservations.placement import ANYWHERE, Parts, Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
@@ -23,7 +23,9 @@ from reserver.wire.limits import (
     SET_SLOTS_BESIDE_EACH_OTHER,
     SLOTS_BESIDE_EACH_OTHER,
     Limits,
+    check_amount,
     check_count,
+    check_length,
     check_number,
 )
 from reserver.wire.spec import ownerform, placementform
@@ -47,7 +49,6 @@ MOST_PRIORITY = 1_000_000_000
 _ORIGIN = re.compile(
     r"[-a-z0-9]{1,63}(/[-._a-zA-Z0-9]{1,253}){1,2}(\[[-./a-z0-9]{1,317}\])?(#[-a-zA-Z0-9]{1,64})?"
 )
-_NATIVE = re.compile(r"cpu|memory|pods|ephemeral-storage|hugepages-[0-9A-Za-z]+")
 
 
 class Spec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -120,8 +121,8 @@ def read(
             origin=_origin(spec.origin),
             drift=_drift(spec) if ref.kind is StoreKind.CONFIGMAP else 0,
             is_retained=_retained(spec),
-            description=_words(spec.description, "description", MOST_DESCRIPTION),
-            author=_words(spec.author, "author", MOST_AUTHOR),
+            description=check_length(spec.description, "description", MOST_DESCRIPTION),
+            author=check_length(spec.author, "author", MOST_AUTHOR),
         )
     )
     _check_neighbours(reservation)
@@ -164,20 +165,16 @@ def _placement(spec: Spec, owners: Owners, limits: Limits) -> Placement:
     if spec.node:
         remedy = "remove it, or leave the choice to Reserver: remove node"
         raise InvalidInput("placement", "cannot be set together with node", remedy)
-    try:
+    with under("placement"):
         home = owner.home(owners.named, owners.rules)
         return placementform.read(spec.placement, home, limits)
-    except InvalidInput as exc:
-        raise exc.under("placement") from exc
 
 
 def _placed(spec: Spec) -> Parts:
     if spec.node or not isinstance(spec, EntrySpec):
         return ()  # It may have been placed before somebody set the node.
-    try:
+    with under("placements"):
         return clipped(placementform.read_parts(spec.placements), spec.slots)
-    except InvalidInput as exc:
-        raise exc.under("placements") from exc
 
 
 def _slots(spec: Spec, limits: Limits) -> int:
@@ -213,12 +210,6 @@ def _retained(spec: Spec) -> bool:
     return spec.retain
 
 
-def _words(text: str, path: str, most: int) -> str:
-    if len(text) > most:
-        raise InvalidInput(path, f"{len(text)} characters are too many", f"write {most} at most")
-    return text
-
-
 def _yields_above(spec: Spec) -> int | None:
     priority = 0 if spec.priority is None else spec.priority
     if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
@@ -242,48 +233,19 @@ def _origin(text: str) -> str:
 def _resources(spec: Spec, limits: Limits) -> dict[str, int]:
     written, slots = spec.resources, spec.slots
     check_count(written, "resources", limits.resources)
-    resources = {
-        "pods": 1
-    }  # Each owner takes one of the node's pods, whether or not the spec says so.
+    # Each owner takes one of the node's pods, whether or not the spec says so.
+    resources = {"pods": 1}
     for name, text in written.items():
         path = f"resources.{quantity.shorten(name)}"
-        if not is_resource(name):
+        if not names.is_resource(name):
             remedy = "write cpu, memory, pods, ephemeral-storage, hugepages-SIZE or DOMAIN/NAME"
             raise InvalidInput(path, "is not a resource that a node can offer", remedy)
-        try:
+        with under(path):
             amount = quantity.amount(name, str(text))
-        except InvalidInput as exc:
-            raise exc.under(path) from exc
         resources[name] = check_amount(amount, str(text), path, slots)
     if not any(amount for name, amount in resources.items() if name in written):
         raise InvalidInput("resources", "holds nothing", "write what one slot holds, e.g. cpu: 2")
     return {name: amount for name, amount in resources.items() if amount}
-
-
-def is_resource(name: str) -> bool:
-    """Return whether a name is that of a resource that a node can offer."""
-    return bool(_NATIVE.fullmatch(name)) or names.is_extended_resource(name)
-
-
-def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
-    """Return an amount, checked for one slot and for all slots together.
-
-    Raises:
-        InvalidInput: it is negative, or more than any node has.
-    """
-    if amount < 0:
-        problem = f"{quantity.shorten(text)} is negative"
-        raise InvalidInput(path, problem, "write the amount to hold")
-    if amount > quantity.MAX:
-        problem = f"{quantity.shorten(text)} is more than any node has"
-        raise InvalidInput(path, problem, "check the unit")
-    if amount * slots > quantity.MAX:
-        problem = (
-            f"{quantity.shorten(text)} for each of {slots} slots is too much for one reservation"
-        )
-        remedy = "check the unit; all slots together hold 2^53 bytes or millicores (8Pi) at most"
-        raise InvalidInput(path, problem, remedy)
-    return amount
 
 
 def _drift(spec: Spec) -> int:
@@ -303,10 +265,8 @@ def _drift(spec: Spec) -> int:
 def _moment(text: str | None, path: str) -> float | None:
     if text is None:
         return None
-    try:
+    with under(path):
         return parse_moment(text)
-    except InvalidInput as exc:
-        raise exc.under(path) from exc
 
 
 def _expiry(spec: Spec, seen_at: float) -> float | None:
@@ -314,10 +274,8 @@ def _expiry(spec: Spec, seen_at: float) -> float | None:
         return _moment(spec.expires_at, "expiresAt")
     if spec.ttl is None:
         return float(int(seen_at + DEFAULT_TTL_S))
-    try:
+    with under("ttl"):
         ttl = parse_duration(str(spec.ttl))
-    except InvalidInput as exc:
-        raise exc.under("ttl") from exc
     if ttl > MAX_TTL_S:
         raise InvalidInput("ttl", "is more than a hundred years", "write 0 to hold for ever")
     # Whole seconds, as `edits.complete` writes it back.
