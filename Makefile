@@ -88,7 +88,7 @@ helm: venv ## Build Helm, for the tests of the chart (once)
 	@$(BIN)/python -m hack.go_tool helm
 
 cluster: controlplane ## Run that control plane for you, with NODES=3 nodes, until Ctrl-C
-	@$(BIN)/python -m hack.controlplane.cluster --nodes $(NODES)
+	@$(BIN)/python -m hack.controlplane --nodes $(NODES)
 
 chaos: controlplane ## Storm that control plane while all fails; ARGS='--minutes 0.5 --faults none' and others
 	$(BIN)/python -m hack.chaos $(ARGS)

@@ -16,12 +16,9 @@ from typing import Any
 import yaml
 
 from hack.controlplane.build import bin_dir
-from hack.controlplane.cluster import (
-    PLAIN_SCHEDULER,
-    ControlPlane,
-    create_nodes,
-    render_scheduler_config,
-)
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.nodes import create_nodes
+from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.go_tool import HELM
 from hack.reserver_process import wait_for
 

@@ -18,7 +18,8 @@ from hack.chaos.scale import FAULTS, RUNS, Scale
 from hack.chaos.storm import Storm
 from hack.chaos.view import Progress, details, table
 from hack.chaos.world import install
-from hack.controlplane.cluster import ControlPlane, StartError
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.process import StartError
 
 _STRIKES = {
     "kill-reserver": 20,

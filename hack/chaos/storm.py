@@ -35,7 +35,8 @@ from hack.chaos.victims import Victims
 from hack.chaos.view import Outcome
 from hack.chaos.wall_clock import WallClock
 from hack.chaos.world import SCHEDULER, SCHEDULER_CONFIG, World
-from hack.controlplane.cluster import ControlPlane, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.promises.check import Rules, judge, read_history
 from hack.promises.history import with_outages
 from hack.promises.record import Recorder

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hack.chaos.api import Api
 from hack.chaos.world import LABEL, SCHEDULER
-from hack.controlplane.cluster import create_nodes
+from hack.controlplane.nodes import create_nodes
 from hack.hostile.catalogue import CATALOGUE
 from hack.hostile.tenant import PATHS, at_work
 from hack.hostile.world import TENANT, tenant_kubeconfig

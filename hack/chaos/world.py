@@ -18,8 +18,8 @@ from hack.chaos.forms import LIST_STORE, OBJECT_STORE, SPEC_STORE
 from hack.chaos.pods import Pods, filling
 from hack.chaos.scale import Scale
 from hack.chaos.store import objects_path, path_of
-from hack.controlplane.cluster import create_nodes, service_account_kubeconfig
-from hack.controlplane.kubeconfig import kubectl
+from hack.controlplane.kubeconfig import kubectl, service_account_kubeconfig
+from hack.controlplane.nodes import create_nodes
 
 ROOT = Path(__file__).parents[2]
 CRD = ROOT / "scheduler-config/core/crd.yaml"

@@ -1,16 +1,10 @@
-"""A whole control plane on loopback with temporary data: seconds to start, nothing left behind.
+"""A whole control plane on loopback with temporary data: seconds to start, nothing left behind."""
 
-`python -m hack.controlplane.cluster --nodes 5` runs one for a person until Ctrl-C.
-"""
-
-import argparse
-import contextlib
 import secrets
 import shutil
 import signal
 import ssl
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,10 +13,9 @@ from types import TracebackType
 from typing import Self
 
 from hack.controlplane import commands
-from hack.controlplane.build import HERE, bin_dir, chosen, missing, versions
-from hack.controlplane.kubeconfig import service_account_kubeconfig, write_kubeconfig
+from hack.controlplane.build import bin_dir, chosen, missing
+from hack.controlplane.kubeconfig import write_kubeconfig
 from hack.controlplane.kwok import kwok_command
-from hack.controlplane.nodes import create_nodes
 from hack.controlplane.process import (
     HeldPort,
     Process,
@@ -31,18 +24,7 @@ from hack.controlplane.process import (
     start_on_free_port,
     stop,
 )
-from hack.controlplane.scheduler_config import render_scheduler_config
 
-__all__ = [
-    "PLAIN_SCHEDULER",
-    "ControlPlane",
-    "StartError",
-    "create_nodes",
-    "render_scheduler_config",
-    "service_account_kubeconfig",
-]
-
-PLAIN_SCHEDULER = HERE / "plain-scheduler.yaml"
 READY_SECONDS = 60.0
 
 
@@ -291,51 +273,3 @@ def _make_key(path: Path) -> None:
     """Makes a private key with openssl: Python's standard library cannot."""
     command = ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(path)]
     subprocess.run(command, check=True, capture_output=True)
-
-
-def main() -> None:
-    """The command line: a control plane for a person."""
-    parser = argparse.ArgumentParser(description="Runs a control plane on loopback until Ctrl-C.")
-    parser.add_argument(
-        "--version", choices=versions(), help="of Kubernetes (default: $KUBERNETES, newest)"
-    )
-    parser.add_argument("--nodes", type=int, default=0, metavar="N", help="create N nodes")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--scheduler-config",
-        type=Path,
-        default=PLAIN_SCHEDULER,
-        metavar="FILE",
-        help="run kube-scheduler with this (default: no extender); kubeconfig is filled in",
-    )
-    what.add_argument("--no-scheduler", action="store_true", help="run no kube-scheduler")
-    options = parser.parse_args()
-    # Both clean up. By default the first would not, nor the second where a script runs this in the
-    # background: shells make such commands ignore it.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler)
-    try:
-        with contextlib.suppress(KeyboardInterrupt), ControlPlane(version=options.version) as plane:
-            config = None if options.no_scheduler else options.scheduler_config
-            _show(plane, config, create_nodes(plane.kubeconfig, options.nodes))
-            signal.pause()
-    except StartError as error:
-        sys.exit(str(error))
-
-
-def _show(plane: ControlPlane, scheduler_config: Path | None, nodes: list[str]) -> None:
-    """Starts the scheduler, if one is wanted, and says what runs where."""
-    if scheduler_config:
-        config = plane.folder / "scheduler.yaml"
-        config.write_text(render_scheduler_config(scheduler_config, kubeconfig=plane.kubeconfig))
-        plane.start_scheduler(config)
-    print(f"kube-apiserver  {plane.url}")
-    print(f"nodes           {len(nodes)}")
-    print(f"processes       {', '.join(f'{name} {pid}' for name, pid in plane.pids.items())}")
-    print(f"logs            {plane.logs_dir}")
-    print(f"scheduler       {scheduler_config or 'none'}")
-    print(f"\nexport KUBECONFIG={plane.kubeconfig}\n\nCtrl-C stops and removes it all.", flush=True)
-
-
-if __name__ == "__main__":
-    main()

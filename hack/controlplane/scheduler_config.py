@@ -5,6 +5,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 
+from hack.controlplane.build import HERE
+
+PLAIN_SCHEDULER = HERE / "plain-scheduler.yaml"
+"""A configuration without an extender."""
+
 
 def render_scheduler_config(
     path: Path,

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hack.controlplane.cluster import StartError
+from hack.controlplane.process import StartError
 from hack.differential import pods
 from hack.differential.draw import Json
 from hack.differential.verdict import Verdict, judge, nodes_agree, reasons_agree

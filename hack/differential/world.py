@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 
 from hack.chaos.api import Api
-from hack.controlplane.cluster import ControlPlane, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.differential import nodes, pods
 from hack.differential.draw import NAMESPACES, Json
 from hack.differential.storage import CLASSES, Drawn, storage

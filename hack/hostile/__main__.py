@@ -23,7 +23,8 @@ from rich.table import Table
 
 from hack.chaos.api import Api
 from hack.chaos.world import install
-from hack.controlplane.cluster import ControlPlane, StartError
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.process import StartError
 from hack.hostile.bounds import Found, Row, judge, quantile
 from hack.hostile.catalogue import CATALOGUE
 from hack.hostile.costly.entry import STORE

@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 
-from hack.controlplane.cluster import StartError
+from hack.controlplane.process import StartError
 from hack.live import preempt, seats, sets, wakeup, ways
 
 _WHAT = {"wakeup": wakeup, "ways": ways, "seats": seats, "sets": sets, "preempt": preempt}

@@ -12,7 +12,9 @@ from hack.chaos.api import Api
 from hack.chaos.forms import SPEC_STORE
 from hack.chaos.store import path_of
 from hack.chaos.world import SCHEDULER_CONFIG, install
-from hack.controlplane.cluster import ControlPlane, create_nodes, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.nodes import create_nodes
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 
 SCHEDULER = "reserver-scheduler"

@@ -17,7 +17,7 @@ from pathlib import Path
 import uvloop
 
 from hack.chaos.api import Api
-from hack.controlplane.cluster import create_nodes
+from hack.controlplane.nodes import create_nodes
 from hack.live import clients
 from hack.live.auditor import Auditor
 from hack.live.clients import Outcome

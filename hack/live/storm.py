@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hack.chaos.api import Api, ApiFault
-from hack.controlplane.cluster import create_nodes
+from hack.controlplane.nodes import create_nodes
 from hack.live.trials import (
     HIGH,
     LARGE,

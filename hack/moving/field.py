@@ -14,8 +14,10 @@ from hack.chaos.proxy import Proxy
 from hack.chaos.replicas import Replicas
 from hack.chaos.victims import Victims
 from hack.chaos.world import ROOT, SCHEDULER_CONFIG, install
-from hack.controlplane.cluster import ControlPlane, create_nodes, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
+from hack.controlplane.nodes import create_nodes
+from hack.controlplane.scheduler_config import render_scheduler_config
 
 CORES = 4
 """Of a node."""

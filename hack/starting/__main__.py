@@ -23,7 +23,8 @@ from hack.bench.report import progress, table, times
 from hack.chaos.api import Api
 from hack.chaos.world import install
 from hack.controlplane.build import BuildError, chosen
-from hack.controlplane.cluster import ControlPlane, StartError
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.process import StartError
 from hack.reserver_process import ReserverProcess, wait_for
 from hack.starting.fill import create_pods, fill
 from hack.starting.stores import create_reservations, wait_acknowledged

@@ -22,7 +22,9 @@ from hack.bench.report import progress, table
 from hack.chaos.api import Api
 from hack.chaos.world import install
 from hack.controlplane.build import BuildError, chosen
-from hack.controlplane.cluster import ControlPlane, StartError, create_nodes
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.nodes import create_nodes
+from hack.controlplane.process import StartError
 from hack.go_tool import PLAIN_EXTENDER
 from hack.throughput.turn import EXTENDER, SERVERS, Cluster, Turn
 from hack.throughput.variants import VARIANTS

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from hack.controlplane.build import HERE
-from hack.controlplane.cluster import PLAIN_SCHEDULER, render_scheduler_config
+from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.go_tool import PLAIN_EXTENDER
 from hack.reserver_process import ReserverProcess
 

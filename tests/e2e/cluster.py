@@ -17,7 +17,7 @@ import yaml
 from kubernetes.client import CustomObjectsApi
 from kubernetes.client.exceptions import ApiException
 
-from hack.controlplane.cluster import create_nodes
+from hack.controlplane.nodes import create_nodes
 from hack.reserver_process import wait_for
 
 STORE = ("reserver-system", "e2e")

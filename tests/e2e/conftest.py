@@ -15,11 +15,9 @@ from kubernetes.utils import FailToCreateError, create_from_dict
 
 from hack.chaos.mishaps import Mishaps
 from hack.chaos.proxy import Proxy
-from hack.controlplane.cluster import (
-    ControlPlane,
-    render_scheduler_config,
-    service_account_kubeconfig,
-)
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.kubeconfig import service_account_kubeconfig
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.reservations.terms import StoreKind
 from tests.e2e.cluster import CONFIG_MAP_FORMS, FORMS, NAMED_STORE, STORE, Corner, Form

@@ -21,7 +21,9 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import create_from_dict
 
 from hack.controlplane.build import bin_dir
-from hack.controlplane.cluster import ControlPlane, create_nodes, service_account_kubeconfig
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.kubeconfig import service_account_kubeconfig
+from hack.controlplane.nodes import create_nodes
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.forwarding import reserver_pod
 

@@ -11,7 +11,8 @@ import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from hack.controlplane.cluster import ControlPlane, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.live.preempt import BLIND, PREEMPTIONS, blind
 from hack.live.storm import Storm
 from hack.reserver_process import ReserverProcess, wait_for

@@ -17,11 +17,9 @@ import yaml
 from kubernetes.client import AuthorizationV1Api
 from kubernetes.utils import create_from_dict
 
-from hack.controlplane.cluster import (
-    ControlPlane,
-    render_scheduler_config,
-    service_account_kubeconfig,
-)
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.kubeconfig import service_account_kubeconfig
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.cluster.pod import PodName
 from reserver.kube.api import credentials

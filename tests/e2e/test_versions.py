@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from hack.controlplane.build import chosen
-from hack.controlplane.cluster import PLAIN_SCHEDULER, ControlPlane, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
+from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import ReserverProcess
 from tests.e2e.cluster import Corner
 from tests.e2e.conftest import SCHEDULER_CONFIG

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 import yaml
 
-from hack.controlplane.cluster import ControlPlane, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import service_account_kubeconfig
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.image.build import Image, build
 from hack.image.container import Container
 from hack.reserver_process import wait_for

@@ -18,7 +18,8 @@ from kubernetes.client import CoreV1Api, CustomObjectsApi
 from kubernetes.config import new_client_from_config
 from kubernetes.utils import create_from_dict
 
-from hack.controlplane.cluster import ControlPlane, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.karpenter.running import crds, provisioning
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.wire.k8s.scaledown import KEPT

@@ -26,7 +26,9 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.utils import create_from_dict
 
-from hack.controlplane.cluster import ControlPlane, create_nodes, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.nodes import create_nodes
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.dashboard import FOLDER, queries
 from hack.go_tool import PROMTOOL
 from hack.prometheus.scraping import scraping

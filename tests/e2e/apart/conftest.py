@@ -13,7 +13,8 @@ import yaml
 
 from hack.chaos.proxy import Proxy
 from hack.controlplane.build import bin_dir
-from hack.controlplane.cluster import ControlPlane, service_account_kubeconfig
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.go_tool import GRPCURL
 from hack.karpenter.running import source
 from hack.moving.deadly import Deadly

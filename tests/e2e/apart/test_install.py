@@ -15,11 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hack.controlplane.cluster import (
-    ControlPlane,
-    render_scheduler_config,
-    service_account_kubeconfig,
-)
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.kubeconfig import service_account_kubeconfig
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.installing import (
     NAMESPACE,

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from hack.controlplane.cluster import PLAIN_SCHEDULER, ControlPlane, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import wait_for
 from tests.e2e.apart.yard import Yard
 from tests.e2e.cluster import HELD, SPEC

@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 
-from hack.controlplane.cluster import (
-    PLAIN_SCHEDULER,
-    ControlPlane,
-    create_nodes,
-    render_scheduler_config,
-)
+from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
+from hack.controlplane.nodes import create_nodes
+from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.test_patches import ASKED, COMPONENT, configurations, dump, is_trusted
 from tests.e2e.cluster import NAMED_STORE

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from kubernetes.client import AppsV1Api, CoordinationV1Api, PolicyV1Api
 
-from hack.controlplane.cluster import service_account_kubeconfig
+from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, Client, MakeRoom, PodOwner, Spec
 from reserver.cluster.pod import PodName

@@ -20,7 +20,8 @@ import yaml
 from kubernetes.client import AppsV1Api
 from kubernetes.client.exceptions import ApiException
 
-from hack.controlplane.cluster import ControlPlane, render_scheduler_config
+from hack.controlplane.cluster import ControlPlane
+from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import SPEC, Corner
 from tests.e2e.conftest import SCHEDULER_CONFIG
