@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from hack.descheduler.clusters import ENDS, KINDS, REASONS, STATES, STORAGE_CLASSES
+from hack.descheduler.clusters import STORAGE_CLASSES
+from hack.descheduler.workloads import ENDS, KINDS, REASONS, STATES
 from hack.differential.draw import (
     NAMESPACE_LABELS,
     NAMESPACES,
