@@ -106,6 +106,7 @@ class Account:
     obstacle: str = ""
     is_faulty: bool = False
     _by_node: dict[str, Hold] | None = None
+    _is_placed: bool = False
 
     @property
     def refs(self) -> tuple[Ref, ...]:
@@ -180,6 +181,9 @@ class Account:
         self.holds = tuple(holds)
         # An owner's call asks for the hold on each node that it names; one alone needs no dict.
         self._by_node = self.by_node() if len(self.holds) > 1 else None
+        # Asked for each pod that says it claimed a slot.
+        placed = sum(hold.reservation.slots for hold in self.holds)
+        self._is_placed = placed >= self.reservation.slots
 
     def by_node(self) -> dict[str, Hold]:
         """Return what it holds, by node."""
@@ -190,6 +194,10 @@ class Account:
         if self._by_node is not None:
             return self._by_node.get(node)
         return next((hold for hold in self.holds if hold.reservation.node == node), None)
+
+    def may_be_on(self, node: str) -> bool:
+        """Return whether a slot may be on a node; one that has no place yet may be on any."""
+        return not self._is_placed or self.hold_on(node) is not None
 
     def recall(self, entry: Entry) -> bool:
         """Take the recorded claims of an entry that are by now known to be its own.
@@ -219,6 +227,11 @@ class Account:
         for uid, claim in other.claimants.items():
             self.give(uid, *claim)
 
+    def has_seen(self, pod_uid: str) -> bool:
+        """Return whether a watch has shown that a pod has a slot."""
+        known = self.claimants.get(pod_uid)
+        return known is not None and known.at != UNSEEN
+
     def take(self, pod: Pod, at: int, *, written: bool) -> bool:
         """Give a slot to a pod; return whether that is new.
 
@@ -228,10 +241,9 @@ class Account:
             written: its binding is. One that is not may fail: until it is, only a slot where the
                 pod goes is taken, and what is held for it elsewhere stays held.
         """
-        known = self.claimants.get(pod.uid)
-        if known is not None and known.at != UNSEEN:
+        if self.has_seen(pod.uid):
             return False
-        if not written and known is None and not self.left()[0].get(pod.node):
+        if not written and pod.uid not in self.claimants and not self.left()[0].get(pod.node):
             return False
         self.give(pod.uid, at, pod.node)
         return True
@@ -266,6 +278,11 @@ class Account:
             left[node] -= given
             elsewhere -= given
         return left, placeless - without
+
+    def lacks_place(self, snapshot: Snapshot) -> bool:
+        """Return whether any slot has no node (`unplaced`)."""
+        left, unplaced = self.left()
+        return unplaced > 0 or any(n and not snapshot.has_node(node) for node, n in left.items())
 
     def unplaced(self, snapshot: Snapshot) -> tuple[Parts, int]:
         """Return the parts that stay, and how many slots have no node."""

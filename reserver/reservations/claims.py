@@ -131,6 +131,8 @@ class Claims:
         if adopted:
             pods = {**pods, **{uid: self._pods[other][uid] for uid, other in adopted.items()}}
         for uid, pod in pods.items():
+            if account.has_seen(uid):
+                continue
             if self.takes_slot(pod, account):
                 written = self.are_written({uid})
                 account.take(pod, pod.revision if written else UNSEEN, written=written)
@@ -155,7 +157,7 @@ class Claims:
         if pod.name in reservation.owners or not pod.node:
             return True
         others = (pod.claims | self.by(pod.uid)) - {account.identity}
-        return reservation.may_be_on(pod.node) and not any(
+        return account.may_be_on(pod.node) and not any(
             pod.uid in other.claimants and pod.name not in other.reservation.owners
             for other in map(self._register.of, others)
             if other is not None

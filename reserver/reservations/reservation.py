@@ -163,11 +163,6 @@ class Reservation:
             return False
         return pod.name in self.owners or any(rule.matches(pod) for rule in self.rules)
 
-    def may_be_on(self, node: str) -> bool:
-        """Return whether a slot may be on a node; one that has no place yet may be on any."""
-        parts = self.parts
-        return any(part.node == node for part in parts) or sum(p.slots for p in parts) < self.slots
-
     def covers(self, requests: Mapping[str, int]) -> bool:
         """Return whether a slot covers a request, in the resources that it holds."""
         return all(amount >= requests.get(name, 0) for name, amount in self.resources.items())

@@ -109,7 +109,7 @@ class LedgerView:
     def _is_unplaced(self, account: Account) -> bool:
         if account.reservation.node or not self._is_active(account):
             return False
-        return account.unplaced(self._snapshot)[1] > 0
+        return account.lacks_place(self._snapshot)
 
     def wants_place(self, ref: Ref) -> tuple[Parts, int]:
         """Return which parts of a reservation stay, and how many of its slots want a place now.

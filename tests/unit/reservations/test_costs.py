@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from reserver.cluster.labels import equals
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
+from reserver.reservations.owner import OwnerRule
+from reserver.reservations.placement import Part
 from reserver.reservations.quota import Quota
 from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.status import ShortNodes
@@ -128,3 +131,34 @@ def test_a_call_of_an_owner_costs_the_same_beside_a_thousand_holds() -> None:
         return lines(ask)
 
     assert asked(World(1_000)) == asked(World(100))
+
+
+def test_a_pod_that_ends_a_reservation_on_many_nodes_costs_little_for_each_of_them() -> None:
+    def ended(nodes: int) -> int:
+        world = World(nodes)
+        placed = {f"worker-{number}": 1 for number in range(nodes)}
+        for name in placed:
+            world.show(name)
+        world.put(reservation("r", owners=("a",), node="", slots=nodes, placed=placed, cpu="1"))
+        pod_a = replace(pod("a", node="worker-1"), revision=9)
+        return lines(lambda: world.ledger.bound(pod_a, exact=True))
+
+    assert ended(300) - ended(100) < 200 * 20
+
+
+def test_pods_that_have_their_slot_are_not_asked_again_when_it_is_placed_elsewhere() -> None:
+    def moved(pods: int) -> int:
+        world = World(pods)
+        for name in ("worker-2", "worker-3"):
+            world.show(name)
+        rules = (OwnerRule(namespace=NAMESPACE, selector=equals({"app": "web"})),)
+        many = reservation(
+            "r", owners=(), rules=rules, node="", slots=pods + 2, placed={"worker-2": pods}, cpu="1"
+        )
+        world.put(many)
+        for number in range(pods):
+            web = pod(f"p-{number}", node="worker-1", labels={"app": "web"})
+            world.ledger.claim(many.identity, web)
+        return lines(lambda: world.ledger.place(many.ref, (Part("worker-3", 2),)))
+
+    assert moved(300) - moved(100) < 200 * 12
