@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from hack.bench.client import Client, filter_request
+from hack.bench.client import Client, filter_request, ready_get
 from hack.bench.documents import encode, new_pod
 from hack.bench.report import kilobytes, microseconds, progress, table, times
 from hack.bench.rounds import P50, P99, Timings, side_by_side
 from hack.bench.scale import Scale
-from hack.bench.server import BARE, BUSY, FLOOR, RESERVER, serving
+from hack.bench.server import BARE, BUSY, CHANGE, FLOOR, RESERVER, serving
 from hack.bench.world import (
     REFUSED_REQUESTS,
     SAMPLED,
@@ -105,6 +105,11 @@ class _Servers:
         calls |= {_FLOOR: partial(self._floor.call, empty), _BARE: partial(self._bare.call, empty)}
         calls[_BUSY] = partial(self._busy.call, ready)
         return calls | ({_GO: partial(self._go.call, ready)} if self._go else {})
+
+    def changes(self) -> dict[str, Callable[[], object]]:
+        """Return what changes nodes of each Reserver."""
+        ready = ready_get(CHANGE)
+        return {str(count): partial(at.call, ready) for count, at in self._clients.items()}
 
 
 def _go_extender(stack: ExitStack) -> Client | None:
@@ -201,7 +206,9 @@ def _by_reservations(scale: Scale, servers: _Servers) -> str:
         progress(f"Filter calls by reservations: {case.title}")
         counts = tuple(count for count in scale.reservations if count >= case.least)
         calls = servers.alternatives(case, counts)
-        taken = side_by_side(calls, rounds=scale.rounds, calls=max(scale.calls // 4, 1))
+        taken = side_by_side(
+            calls, rounds=scale.rounds, calls=max(scale.calls // 4, 1), before=servers.changes()
+        )
         first = taken[str(counts[0])]
         cells = [
             f"{microseconds(own.seconds())} ({times(own.ratio_to(first))})"

@@ -32,6 +32,11 @@ def filter_request(path: str, pod: Mapping[str, Any], names: list[str]) -> bytes
     return request(path, {"Pod": pod, "Nodes": None, "NodeNames": names})
 
 
+def ready_get(path: str) -> bytes:
+    """Return a GET."""
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+
+
 class BadAnswerError(Exception):
     """The server answered with something else than 200 and a body."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 P50, P99 = 0.50, 0.99
+_NOTHING: Mapping[str, Callable[[], object]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,11 @@ class Timings:
 
 
 def side_by_side(
-    alternatives: Mapping[str, Callable[[], object]], *, rounds: int, calls: int
+    alternatives: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int,
+    calls: int,
+    before: Mapping[str, Callable[[], object]] = _NOTHING,
 ) -> dict[str, Timings]:
     """Return how long each alternative takes.
 
@@ -49,6 +54,7 @@ def side_by_side(
         alternatives: what to call, by name.
         rounds: how often each has its turn.
         calls: how often it is called in its turn; the first turn is preceded by one call more.
+        before: what comes before each call of an alternative and is not timed.
     """
     for call in alternatives.values():
         call()
@@ -56,12 +62,18 @@ def side_by_side(
     taken: dict[str, list[list[float]]] = {name: [] for name in order}
     for _ in range(rounds):
         for name in order:
-            taken[name].append(sorted(_time(alternatives[name]) for _ in range(calls)))
+            first = before.get(name, _nothing)
+            taken[name].append(sorted(_time(alternatives[name], first) for _ in range(calls)))
         order = order[1:] + order[:1]
     return {name: Timings(each) for name, each in taken.items()}
 
 
-def _time(call: Callable[[], object]) -> float:
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _time(call: Callable[[], object], first: Callable[[], object]) -> float:
+    first()
     began = time.perf_counter()
     call()
     return time.perf_counter() - began

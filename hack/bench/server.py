@@ -20,7 +20,7 @@ import httptools
 import uvloop
 from aiohttp import web
 
-from hack.bench.documents import encode, new_pod, running_pods
+from hack.bench.documents import encode, new_pod, running_pod, running_pods
 from hack.bench.world import REFUSED_REQUESTS, Size, owner_name, state
 from reserver.cli import logs
 from reserver.cluster.pod import Pod, PodName
@@ -29,6 +29,7 @@ from reserver.errors import ApiError
 from reserver.reservations.ledger import Ledger
 from reserver.scheduling.effects import Effect
 from reserver.scheduling.state import State
+from reserver.server.answer import Answer, Handler
 from reserver.server.door import Door
 from reserver.server.extender import Extender
 from reserver.server.garbage import brief_collections
@@ -36,6 +37,7 @@ from reserver.server.gate import Hosts
 from reserver.server.http import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
+from reserver.server.request import Request
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject
 
@@ -44,6 +46,9 @@ BARE = "bare"
 RESERVER = "reserver"
 BUSY = "busy"
 """Reserver while its watch shows 500 pod events a second."""
+
+CHANGE = "/change"
+"""What is asked of Reserver to have a node changed, as with each pod that is bound."""
 
 _EVERY_S = 0.002
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -158,10 +163,26 @@ class _Bare(asyncio.Protocol):
 
 
 async def _show_events(shown: State) -> None:
-    """Show pods that change, one after the other, as a watch does."""
-    for raw in itertools.cycle(running_pods(2_000, 100)):
+    """Show pods that change, one after the other, as a watch does; each changes its node."""
+    pods = itertools.chain(running_pods(2_000, 100), running_pods(2_000, 99))
+    for raw in itertools.cycle(pods):
         shown.pod_seen(decode(PodObject, raw).value())
         await asyncio.sleep(_EVERY_S)
+
+
+def _changing(cluster: State) -> Handler:
+    """Return what changes a node for each call: a pod comes to it, and goes again."""
+    bound = decode(PodObject, encode(running_pod(0, 1))).value()
+    nodes = itertools.cycle(cluster.snapshot.node_names())
+
+    def change(_: Request) -> Answer:
+        if cluster.snapshot.counted(bound.uid):
+            cluster.snapshot.uncount(bound.uid)
+        else:
+            cluster.snapshot.count(bound, next(nodes))
+        return Answer(b"{}")
+
+    return change
 
 
 async def _serve(kind: str, size: Size) -> None:
@@ -196,6 +217,7 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
         cluster, nothing, nothing, time.time, up_to_date, tasks, told=lambda _: None
     )
     paths = Routes(extender, metrics, up_to_date.obstacles).paths()
+    paths = {**paths, CHANGE: ("GET", _changing(cluster))}
     door = Door(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), metrics.count_refused)
     events = tasks.create_task(_show_events(cluster)) if kind == BUSY else None
     with brief_collections():

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from reserver.cli.demo_view import NodeRow, PodRow, ReservationRow
+from reserver.cluster.beside import Int64s
 from reserver.cluster.quantity import show
-from reserver.cluster.snapshot import Int64s
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode

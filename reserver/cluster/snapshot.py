@@ -13,7 +13,7 @@ exact totals say (`Snapshot.amounts`, docs/adr/0015).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from itertools import repeat
@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reserver.cluster.beside import Beside, Int64s, clamped
 from reserver.cluster.columns import Bools
 from reserver.cluster.labels import Labels
 from reserver.cluster.node import Node
@@ -30,14 +31,7 @@ from reserver.cluster.residents import Residents
 from reserver.cluster.storage import Storage
 from reserver.cluster.topology import Topology
 
-Int64s = NDArray[np.int64]
 Rows = NDArray[np.intp]
-
-CELL_MAX = 2**60
-"""Clamp for one cell; allocatable − requested − held then stays within int64."""
-
-_ANYTHING = CELL_MAX
-"""No pod requests more: amounts are clamped as well."""
 
 _NO_ROW = -1
 _LEAST_WIDTH = 8
@@ -98,6 +92,7 @@ class Snapshot:
         has_holds: bool array, rows: something is held there.
         holding: the names of these nodes.
         without_holds: the names of all other rows.
+        beside: what pods may request beside the holds.
         exists: bool array, rows: the Node object is known.
         in_doubt: bool array, rows: something there cannot be read, so more may be taken, or less
             offered, than is known.
@@ -123,11 +118,11 @@ class Snapshot:
         self._pods_on: dict[str, int] = {}
         self._totals: tuple[dict[str, Totals], ...] = ({}, {}, {})
         self._cells: NDArray[np.int64] = np.zeros((3, 8, 64), dtype=np.int64)
-        self._beside = _beside(self._cells)
         self.has_holds: Bools = np.zeros(64, dtype=np.bool_)
         self.holding: set[str] = set()
         self.without_holds: set[str] = set()
         self.exists: Bools = np.zeros(64, dtype=np.bool_)
+        self.beside = Beside(self.columns, self._cells, ~self.has_holds)
         self.in_doubt: Bools = np.zeros(64, dtype=np.bool_)
         self.doubtful: set[str] = set()
         self.topology = Topology(64)
@@ -150,14 +145,6 @@ class Snapshot:
     def held(self) -> Int64s:
         """What active reservations hold."""
         return self._layer(_HELD)
-
-    def beside(self, column: int) -> Int64s:
-        """Return what a pod may request of a resource beside the holds, for each row.
-
-        That is what is allocatable − requested − held, and anything where nothing is held.
-        """
-        found: Int64s = self._beside[column]
-        return found
 
     def amounts(self, node: str, resource: str) -> Amounts:
         """Return one resource of a node; zeros if nothing is known of it."""
@@ -203,7 +190,7 @@ class Snapshot:
         row = self._ensure_row(node.name)  # May replace the arrays.
         self.exists[row] = True
         self.topology.put(row, node)
-        self._write(_ALLOCATABLE, node.name, node.allocatable)
+        self._set(_ALLOCATABLE, node.name, node.allocatable)
 
     def remove_node(self, name: str) -> None:
         """Forget a Node object; its pods and holds still count."""
@@ -212,7 +199,7 @@ class Snapshot:
             self.exists[row] = False
             self.topology.put(row, None)
             self._offer(self._totals[_ALLOCATABLE].get(name, {}), {})
-            self._write(_ALLOCATABLE, name, {})
+            self._set(_ALLOCATABLE, name, {})
 
     def count(self, pod: Pod, node: str) -> None:
         """Count a pod on a node, and nowhere else."""
@@ -282,7 +269,7 @@ class Snapshot:
             self.has_holds[row] = bool(totals)
             (self.holding.add if totals else self.holding.discard)(node)
             (self.without_holds.discard if totals else self.without_holds.add)(node)
-            self._write(_HELD, node, totals)
+            self._set(_HELD, node, totals)
 
     def doubt(self, node: str, *, is_doubtful: bool) -> None:
         """Set whether something on a node cannot be read; the node may be unknown."""
@@ -306,7 +293,8 @@ class Snapshot:
         self.columns = dict(self.columns)
         self._row_of, self._names = dict(self._row_of), list(self._names)
         self._totals = tuple(map(dict, self._totals))
-        self._cells, self._beside = self._cells.copy(), self._beside.copy()
+        self._cells = self._cells.copy()
+        self.beside = self.beside.fork(self.columns, self._cells)
         self.holding, self.without_holds = set(self.holding), set(self.without_holds)
         self.has_holds = self.has_holds.copy()
         self.exists, self.in_doubt = self.exists.copy(), self.in_doubt.copy()
@@ -327,31 +315,33 @@ class Snapshot:
             self._add_requested(node, before.pod.requests, -1)
         else:
             del self._pods_on[node]
-            self._write(_REQUESTED, node, {})
+            self._set(_REQUESTED, node, {})
 
     def _add_requested(self, node: str, requests: Mapping[str, int], sign: int) -> None:
         totals = dict(self._totals[_REQUESTED].get(node, {}))
         for name, amount in requests.items():
             totals[name] = totals.get(name, 0) + sign * amount
-        self._write(_REQUESTED, node, totals)
+        self._write(_REQUESTED, node, totals, requests)
 
-    def _write(self, layer: int, node: str, totals: Totals) -> None:
+    def _set(self, layer: int, node: str, totals: Totals) -> None:
+        self._write(layer, node, totals, self._totals[layer].get(node, {}).keys() | totals.keys())
+
+    def _write(self, layer: int, node: str, totals: Totals, changed: Iterable[str]) -> None:
         row = self._ensure_row(node)
-        self._cells[layer, :, row] = self._cells_of(totals)
+        columns = []
+        for name in changed:
+            column = self.columns.get(name)
+            if column is not None:
+                self._cells[layer, column, row] = clamped(totals.get(name, 0))
+                columns.append(column)
         if layer == _HELD or self.has_holds[row]:
-            self._beside[:, row] = _beside(self._cells[:, :, row])
+            is_known = bool(self.exists[row]) or not self.has_holds[row]
+            self.beside.put(row, columns, is_known=is_known)
         if totals:
             self._totals[layer][node] = totals
         else:
             self._totals[layer].pop(node, None)
             self._release_row(node)
-
-    def _cells_of(self, totals: Totals) -> Int64s:
-        """Return totals as one row of the matrix, without resources that no node offers."""
-        row = np.zeros(self._cells.shape[1], dtype=np.int64)
-        for resource in self.columns.keys() & totals.keys():  # As many steps as the smaller has.
-            row[self.columns[resource]] = clamped(totals[resource])
-        return row
 
     def _offer(self, before: Totals, after: Totals) -> None:
         """Count what a node offers now instead of before, and give each resource a column."""
@@ -377,7 +367,7 @@ class Snapshot:
                     cell = clamped(totals[name])
                     self._cells[layer, self.columns[name], self._row_of[node]] = cell
         if names:
-            self._beside = _beside(self._cells)
+            self._compare_anew()
 
     def _pack_columns(self) -> None:
         """Drop the columns of resources that no node offers any more."""
@@ -385,8 +375,8 @@ class Snapshot:
         cells = self._cells[:, [self.columns[name] for name in kept]]
         spare = max(_LEAST_WIDTH, 2 * len(kept)) - len(kept)
         self._cells = np.pad(cells, ((0, 0), (0, spare), (0, 0)))
-        self._beside = _beside(self._cells)
         self.columns = {name: column for column, name in enumerate(kept)}
+        self._compare_anew()
         self.layout += 1
 
     def _ensure_row(self, name: str) -> int:
@@ -410,11 +400,15 @@ class Snapshot:
         if row >= size:
             more = max(size // 4, 16)  # All of them are looked at, time and again.
             self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, more)))
-            self._beside = _beside(self._cells)
             self.has_holds = np.pad(self.has_holds, (0, more))
             self.exists = np.pad(self.exists, (0, more))
+            self._compare_anew()
             self.in_doubt = np.pad(self.in_doubt, (0, more))
             self.topology.grow(size + more)
+
+    def _compare_anew(self) -> None:
+        """Forget where requests fit: rows or columns are others now."""
+        self.beside = Beside(self.columns, self._cells, self.exists | ~self.has_holds)
 
     def _release_row(self, name: str) -> None:
         row = self._row_of[name]
@@ -422,15 +416,3 @@ class Snapshot:
             del self._row_of[name]
             self.without_holds.discard(name)
             self._free_rows.append(row)
-
-
-def _beside(cells: Int64s) -> Int64s:
-    """Return what may be requested beside what is held, as `Snapshot.beside` does."""
-    allocatable, requested, held = cells
-    found: Int64s = np.where(held > 0, allocatable - requested - held, _ANYTHING)
-    return found
-
-
-def clamped(total: int) -> int:
-    """Return a total within the bounds of a cell."""
-    return max(-CELL_MAX, min(total, CELL_MAX))

@@ -12,10 +12,11 @@ from itertools import chain, pairwise
 
 import numpy as np
 
+from reserver.cluster.beside import Int64s, clamped
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import Constraints, PodTerm
 from reserver.cluster.pod import Pod, PodName
-from reserver.cluster.snapshot import Int64s, Rows, Snapshot, clamped
+from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.rebalance.view import Alike, Once
 from reserver.scheduling.fit import allowed
 from reserver.scheduling.node_rules import node_refusals

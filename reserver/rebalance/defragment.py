@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.beside import Int64s
 from reserver.cluster.columns import Bools
-from reserver.cluster.snapshot import Int64s, Rows
+from reserver.cluster.snapshot import Rows
 from reserver.rebalance.board import NOWHERE
 from reserver.rebalance.ordering import Order, order, take_back
 from reserver.rebalance.packing import Packing, scarcity

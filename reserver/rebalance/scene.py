@@ -11,9 +11,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from reserver.cluster.beside import clamped
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Snapshot, clamped
+from reserver.cluster.snapshot import Snapshot
 from reserver.rebalance.board import NOWHERE, Board
 from reserver.rebalance.disruptions import Disruptions
 from reserver.rebalance.inventory import Amounts, Inventory, ListedPod

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.beside import CELL_MAX
 from reserver.cluster.columns import ABSENT
 from reserver.cluster.constraints import Taint
-from reserver.cluster.snapshot import CELL_MAX, Amounts, Snapshot
+from reserver.cluster.snapshot import Amounts, Snapshot
 from reserver.cluster.topology import CORDON, REMOVING
 from reserver.printable import printable
 from reserver.reservations.placement import nodes_of

@@ -12,9 +12,10 @@ from enum import Enum
 
 import numpy as np
 
+from reserver.cluster.beside import Int64s
 from reserver.cluster.node import HOSTNAME
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Int64s, Rows, Snapshot
+from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.fit import wanted
 from reserver.scheduling.placement import slot_pod

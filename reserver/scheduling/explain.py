@@ -166,7 +166,7 @@ def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dic
     promised = state.nominations.promised(pod, names, own, state.ledger)
     if promised:
         beside = fits_beside_holds(pod, snapshot, shares)
-        beside &= ~fits_beside_holds(pod, snapshot, shares, promised)
+        beside = beside & ~fits_beside_holds(pod, snapshot, shares, promised)
         room = has_room(pod, snapshot, held)
         found[PROMISED] = _spread(held[room & beside[held]], snapshot)
     if any(seat.policy is Policy.REQUIRE for seat in seats):

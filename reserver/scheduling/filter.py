@@ -24,6 +24,8 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.terms import Policy
 from reserver.scheduling.effects import Effect, Retry, Steer
 from reserver.scheduling.fit import (
+    NO_SEATS,
+    Seats,
     fits_beside_holds,
     fits_where,
     in_the_way,
@@ -204,8 +206,10 @@ def _fits_beside_holds(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], gang: Attempt
 ) -> Bools:
     """Return, for each row, whether the pod fits beside what is held and promised to others."""
-    named = frozenset(names if seats else ())
-    own = seats_by_node(pod, (seat for seat in seats if seat.node in named), state.ledger)
+    own: Seats = NO_SEATS
+    if seats:
+        named = frozenset(names)
+        own = seats_by_node(pod, (seat for seat in seats if seat.node in named), state.ledger)
     promised = state.nominations.promised(pod, names, own, state.ledger, gang.has)
     for node, amounts in gang.taken.items():
         promised[node] = total((promised.get(node, {}), amounts))

@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.beside import Int64s, clamped
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Amounts, Int64s, Rows, Snapshot, clamped
+from reserver.cluster.snapshot import Amounts, Rows, Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.view import LedgerView
 from reserver.scheduling.node_rules import node_refusals
@@ -227,15 +228,17 @@ def fits_beside_holds(
         taken: what is taken by node beside what the snapshot shows; negative for what comes free.
 
     Returns:
-        A bool array, rows. A node with holds whose Node object is unknown does not fit: nobody can
-        tell what room it has. Where something cannot be read only owners do.
+        A bool array, rows, that may be read-only. A node with holds whose Node object is unknown
+        does not fit: nobody can tell what room it has. Where something cannot be read only owners
+        do.
     """
     if is_exempt(pod, snapshot):
         return np.ones(len(snapshot.exists), dtype=np.bool_)
-    free: Bools = snapshot.exists | ~snapshot.has_holds
+    found = snapshot.beside.fits(pod.requests)
+    if not (own or taken or snapshot.doubtful):
+        return found
+    free = found.copy()
     asked = {name: n for name, n in pod.requests.items() if n and name in snapshot.columns}
-    for name, amount in asked.items():
-        free &= snapshot.beside(snapshot.columns[name]) >= clamped(amount)
     special = {row: n for n in own.keys() | taken.keys() if (row := snapshot.row(n)) is not None}
     for row, node in special.items():
         seat, gone = own.get(node, _NO_SEAT), taken.get(node, {})

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.beside import Int64s
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import NodeTerm
 from reserver.cluster.pod import Pod, PodName
-from reserver.cluster.snapshot import Int64s, Rows, Snapshot
+from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.reservations import owner
 from reserver.reservations.placement import Part, Parts
 from reserver.reservations.reservation import Reservation

@@ -11,9 +11,10 @@ from collections.abc import Collection, Generator, Iterable
 
 import numpy as np
 
+from reserver.cluster.beside import Int64s, clamped
 from reserver.cluster.columns import Bools
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Int64s, Rows, Snapshot, clamped
+from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.scheduling.fit import allowed, total, wanted
 from reserver.scheduling.state import State

@@ -1,6 +1,8 @@
+import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from reserver.cluster.beside import Beside
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
@@ -74,8 +76,19 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
                 assert snapshot.requested[row, column] == min(taken, CLAMP)
                 assert snapshot.held[row, column] == min(held, CLAMP)
                 beside = min(offered, CLAMP) - min(taken, CLAMP) - min(held, CLAMP)
-                assert snapshot.beside(column)[row] == (beside if held else CLAMP)
+                assert snapshot.beside.of(column)[row] == (beside if held else CLAMP)
         assert snapshot.node_count == len(self.offers)
+
+    @invariant()
+    def compares_only_what_has_changed(self) -> None:
+        snapshot = self.snapshot
+        anew = Beside(
+            snapshot.columns,
+            np.array([snapshot.allocatable.T, snapshot.requested.T, snapshot.held.T]),
+            snapshot.exists | ~snapshot.has_holds,
+        )
+        for requests in ({}, {"cpu": 700}, {"cpu": 0, "memory": 1500}, {"x.io/r1": 1, "x.io/?": 9}):
+            assert (snapshot.beside.fits(requests) == anew.fits(requests)).all()
 
     @invariant()
     def offers_a_column_for_all_that_was_ever_offered(self) -> None:

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.cluster.beside import Int64s
 from reserver.cluster.columns import ABSENT, Bools
 from reserver.cluster.constraints import Spread
 from reserver.cluster.labels import EVERYTHING, NOTHING, Selector, equals
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Int64s, Rows
+from reserver.cluster.snapshot import Rows
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
 from reserver.rebalance.judges.cycle import Cycle
 from reserver.rebalance.stage import NO_ROOM, Floats
