@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reserver.cluster.pod import Pod
-from reserver.cluster.snapshot import Int64s, Rows, Snapshot
+from reserver.cluster.beside import Int64s
+from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.reservations.terms import Strategy
 from reserver.scheduling.fit import wanted
 
