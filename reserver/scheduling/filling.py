@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from reserver.cluster.pod import Pod
 from reserver.cluster.beside import Int64s
+from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.reservations.terms import Strategy
 from reserver.scheduling.fit import wanted
