@@ -96,15 +96,11 @@ def update(
 
     async def work(session: Session) -> None:
         from reserver.cli import applying
-        from reserver.cli import output as outputs
 
         own = namespace or session.namespace
         among = Chosen(namespace=namespace).selection(own)
         changed = await applying.update_by_flags(session.client, name, among, spec, own)
-        if outputs.is_for_programs(output):
-            outputs.reservations([changed], output, alone=True)
-        else:
-            applying.tell(name, "updated", changed)
+        applying.show(name, "updated", changed, output)
 
     run(target, work)
 
@@ -120,6 +116,7 @@ def edit(
             autocompletion=completion.reservations,
         ),
     ],
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Edit a reservation in your editor (KUBE_EDITOR, EDITOR, or vi).
 
@@ -139,6 +136,6 @@ def edit(
     async def work(session: Session) -> None:
         from reserver.cli import editing
 
-        await editing.edit(session.client, name, session.namespace)
+        await editing.edit(session.client, name, session.namespace, output)
 
     run(target, work)

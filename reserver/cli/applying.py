@@ -145,6 +145,14 @@ def tell(name: str, word: str, reservation: Reservation | None) -> None:
         failure.tell(f"{name}: {reservation.message}")
 
 
+def show(name: str, word: str, reservation: Reservation, form: Output) -> None:
+    """Print a reservation, and what became of it: to people only if that is not empty."""
+    if output.is_for_programs(form):
+        output.reservations([reservation], form, alone=True)
+    elif word:
+        tell(name, word, reservation)
+
+
 async def update_by_flags(
     client: Client, name: str, selection: Selection, flags: SpecFlags, namespace: str
 ) -> Reservation:

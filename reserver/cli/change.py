@@ -111,8 +111,11 @@ def release(
     phase: PhaseOption = None,
     selector: SelectorOption = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Release without asking.")] = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Remove reservations, and return once they hold nothing.
+
+    With -o json or yaml it prints what they were.
 
     Exit status: 0 released; 1 some are not there or refused, or you said no; 2 wrong usage;
     3 Reserver cannot be reached.
@@ -131,11 +134,16 @@ def release(
     try:
         narrowed = replace(chosen, namespace="").is_narrow
         _check(names or [], every=every, narrowed=narrowed)
-        if every and not yes and not sys.stdin.isatty():
-            raise Failed(Status.USAGE, "--all: standard input is not a terminal; pass --yes")
+        if every and not yes and not (sys.stdin.isatty() and output is Output.TABLE):
+            why = (
+                "--output is for programs"
+                if sys.stdin.isatty()
+                else "standard input is not a terminal"
+            )
+            raise Failed(Status.USAGE, f"--all: {why}; pass --yes")
     except Failed as exc:
         failure.end(exc)
-    run(target, lambda session: _release(session, names or [], chosen, yes=yes))
+    run(target, lambda session: _release(session, names or [], chosen, output, yes=yes))
 
 
 def _check(names: list[str], *, every: bool, narrowed: bool) -> None:
@@ -145,11 +153,13 @@ def _check(names: list[str], *, every: bool, narrowed: bool) -> None:
         raise Failed(Status.USAGE, "NAME: give names (and -n), or --all with its filters, not both")
 
 
-async def _release(session: Session, names: list[str], chosen: Chosen, *, yes: bool) -> None:
+async def _release(
+    session: Session, names: list[str], chosen: Chosen, form: Output, *, yes: bool
+) -> None:
     from reserver.cli import releasing
 
     selection = chosen.selection(session.namespace)
     if names:
-        await releasing.release_named(session.client, names, selection)
+        await releasing.release_named(session.client, names, selection, form)
     else:
-        await releasing.release_chosen(session.client, selection, ask=not yes)
+        await releasing.release_chosen(session.client, selection, form, ask=not yes)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reserver.cli import completion
+from reserver.cli import completion, failure
+from reserver.cli.failure import Failed, Status
 from reserver.cli.move import GraceOption, TimeoutOption, WaitOption, terms_of
 from reserver.cli.options import Output, OutputOption, taking
 from reserver.cli.target import Target
@@ -58,6 +59,8 @@ def drain(
     from reserver.cli import draining, podmoves
     from reserver.wire.migration.draining import Allowed
 
+    if dry_run and output_ is not Output.TABLE:
+        failure.end(Failed(Status.USAGE, "--output: --dry-run writes no PodMoves; leave one out"))
     allowed = Allowed(
         ignores_daemon_sets=ignore_daemonsets,
         deletes_empty_dirs=delete_emptydir_data,

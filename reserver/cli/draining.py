@@ -11,7 +11,7 @@ import typer
 
 from reserver.cli import podmoves
 from reserver.cli.failure import Failed, Status
-from reserver.cli.move_view import Document
+from reserver.cli.move_view import Document, show
 from reserver.cli.options import Output
 from reserver.cli.podmoves import Client
 from reserver.cluster.pod import PodName
@@ -52,9 +52,16 @@ async def drained(
         return
     managed = [pod for pod in found.leaving if pod.is_managed]
     others = [pod for pod in found.leaving if not pod.is_managed]
-    for pods in filter(None, (managed, others)):  # What has no seat comes last.
-        written = await _write(client, node, pods, terms)
-        await podmoves.follow(client, written, form, wait=wait)
+    moves: list[Document] = []
+    try:
+        for pods in filter(None, (managed, others)):  # What has no seat comes last.
+            written = await _write(client, node, pods, terms)
+            moves += await podmoves.followed(client, written, form, wait=wait)
+            if wait:
+                podmoves.check(moves)
+    finally:
+        if form is not Output.TABLE:
+            show(moves, form)
     if wait and form is Output.TABLE:
         typer.echo(f"{node} drained")
 

@@ -14,6 +14,7 @@ import yaml
 
 from reserver.cli import applying, documents, failure, manifest, naming
 from reserver.cli.failure import Failed, Status
+from reserver.cli.options import Output
 from reserver.cli.patience import patience
 from reserver.cli.wanted import Wanted, wanted
 from reserver.client import CallFailed, Client, Reservation
@@ -27,8 +28,8 @@ _HEAD = """\
 """
 
 
-async def edit(client: Client, name: str, namespace: str) -> None:
-    """Let a person change a reservation, until it is taken or they give up.
+async def edit(client: Client, name: str, namespace: str, form: Output) -> None:
+    """Let a person change a reservation, until it is taken or they give up; then print it.
 
     Raises:
         Failed: they gave up after an error, or somebody else was faster; their file is kept.
@@ -49,7 +50,9 @@ async def edit(client: Client, name: str, namespace: str) -> None:
             if problem is not None:
                 raise _kept(problem, file)
             file.unlink()
-            typer.echo("Edit cancelled, the saved file is empty" if not text else _UNCHANGED)
+            why = "no changes made" if text else "the saved file is empty"
+            typer.echo(f"Edit cancelled, {why}", err=True)
+            applying.show(old.name, "", old, form)
             return
         try:
             new = await _update(client, old, text, namespace)
@@ -62,11 +65,8 @@ async def edit(client: Client, name: str, namespace: str) -> None:
             before = text
         else:
             file.unlink()
-            applying.tell(old.name, "edited", new)
+            applying.show(old.name, "edited", new, form)
             return
-
-
-_UNCHANGED = "Edit cancelled, no changes made"
 
 
 async def _update(client: Client, old: Reservation, text: str, namespace: str) -> Reservation:

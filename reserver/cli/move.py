@@ -123,9 +123,10 @@ def moves(
 
     async def tell(client: Client, default: str) -> None:
         where = "" if everywhere else namespace or default
-        move_view.show(await podmoves.listed(client, where), output_, everywhere=everywhere)
         if watch:
-            await podmoves.watch(client, where)
+            await podmoves.watch(client, where, output_, everywhere=everywhere)
+        else:
+            move_view.show(await podmoves.listed(client, where), output_, everywhere=everywhere)
 
     podmoves.run(target, tell)
 
@@ -134,7 +135,12 @@ NamesArgument = Annotated[list[str], typer.Argument(metavar="NAME...", help="Nam
 
 
 @taking
-def pause(target: Target, names: NamesArgument, namespace: NamespaceOption = "") -> None:
+def pause(
+    target: Target,
+    names: NamesArgument,
+    namespace: NamespaceOption = "",
+    output_: OutputOption = Output.TABLE,
+) -> None:
     """Pause moves: they evict nothing until resumed. Their timeout keeps running.
 
     Exit status: 0 done; 1 refused; 2 wrong usage; 3 the API server does not answer.
@@ -142,11 +148,16 @@ def pause(target: Target, names: NamesArgument, namespace: NamespaceOption = "")
     Examples:
         reserver pause web-0-x7k2p -n shop
     """
-    _set(target, names, namespace, paused=True)
+    _set(target, names, namespace, output_, paused=True)
 
 
 @taking
-def resume(target: Target, names: NamesArgument, namespace: NamespaceOption = "") -> None:
+def resume(
+    target: Target,
+    names: NamesArgument,
+    namespace: NamespaceOption = "",
+    output_: OutputOption = Output.TABLE,
+) -> None:
     """Resume paused moves.
 
     Exit status: 0 done; 1 refused; 2 wrong usage; 3 the API server does not answer.
@@ -154,16 +165,14 @@ def resume(target: Target, names: NamesArgument, namespace: NamespaceOption = ""
     Examples:
         reserver resume web-0-x7k2p -n shop
     """
-    _set(target, names, namespace, paused=False)
+    _set(target, names, namespace, output_, paused=False)
 
 
-def _set(target: Target, names: list[str], namespace: str, *, paused: bool) -> None:
+def _set(target: Target, names: list[str], namespace: str, form: Output, *, paused: bool) -> None:
     from reserver.cli import podmoves
 
     async def change(client: Client, default: str) -> None:
-        for name in names:
-            await podmoves.pause(client, namespace or default, name, paused=paused)
-            typer.echo(f"{name} {'paused' if paused else 'resumed'}")
+        await podmoves.pause_each(client, namespace or default, names, form, paused=paused)
 
     podmoves.run(target, change)
 

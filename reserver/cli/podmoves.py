@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
-from reserver.cli import failure
+from reserver.cli import failure, output
 from reserver.cli.failure import Failed, Status
 from reserver.cli.move_view import Document, is_over, name_of, phase, show, told
 from reserver.cli.options import Output
@@ -101,19 +101,45 @@ async def listed(client: Client, namespace: str = "") -> list[Document]:
     return sorted(found, key=lambda each: (each["metadata"]["creationTimestamp"], name_of(each)))
 
 
-async def pause(client: Client, namespace: str, name: str, *, paused: bool) -> None:
-    """Have a PodMove begin nothing new, or go on.
+async def pause(client: Client, namespace: str, name: str, *, paused: bool) -> Document:
+    """Have a PodMove begin nothing new, or go on; return it as it is then.
 
     Raises:
         Failed: there is no such PodMove, or it cannot be changed.
     """
     path = podmove.path(PodName(namespace, name))
     try:
-        await client.patch(path, {"spec": {"paused": paused}})
+        changed: Document = _read(await client.patch(path, {"spec": {"paused": paused}}))
     except ApiError as exc:
         if exc.status == HTTPStatus.NOT_FOUND and f'"{name}"' in exc.message:
             raise Failed(Status.REFUSED, f"there is no PodMove {namespace}/{name}") from exc
         raise _told(exc) from exc
+    return changed
+
+
+async def pause_each(
+    client: Client, namespace: str, names: Sequence[str], form: Output, *, paused: bool
+) -> None:
+    """Pause PodMoves or let them go on, and say so; failures are independent.
+
+    Raises:
+        Failed: some are not there, or cannot be changed.
+    """
+    changed: list[Document] = []
+    refused: list[Failed] = []
+    for name in names:
+        try:
+            changed.append(await pause(client, namespace, name, paused=paused))
+        except Failed as exc:
+            refused.append(exc)
+            if exc.status is Status.UNREACHABLE:
+                break
+        else:
+            if not output.is_for_programs(form):
+                typer.echo(f"{name} {'paused' if paused else 'resumed'}")
+    if output.is_for_programs(form):
+        show(changed, form)
+    failure.raise_all(refused)
 
 
 async def awaited(
@@ -155,16 +181,34 @@ def _tell(move: Document, said: dict[str, str], *, tells: bool) -> None:
         typer.echo(line)
 
 
-async def watch(client: Client, namespace: str) -> None:
-    """Tell each change of moves, of a namespace or of all, until interrupted."""
-    said = {each["metadata"]["uid"]: told(each) for each in await listed(client, namespace)}
+async def watch(
+    client: Client, namespace: str, form: Output, *, everywhere: bool, look_s: float = _LOOK_S
+) -> None:
+    """Print moves, of a namespace or of all, then each change until interrupted.
+
+    A program gets an object for each from the beginning.
+    """
+    said: dict[str, str] = {}
+    if not output.is_for_programs(form):
+        found = await listed(client, namespace)
+        show(found, form, everywhere=everywhere)
+        said = {each["metadata"]["uid"]: told(each) for each in found}
     while True:
         for each in await listed(client, namespace):
             line = told(each)
             if said.get(each["metadata"]["uid"]) != line:
                 said[each["metadata"]["uid"]] = line
-                typer.echo(line)
-        await asyncio.sleep(_LOOK_S)
+                _print_change(each, line, form)
+        await asyncio.sleep(look_s)
+
+
+def _print_change(move: Document, line: str, form: Output) -> None:
+    if form is Output.NAME:
+        output.names([name_of(move)])
+    elif output.is_for_programs(form):
+        output.item(move, form)
+    else:
+        typer.echo(line)
 
 
 async def follow(client: Client, written: list[Document], form: Output, *, wait: bool) -> None:
@@ -173,16 +217,24 @@ async def follow(client: Client, written: list[Document], form: Output, *, wait:
     Raises:
         Failed: some have failed.
     """
-    is_told = form is Output.TABLE
-    if wait:
-        written = await awaited(client, written, 0, tells=is_told)
-    elif is_told:
-        for each in written:
-            typer.echo(f"{told(each)} as {name_of(each)}")
-    if not is_told:
+    written = await followed(client, written, form, wait=wait)
+    if form is not Output.TABLE:
         show(written, form)
     if wait:
         check(written)
+
+
+async def followed(
+    client: Client, written: list[Document], form: Output, *, wait: bool
+) -> list[Document]:
+    """Wait for moves if that is asked for, tell people of each, and return them."""
+    is_told = form is Output.TABLE
+    if wait:
+        return await awaited(client, written, 0, tells=is_told)
+    if is_told:
+        for each in written:
+            typer.echo(f"{told(each)} as {name_of(each)}")
+    return written
 
 
 def check(moves: Sequence[Document]) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from reserver.cli import failure, logs
-from reserver.cli.options import taking
+from reserver.cli.failure import Failed, Status
+from reserver.cli.options import Report, ReportOption, taking
 from reserver.cli.target import Target
 from reserver.errors import ReserverError
 from reserver.rebalance.ways import Mode
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @taking
-def run(settings: RebalanceSettings, target: Target) -> None:
+def run(settings: RebalanceSettings, target: Target, output: ReportOption = Report.TABLE) -> None:
     """Evict the pods that a policy moves: once, or at an interval until SIGTERM or Ctrl-C.
 
     A round sees all that its policy asks for, or it does nothing. Evictions keep
@@ -38,13 +39,18 @@ def run(settings: RebalanceSettings, target: Target) -> None:
     """
     import uvloop
 
+    if settings.descheduling_interval and output is not Report.TABLE:
+        problem = "--output: shows one round; leave out --descheduling-interval, or read the log"
+        failure.end(Failed(Status.USAGE, problem))
     logs.configure(settings.log_level)
     try:
         done = uvloop.run(_run(settings, target))
+    except* KeyboardInterrupt:
+        failure.interrupt()
     except* ReserverError as group:
         failure.end(failure.of(_first(group)))
     if done is not None:
-        typer.echo(_told(settings, done))
+        _show(settings, done, output)
 
 
 def _first(group: BaseExceptionGroup[ReserverError]) -> ReserverError:
@@ -60,8 +66,9 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     from reserver.server.descheduling import DeschedulingMetrics
 
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    if settings.descheduling_interval:  # A single round is broken off at once.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
     access = await credentials.load(target.kubeconfig, target.context)
 
     async def holds() -> Held:
@@ -73,6 +80,26 @@ async def _run(settings: RebalanceSettings, target: Target) -> Round | None:
     return await rebalancing.rebalance(
         settings, access, holds, started, stop.wait, DeschedulingMetrics()
     )
+
+
+def _show(settings: RebalanceSettings, done: Round, form: Report) -> None:
+    if form is Report.TABLE:
+        typer.echo(_told(settings, done))
+        return
+    from reserver.cli import output, plan_view
+
+    outcomes = [
+        {
+            "namespace": each.move.pod.namespace,
+            "pod": each.move.pod.name,
+            "result": each.result.value,
+            "podMove": each.pod_move,
+            "why": each.why,
+        }
+        for each in done.outcomes
+    ]
+    more = {"outcomes": outcomes, "left": done.left, "dryRun": settings.dry_run}
+    output.document(plan_view.document(done.plan) | more, form)
 
 
 def _told(settings: RebalanceSettings, done: Round) -> str:

@@ -199,6 +199,9 @@ async def test_what_an_editor_saves_is_written(run: Run, tmp_path: Path) -> None
     assert seen.startswith("# Edit the reservation below.")
     assert list(yaml.safe_load(seen)) == ["name", "spec"]
     assert not kept(tmp_path).exists()
+    again = await run("edit", "a", "-o", "json", EDITOR="sed -i 's/slots: 3/slots: 2/'")
+    assert json.loads(again.stdout) == json.loads((await run("get", "a", "-o", "json")).stdout)
+    assert json.loads(again.stdout)["spec"]["slots"] == 2
 
 
 @pytest.mark.parametrize(
@@ -210,7 +213,8 @@ async def test_what_is_saved_unchanged_or_empty_changes_nothing(
     await run("apply", "-f", "-", text=manifest("a"))
     before = (await run("get", "a", "-o", "json")).stdout
     done = await run("edit", "a", EDITOR=editor(tmp_path, step))
-    assert (done.exit_code, done.stdout) == (0, f"Edit cancelled, {said}\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", f"Edit cancelled, {said}\n")
+    assert (await run("edit", "a", "-o", "json", EDITOR="true")).stdout == before
     assert (await run("get", "a", "-o", "json")).stdout == before
 
 

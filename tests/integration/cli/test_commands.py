@@ -305,8 +305,22 @@ async def test_what_options_mean_is_released_after_a_yes(run: Run) -> None:
     assert done.exit_code == 0
     names = (await run("get", "-o", "name")).stdout.split()
     assert names == ["reserver-system/reservations/a"]
+    nothing = await run("release", "--all", "--node", "worker-2", "--yes", "-o", "json")
+    assert json.loads(nothing.stdout) == {"reservations": []}
     assert (await run("release", "a", "--all")).exit_code == 2
     assert (await run("release")).exit_code == 2
+
+
+async def test_of_what_is_released_a_program_gets_what_it_was(run: Run) -> None:
+    for name in ("a", "b", "c", "d"):
+        await run("create", name, "--node", "worker-1", "--cpu", "100m", *FLAGS)
+    a, b, c, _ = json.loads((await run("get", "-o", "json")).stdout)["reservations"]
+    assert json.loads((await run("release", "a", "-o", "json")).stdout) == a
+    several = await run("release", "b", "ghost", "c", "-o", "json")
+    assert (several.exit_code, json.loads(several.stdout)) == (1, {"reservations": [b, c]})
+    assert several.stderr == "reserver: there is no reservation 'ghost'\n"
+    left = await run("release", "--all", "--yes", "-o", "name")
+    assert left.stdout == "reserver-system/reservations/d\n"
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ class Api:
             assert self.others.keys() & {f"{PATCHES}/web-0-0"}, "it goes on without its patch"
         there = self.moves[path] if path in self.moves else self._node(path)
         there.setdefault("spec", {}).update(body["spec"])
-        return b"{}"
+        return json.dumps(there).encode()
 
     async def delete(self, path: str, options: object) -> bytes:
         self.gone.append(path)
@@ -124,7 +124,7 @@ class Api:
 
     def _node(self, path: str) -> dict[str, Any]:
         if path not in self.nodes:
-            raise ApiError(404, "NotFound", "not found")
+            raise ApiError(404, "NotFound", f'"{path.rpartition("/")[2]}" not found')
         found: dict[str, Any] = self.nodes[path]
         return found
 
@@ -176,10 +176,16 @@ def test_what_a_drain_must_not_move_is_named_and_nothing_is_moved() -> None:
     assert specs(api) == []
 
 
-def test_pods_that_nobody_makes_again_are_evicted_once_the_others_have_landed() -> None:
+def test_pods_that_nobody_makes_again_are_evicted_once_the_others_have_landed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     api = Api(pod("a", ""), pod("b"))
     drain(api, Allowed(evicts_unmanaged=True))
     managed, alone = specs(api)
+    printed = Api(pod("a", ""), pod("b"))
+    capsys.readouterr()
+    drain(printed, Allowed(evicts_unmanaged=True), form=Output.JSON)
+    assert json.loads(capsys.readouterr().out)["items"] == list(printed.moves.values())
     assert managed["pod"]["name"] == "b"
     assert (alone["mode"], "group" in alone) == ("EvictOnly", False)
 
@@ -244,6 +250,35 @@ def test_moves_are_listed_for_people_and_programs(capsys: pytest.CaptureFixture[
     assert json.loads(capsys.readouterr().out)["items"] == found
 
 
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        (Output.NAME, ["a-0", "a-0"]),
+        (Output.JSON, ['{"apiVersion": ', '{"apiVersion": ']),
+        (Output.TABLE, ["NAME", "a-0", "shop/a to worker-2 Failed: said"]),
+    ],
+)
+def test_each_change_of_a_move_is_printed_as_it_happens(
+    capsys: pytest.CaptureFixture[str], form: Output, lines: list[str]
+) -> None:
+    class Changing(Api):
+        phases = iter(("Succeeded", "Failed"))
+
+        async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
+            phase = next(self.phases, None)
+            if phase is None:
+                raise ApiError(503, "ServiceUnavailable", "it ends here")
+            self.moves[f"{MOVES}/a-0"]["status"]["phase"] = phase
+            return await super().get(path, params)
+
+    api = Changing()
+    asyncio.run(podmoves.create(api, manifest(PodName("shop", "a"), Terms())))
+    with pytest.raises(Failed, match="it ends here"):
+        asyncio.run(podmoves.watch(api, "shop", form, everywhere=False, look_s=0))
+    out = capsys.readouterr().out.splitlines()
+    assert [line[: len(start)] for line, start in zip(out, lines, strict=True)] == lines
+
+
 def test_of_a_move_that_follows_another_it_is_shown_which_and_whose_pod_has_come(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -265,6 +300,22 @@ def test_a_move_is_paused_and_resumed() -> None:
     drain(api)
     asyncio.run(podmoves.pause(api, "shop", "a-0", paused=True))
     assert specs(api)[0]["paused"] is True
+
+
+def test_of_moves_that_are_paused_a_program_gets_the_objects_and_one_that_is_not_there_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    api = Api(pod("a"), pod("b"))
+    drain(api)
+    capsys.readouterr()
+    names = ["a-0", "ghost", "b-1"]
+    with pytest.raises(Failed, match="there is no PodMove shop/ghost"):
+        asyncio.run(podmoves.pause_each(api, "shop", names, Output.TABLE, paused=True))
+    assert capsys.readouterr().out == "a-0 paused\nb-1 paused\n"
+    asyncio.run(podmoves.pause_each(api, "shop", names[::2], Output.JSON, paused=True))
+    told = json.loads(capsys.readouterr().out)
+    assert (told["kind"], told["items"]) == ("List", list(api.moves.values()))
+    assert [each["spec"]["paused"] for each in told["items"]] == [True, True]
 
 
 @pytest.mark.parametrize(
