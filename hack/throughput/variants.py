@@ -70,12 +70,22 @@ def _reserver(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
         yield Extender(reserver.process.pid, reserver.port)
 
 
-def plain_extender(most: int) -> Callable[[Path, Path], AbstractContextManager[Extender]]:
-    """Return what starts an extender in Go that answers so many names at most; 0: all."""
+def plain_extender(
+    most: int, *flags: str
+) -> Callable[[Path, Path], AbstractContextManager[Extender]]:
+    """Return what starts an extender in Go that answers so many names at most; 0: all.
+
+    With `-least` it does as little as an extender can: it decodes no call to Filter.
+    """
 
     @contextmanager
     def run(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
-        command = [str(PLAIN_EXTENDER.build()), f"-kubeconfig={kubeconfig}", f"-answer={most}"]
+        command = [
+            str(PLAIN_EXTENDER.build()),
+            f"-kubeconfig={kubeconfig}",
+            f"-answer={most}",
+            *flags,
+        ]
         with (
             (folder / "plain-extender.log").open("ab") as log,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
@@ -97,4 +107,5 @@ VARIANTS = {
     "filter": Variant("Reserver, Filter only", _FILTER, _reserver),
     "plain": Variant("plain Go extender, all names", _FILTER_BIND, plain_extender(0)),
     "plain-best": Variant(f"plain Go extender, {BEST} names", _FILTER_BIND, plain_extender(BEST)),
+    "least": Variant("Go, decides nothing", _FILTER_BIND, plain_extender(BEST, "-least")),
 }

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -20,17 +22,23 @@ import (
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "of a user who may bind pods")
 	most := flag.Int("answer", 0, "names to answer at most; 0 for all")
+	least := flag.Bool("least", false, "do as little as an extender can")
 	flag.Parse()
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
 		log.Fatal(err)
 	}
 	config.QPS, config.Burst = 5000, 10000
+	filter := filterOf(*most)
+	if *least {
+		config.ContentType = "application/vnd.kubernetes.protobuf"
+		filter = leastFilterOf(*most)
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		log.Fatal(err)
 	}
-	http.HandleFunc("/filter", func(w http.ResponseWriter, r *http.Request) { filter(w, r, *most) })
+	http.HandleFunc("/filter", filter)
 	http.HandleFunc("/bind", func(w http.ResponseWriter, r *http.Request) { bind(w, r, client) })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,17 +48,48 @@ func main() {
 	log.Fatal(http.Serve(listener, nil))
 }
 
-func filter(w http.ResponseWriter, r *http.Request, most int) {
-	var args extender.ExtenderArgs
-	if err := json.NewDecoder(r.Body).Decode(&args); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+func filterOf(most int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var args extender.ExtenderArgs
+		if err := json.NewDecoder(r.Body).Decode(&args); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		names := *args.NodeNames
+		if most > 0 && len(names) > most {
+			names = names[:most]
+		}
+		answer(w, extender.ExtenderFilterResult{NodeNames: &names})
 	}
-	names := *args.NodeNames
-	if most > 0 && len(names) > most {
-		names = names[:most]
+}
+
+// leastFilterOf answers the bytes of the first names, and decodes nothing: no extender can do less.
+func leastFilterOf(most int) http.HandlerFunc {
+	key := []byte(`"NodeNames":[`)
+	return func(w http.ResponseWriter, r *http.Request) {
+		body := make([]byte, max(r.ContentLength, 0))
+		if _, err := io.ReadFull(r.Body, body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		_, names, found := bytes.Cut(body, key)
+		if !found {
+			http.Error(w, "no NodeNames", http.StatusBadRequest)
+			return
+		}
+		names = names[:max(bytes.IndexByte(names, ']'), 0)]
+		end := 0
+		for range most {
+			next := bytes.IndexByte(names[end:], ',')
+			if next < 0 {
+				end = len(names) + 1
+				break
+			}
+			end += next + 1
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"NodeNames":[%s]}`, names[:end-1])
 	}
-	answer(w, extender.ExtenderFilterResult{NodeNames: &names})
 }
 
 func bind(w http.ResponseWriter, r *http.Request, client kubernetes.Interface) {
