@@ -8,7 +8,8 @@ from typing import cast
 import msgspec
 
 from reserver.kube.api.client import ApiClient
-from reserver.kube.watch.reflector import PAGE, Reflector, View
+from reserver.kube.watch.pages import PAGE
+from reserver.kube.watch.reflector import Reflector, View
 
 
 class Replay:
@@ -33,7 +34,9 @@ class Replay:
         reading.cancel()
         await asyncio.wait([reading])
 
-    async def get(self, _path: str, _params: Mapping[str, str] | None = None) -> bytes:
+    async def get_bounded(
+        self, _path: str, _most_bytes: int, _params: Mapping[str, str] | None = None
+    ) -> bytes:
         """Return the next page."""
         self._stop_clock()
         page = next(self._pages)

@@ -77,13 +77,15 @@ class ApiClient:
         """
         return await self._send("GET", path, params=params)
 
-    async def get_bounded(self, path: str, most_bytes: int) -> bytes:
-        """Return a list as JSON that an aggregated API server makes.
+    async def get_bounded(
+        self, path: str, most_bytes: int, params: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Return a list as JSON, if it is no longer than that.
 
         Raises:
-            ApiError: the API server refused, or did not answer; or the list is longer.
+            ApiError: the API server refused, or did not answer; or the list is longer (TooLarge).
         """
-        return await self._send("GET", path, most_bytes=most_bytes)
+        return await self._send("GET", path, params=params, most_bytes=most_bytes)
 
     async def create(self, path: str, body: object) -> bytes:
         """Create an object, a Binding among others; return what the API server made of it.

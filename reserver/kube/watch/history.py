@@ -22,12 +22,11 @@ from reserver.backoff import Backoff
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.interval import Collection, changes, latest
-from reserver.kube.watch.reflector import PAGE
+from reserver.kube.watch.pages import Pages
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
 from reserver.reservations.past import Past
-from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.watch import ObjectList, WatchEvent
+from reserver.wire.k8s.watch import WatchEvent
 from reserver.wire.past import BOUND, PodPast, StorePast
 
 log = structlog.get_logger(__name__)
@@ -139,11 +138,10 @@ class History:
             ApiError: the API server refused, or did not answer; 410 if it does not remember that.
             InvalidInput: it answered with something else.
         """
-        pacer = Pacer()
+        pacer, pages = Pacer(), Pages(self._client, store.path)
         params = {"resourceVersion": str(at), "resourceVersionMatch": "Exact"}
         while params:
-            asked = {**store.selector, "limit": str(PAGE), **params}
-            page = decode(ObjectList, await self._client.get(store.path, asked))
+            page = await pages.page({**store.selector, **params})
             for item in page.items or ():
                 yield item
                 await pacer.give_way()

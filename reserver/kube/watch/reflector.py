@@ -19,14 +19,12 @@ from reserver.backoff import Backoff
 from reserver.errors import ApiError, InvalidInput
 from reserver.kube.api.client import ApiClient
 from reserver.kube.watch.lag import Lag, catch_up
+from reserver.kube.watch.pages import Pages
 from reserver.pacer import Pacer, Steps
-from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.k8s.objects import Metadata
 from reserver.wire.k8s.watch import ObjectList, ReadEvent, metadata_of, read_event_of
 
 log = structlog.get_logger(__name__)
-
-PAGE = 250
-"""Objects per page of a list: bounds memory, and how long calls wait for decoding."""
 
 IDLE_LIMIT_S = 90.0
 """How long a watch may be silent, in seconds. The API server sends a bookmark every minute."""
@@ -118,6 +116,7 @@ class Reflector:
         self.path = path
         self.view = view
         self.selector = dict(selector or {})
+        self._pages = Pages(client, path)
         self._is_optional = is_optional
         self._now = timer
         self._pacer = Pacer()
@@ -211,10 +210,9 @@ class Reflector:
         return page.metadata.resource_version
 
     async def _page(self, token: str) -> ObjectList:
-        params = {**self.selector, "limit": str(PAGE)}
-        if token:
-            params["continue"] = token
-        return decode(ObjectList, await self._client.get(self.path, params))
+        return await self._pages.page(
+            {**self.selector, "continue": token} if token else self.selector
+        )
 
     async def _watch(self) -> None:
         """Follow changes until the API server ends the watch."""

@@ -50,9 +50,13 @@ class ScriptedClient(ApiClient):
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         return await self._answer(Request("get", path, params=params))
 
-    async def get_bounded(self, path: str, most_bytes: int) -> bytes:
-        assert most_bytes > 0
-        return await self._answer(Request("get", path))
+    async def get_bounded(
+        self, path: str, most_bytes: int, params: Mapping[str, str] | None = None
+    ) -> bytes:
+        answer = await self._answer(Request("get", path, params=params))
+        if len(answer) > most_bytes:
+            raise ApiError(0, "TooLarge", "the answer is too long")
+        return answer
 
     async def create(self, path: str, body: object) -> bytes:
         return await self._answer(Request("create", path, body))

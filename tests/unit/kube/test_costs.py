@@ -18,7 +18,7 @@ from hack.bench.documents import encode, node_document, running_pods
 from hack.bench.replay import Replay, pages
 from reserver.kube.watch import reflector
 from reserver.kube.watch.cluster import node_view, pod_view
-from reserver.kube.watch.reflector import PAGE
+from reserver.kube.watch.pages import PAGE
 from reserver.pacer import Pacer
 from reserver.scheduling.state import State
 

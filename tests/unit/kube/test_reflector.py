@@ -11,7 +11,8 @@ import pytest
 
 from reserver.kube.watch import reflector as reflector_module
 from reserver.kube.watch.cluster import pod_view
-from reserver.kube.watch.reflector import PAGE, Reflector
+from reserver.kube.watch.pages import PAGE
+from reserver.kube.watch.reflector import Reflector
 from reserver.pacer import Pacer, Steps
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata
