@@ -1,16 +1,17 @@
 """Shell completion: names of reservations, nodes, namespaces and resources, asked of Reserver.
 
-A shell waits for it, so it is quick or silent: whatever goes wrong offers nothing.
+Pods and PodMoves are asked of the API server. A shell waits for it, so it is quick or silent:
+whatever goes wrong offers nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,6 +20,7 @@ from reserver.cli.target import Target
 
 if TYPE_CHECKING:
     from reserver.cli.connect import Session
+    from reserver.cli.podmoves import Client
 
 _DEADLINE_S = 2.0
 _MOST = 200
@@ -74,6 +76,40 @@ def resources(ctx: typer.Context, incomplete: str) -> list[str]:
     return _offer(ctx, incomplete, names)
 
 
+def pods(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return names of pods with a prefix, with their namespace if it has one."""
+
+    async def names(client: Client, default: str) -> list[str]:
+        from reserver.wire.k8s.objects import decode
+        from reserver.wire.k8s.watch import ObjectList, metadata_of
+
+        home, slash, _ = incomplete.rpartition("/")
+        where = home or ctx.params.get("namespace") or default
+        listed = decode(ObjectList, await client.get(f"/api/v1/namespaces/{where}/pods"))
+        return [f"{home}{slash}{metadata_of(each).name}" for each in listed.items or ()]
+
+    return _list(ctx, incomplete, names)
+
+
+def owners(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return owners with a prefix: pods, which alone are told by their name."""
+    kind, slash, name = incomplete.partition("/")
+    is_pod = kind == "pod" and slash and "/" not in name
+    return [f"pod/{each}" for each in pods(ctx, name)] if is_pod else []
+
+
+def moves(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return names of PodMoves that have not ended, with a prefix."""
+
+    async def names(client: Client, default: str) -> list[str]:
+        from reserver.cli import move_view, podmoves
+
+        found = await podmoves.listed(client, ctx.params.get("namespace") or default)
+        return [move_view.name_of(each) for each in found if not move_view.is_over(each)]
+
+    return _list(ctx, incomplete, names)
+
+
 def fields(incomplete: str) -> list[str]:
     """Return fields of reservations to sort by, with a prefix."""
     return [each for each in _FIELDS if each.startswith(incomplete)]
@@ -95,15 +131,34 @@ def files(incomplete: str) -> list[str]:
 def _offer(
     ctx: typer.Context, incomplete: str, ask: Callable[[Session], Awaitable[list[str]]]
 ) -> list[str]:
+    async def asked(target: Target) -> list[str]:
+        from reserver.cli.connect import connected
+
+        async with connected(target, _DEADLINE_S) as session:
+            return await ask(session)
+
+    return _soon(ctx, incomplete, asked)
+
+
+def _list(
+    ctx: typer.Context, incomplete: str, work: Callable[[Client, str], Awaitable[list[str]]]
+) -> list[str]:
+    async def listed(target: Target) -> list[str]:
+        from reserver.cli import podmoves
+
+        return await podmoves.calling(target, work)
+
+    return _soon(ctx, incomplete, listed)
+
+
+def _soon(
+    ctx: typer.Context, incomplete: str, names: Callable[[Target], Coroutine[Any, Any, list[str]]]
+) -> list[str]:
+    async def found() -> list[str]:
+        async with asyncio.timeout(_DEADLINE_S):
+            return await names(taken(Target, ctx.params))
+
     with suppress(Exception):
-        found = asyncio.run(_ask(ctx, ask))
-        return sorted({each for each in found if each.startswith(incomplete)})[:_MOST]
+        offered = asyncio.run(found())
+        return sorted({each for each in offered if each.startswith(incomplete)})[:_MOST]
     return []
-
-
-async def _ask(ctx: typer.Context, ask: Callable[[Session], Awaitable[list[str]]]) -> list[str]:
-    from reserver.cli.connect import connected
-
-    target = taken(Target, ctx.params)
-    async with asyncio.timeout(_DEADLINE_S), connected(target, _DEADLINE_S) as session:
-        return await ask(session)

@@ -46,7 +46,8 @@ def completion(
     """Print the shell script that completes commands, options and names.
 
     Names of reservations, nodes and namespaces are completed if Reserver answers within two
-    seconds. kubectl needs no script: it completes `kubectl reserver` by itself.
+    seconds, those of pods and PodMoves if the API server of the kubeconfig does. kubectl needs no
+    script: it completes `kubectl reserver` by itself.
 
     Examples:
         source <(reserver completion bash)    # in ~/.bashrc

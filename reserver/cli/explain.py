@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reserver.cli import failure
+from reserver.cli import completion, failure
 from reserver.cli.connect import run
 from reserver.cli.failure import Failed, Status
 from reserver.cli.help import App
@@ -33,7 +33,12 @@ def _explain() -> None:
 @taking
 def pod(
     target: Target,
-    name: Annotated[str, typer.Argument(metavar="[NAMESPACE/]NAME", help="Pod to explain.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAMESPACE/]NAME", help="Pod to explain.", autocompletion=completion.pods
+        ),
+    ],
     namespace: NamespaceOption = "",
     output: ReportOption = Report.TABLE,
 ) -> None:

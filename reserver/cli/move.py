@@ -46,7 +46,12 @@ PatchOption = Annotated[
 @taking
 def move(
     target: Target,
-    pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Pod to move.")],
+    pod: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAMESPACE/]POD", help="Pod to move.", autocompletion=completion.pods
+        ),
+    ],
     to: Annotated[
         str,
         typer.Option(
@@ -131,7 +136,10 @@ def moves(
     podmoves.run(target, tell)
 
 
-NamesArgument = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of PodMoves.")]
+NamesArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="NAME...", help="Names of PodMoves.", autocompletion=completion.moves),
+]
 
 
 @taking

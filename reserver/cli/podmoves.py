@@ -20,8 +20,6 @@ from reserver.migration.move import Phase
 from reserver.wire.migration import podmove
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from reserver.cli.target import Target
 
 T = TypeVar("T")
@@ -55,20 +53,19 @@ def run(target: Target, work: Callable[[Client, str], Awaitable[T]]) -> T:
     On failure, print why and exit.
     """
     try:
-        return asyncio.run(_run(target.kubeconfig, target.context, work))
+        return asyncio.run(calling(target, work))
     except KeyboardInterrupt:
         failure.interrupt()
     except ReserverError as exc:
         failure.end(exc)
 
 
-async def _run(
-    kubeconfig: Path | None, context: str, work: Callable[[Client, str], Awaitable[T]]
-) -> T:
+async def calling(target: Target, work: Callable[[Client, str], Awaitable[T]]) -> T:
+    """Return the result of `work`, as `run` does; errors are raised."""
     from reserver.kube.api import credentials
     from reserver.kube.api.client import ApiClient
 
-    access = await credentials.load(kubeconfig, context)
+    access = await credentials.load(target.kubeconfig, target.context)
     async with ApiClient(access) as client:
         return await work(client, access.namespace or "default")
 

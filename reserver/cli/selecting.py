@@ -49,6 +49,7 @@ OwnerOption = Annotated[
     typer.Option(
         metavar="OWNER",
         help="Reservations for this owner: pod/NAME, KIND/NAME, or labels such as app=web.",
+        autocompletion=completion.owners,
         rich_help_panel=_PANEL,
     ),
 ]

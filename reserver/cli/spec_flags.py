@@ -62,6 +62,7 @@ class SpecFlags:
         _flag(
             "Who may claim it: pod/NAME, KIND/NAME (deployment/web), or labels such as app=web.",
             metavar="OWNER",
+            complete=completion.owners,
         ),
     ] = ()
     cpu: Annotated[

@@ -175,9 +175,12 @@ async def test_the_small_ones(show: Show, name: str) -> None:
     assert "cannot reach reserver at 127.0.0.1:1" in refused.words
 
 
-async def test_tab_offers_names_nodes_and_namespaces(world: World) -> None:
+async def test_tab_offers_names_nodes_and_namespaces(world: World, tmp_path: Path) -> None:
     address, name = str(world.running.grpc_address), "offered"
     run = runs_beside(world)
+    world.cluster.write_kubeconfig(tmp_path / "kubeconfig")
+    pod = {"metadata": {"name": "web-7"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", pod)
     await run(
         "create", name, "--node", "worker-2", "--owner", "pod/a", "-n", "tab", "--cpu", "100m"
     )
@@ -190,12 +193,16 @@ async def test_tab_offers_names_nodes_and_namespaces(world: World) -> None:
         ("reserver top nodes worker-", "worker-2"),
         ("reserver get -n ta", "tab"),
         ("reserver create a -n ta", "tab"),
+        ("reserver move shop/we", "shop/web-7"),
+        ("reserver explain pod -n shop we", "web-7"),
+        ("reserver create a -n shop --owner pod/we", "pod/web-7"),
     ):
         told = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "reserver"),
             env={
                 **os.environ,
                 "RESERVER_ADDRESS": address,
+                "KUBECONFIG": str(tmp_path / "kubeconfig"),
                 "_RESERVER_COMPLETE": "complete_fish",
                 "_TYPER_COMPLETE_FISH_ACTION": "get-args",
                 "_TYPER_COMPLETE_ARGS": words,

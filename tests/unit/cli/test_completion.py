@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from typer.testing import CliRunner
@@ -37,6 +40,54 @@ def test_kubectl_is_told_commands_options_and_values(
     *lines, directive = capsys.readouterr().out.splitlines()
     assert [line.partition("\t")[0] for line in lines] == offered
     assert directive == ":4"
+
+
+class Moves(BaseHTTPRequestHandler):
+    """An API server with PodMoves in namespace shop."""
+
+    def do_GET(self) -> None:
+        moves = [
+            {"metadata": {"name": name, "creationTimestamp": "t"}, "status": {"phase": phase}}
+            for name, phase in (("web-0-x7", "Reserving"), ("web-1-k2", "Failed"), ("api", ""))
+        ]
+        found = json.dumps({"items": moves if "/namespaces/shop/podmoves" in self.path else []})
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(found)))
+        self.end_headers()
+        self.wfile.write(found.encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("pause", "-n", "shop", "w"), ["web-0-x7"]),
+        (("resume", "-n", "shop", "api", ""), ["api", "web-0-x7"]),
+        (("pause", "w"), []),
+    ],
+)
+def test_moves_that_go_on_are_offered(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: tuple[str, ...],
+    offered: list[str],
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Moves) as server:
+        Thread(target=server.serve_forever).start()
+        cluster = {"server": f"http://127.0.0.1:{server.server_port}"}
+        config = {
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": ""}}],
+            "current-context": "x",
+        }
+        (tmp_path / "kubeconfig").write_text(json.dumps(config))
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+        complete(monkeypatch, *words)
+        server.shutdown()
+    assert capsys.readouterr().out.split()[:-1] == offered
 
 
 @pytest.mark.parametrize("words", [("describe", "web"), ("create", "--node", "w"), ("get", "'")])
