@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from reserver.cli import connect
 from reserver.cli.options import taken
 from reserver.cli.target import Target
 
@@ -132,10 +133,10 @@ def _offer(
     ctx: typer.Context, incomplete: str, ask: Callable[[Session], Awaitable[list[str]]]
 ) -> list[str]:
     async def asked(target: Target) -> list[str]:
-        from reserver.cli.connect import connected
-
-        async with connected(target, _DEADLINE_S) as session:
+        async with connect.connected(target, _DEADLINE_S) as session:
             return await ask(session)
+
+    import reserver.client  # noqa: F401 - before the time runs
 
     return _soon(ctx, incomplete, asked)
 
@@ -144,9 +145,9 @@ def _list(
     ctx: typer.Context, incomplete: str, work: Callable[[Client, str], Awaitable[list[str]]]
 ) -> list[str]:
     async def listed(target: Target) -> list[str]:
-        from reserver.cli import podmoves
+        return await connect.calling(target, work)
 
-        return await podmoves.calling(target, work)
+    import reserver.kube.api.client  # noqa: F401 - before the time runs
 
     return _soon(ctx, incomplete, listed)
 

@@ -16,6 +16,7 @@ from reserver.errors import ApiError, ConfigurationError, NotReady, ReserverErro
 
 if TYPE_CHECKING:
     from reserver.client import Client
+    from reserver.kube.api.client import ApiClient
 
 DEFAULT_NAMESPACE = "default"
 
@@ -65,6 +66,20 @@ async def connected(target: Target, deadline_s: float | None = None) -> AsyncIte
     way = _direct if target.address else _tunnelled
     async with way(target, deadline_s) as session:
         yield session
+
+
+async def calling(target: Target, work: Callable[[ApiClient, str], Awaitable[Answer]]) -> Answer:
+    """Return the result of `work`, given a client of the API server and the context's namespace.
+
+    Raises:
+        ConfigurationError: there is no kubeconfig that can be used.
+    """
+    from reserver.kube.api import credentials
+    from reserver.kube.api.client import ApiClient
+
+    access = await credentials.load(target.kubeconfig, target.context)
+    async with ApiClient(access) as client:
+        return await work(client, access.namespace or DEFAULT_NAMESPACE)
 
 
 async def default_namespace(target: Target) -> str:

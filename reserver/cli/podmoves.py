@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
-from reserver.cli import failure, output
+from reserver.cli import connect, failure, output
 from reserver.cli.failure import Failed, Status
 from reserver.cli.move_view import Document, is_over, name_of, phase, show, told
 from reserver.cli.options import Output
@@ -53,21 +53,11 @@ def run(target: Target, work: Callable[[Client, str], Awaitable[T]]) -> T:
     On failure, print why and exit.
     """
     try:
-        return asyncio.run(calling(target, work))
+        return asyncio.run(connect.calling(target, work))
     except KeyboardInterrupt:
         failure.interrupt()
     except ReserverError as exc:
         failure.end(exc)
-
-
-async def calling(target: Target, work: Callable[[Client, str], Awaitable[T]]) -> T:
-    """Return the result of `work`, as `run` does; errors are raised."""
-    from reserver.kube.api import credentials
-    from reserver.kube.api.client import ApiClient
-
-    access = await credentials.load(target.kubeconfig, target.context)
-    async with ApiClient(access) as client:
-        return await work(client, access.namespace or "default")
 
 
 async def create(client: Client, body: Document) -> Document:
