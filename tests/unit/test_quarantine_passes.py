@@ -54,7 +54,6 @@ from reserver.wire.k8s.objects import ConfigMapObject, Metadata, encode
 from reserver.wire.past import PodPast
 from tests.builders import NOW, held, pod, ref, reservation, state_of
 from tests.unit.kube import test_cleaner as cleaning
-from tests.unit.kube import test_history as past
 from tests.unit.kube import test_placer as placing
 from tests.unit.kube import test_waker as waking
 from tests.unit.kube.fakes import PatientClient, ScriptedClient
@@ -63,6 +62,7 @@ from tests.unit.kube.provisioning.test_requests import item as a_request
 from tests.unit.kube.stores import companions as telling
 from tests.unit.kube.stores import test_object_status as acknowledging
 from tests.unit.kube.stores.test_object_cache import made
+from tests.unit.kube.watch import test_history as past
 from tests.unit.quarantined import POISON, Faults, poisoned
 from tests.unit.server.conftest import Served
 
