@@ -1,37 +1,14 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Reservation, Written
+from reserver.reservations.reservation import Written
 from reserver.reservations.settling import AT_ONCE
 from reserver.reservations.terms import Phase
 from tests.builders import name, node, pod, ref, reservation
-
-
-@pytest.fixture
-def snapshot() -> Snapshot:
-    snapshot = Snapshot()
-    snapshot.set_node(node("worker-1", cpu="16"))
-    snapshot.set_node(node("worker-2", cpu="16"))
-    return snapshot
-
-
-@pytest.fixture
-def ledger(snapshot: Snapshot) -> Ledger:
-    return Ledger(snapshot)
-
-
-def held(ledger: Ledger, worker: str = "worker-1") -> int:
-    """Return the millicores that are held, which ledger and matrix have to agree on."""
-    said = ledger.held_on(worker).get("cpu", 0)
-    row = ledger._snapshot.row(worker)
-    assert row is not None
-    assert ledger._snapshot.held[row, ledger._snapshot.columns["cpu"]] == said
-    assert bool(ledger._snapshot.has_holds[row]) == bool(ledger.held_on(worker))
-    return said
+from tests.unit.reservations.held import held
 
 
 @pytest.mark.parametrize(
@@ -141,111 +118,6 @@ def test_a_reservation_that_was_over_when_it_was_written_holds_nothing(ledger: L
     ledger.put(reservation("r", expires=200.0, cpu="2"))
     assert held(ledger) == 0
     assert ledger.seats(pod("owner")) == ()
-
-
-def test_a_claim_takes_one_slot_however_often_it_is_reported(ledger: Ledger) -> None:
-    both = reservation("r", owners=("a", "b"), slots=2, cpu="2")
-    ledger.put(both)
-    for _ in range(3):
-        ledger.claim(both.identity, pod("a", uid="uid-a"))
-    assert held(ledger) == 2000
-    assert ledger.phase(ref("r")) is Phase.ACTIVE
-    ledger.claim(both.identity, pod("b", uid="uid-b"))
-    assert held(ledger) == 0
-    assert ledger.phase(ref("r")) is Phase.CLAIMED
-
-
-def test_claims_of_pods_that_are_no_owners_do_not_count(ledger: Ledger) -> None:
-    mine = reservation("r", owners=("owner",), cpu="2")
-    ledger.claim(mine.identity, pod("intruder", uid="uid-before"))
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("intruder", uid="uid-after"))
-    assert held(ledger) == 2000
-    ledger.unclaim("uid-after")
-    assert held(ledger) == 2000
-
-
-def test_a_claim_may_be_known_before_its_reservation(ledger: Ledger) -> None:
-    claimed = reservation("r", cpu="2")
-    ledger.claim(claimed.identity, pod("owner", uid="uid"))
-    ledger.put(claimed)
-    assert held(ledger) == 0
-    assert ledger.phase(ref("r")) is Phase.CLAIMED
-
-
-def test_a_claim_that_is_taken_back_gives_the_slot_back(ledger: Ledger) -> None:
-    mine = reservation("r", cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
-    ledger.unclaim("uid")
-    assert held(ledger) == 2000
-    assert ledger.seats(pod("owner")) == (mine,)
-
-
-def test_a_claim_that_is_taken_back_after_the_expiry_gives_nothing_back(ledger: Ledger) -> None:
-    mine = reservation("r", expires=100.0, cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
-    ledger.advance(100.0)
-    ledger.unclaim("uid")
-    assert held(ledger) == 0
-
-
-def test_a_slot_stays_claimed_when_its_pod_is_deleted(ledger: Ledger) -> None:
-    mine = reservation("r", cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
-    ledger.pod_gone(pod("owner", uid="uid"))
-    assert held(ledger) == 0
-    assert ledger.phase(ref("r")) is Phase.CLAIMED
-
-
-def test_a_reservation_written_again_after_its_pod_is_gone_holds_again(ledger: Ledger) -> None:
-    mine = reservation("r", cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
-    ledger.pod_gone(pod("owner", uid="uid"))
-    ledger.drop(mine.ref)
-    ledger.put(mine)
-    assert held(ledger) == 2000
-
-
-def test_the_same_reservation_written_again_keeps_its_claims(ledger: Ledger) -> None:
-    mine = reservation("r", cpu="2")
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
-    ledger.put(reservation("r", cpu="2"))
-    assert held(ledger) == 0
-    ledger.drop(mine.ref)
-    ledger.put(mine)
-    assert held(ledger) == 0
-
-
-@pytest.mark.parametrize(
-    "edited",
-    [
-        reservation("r", cpu="3"),
-        reservation("r", cpu="2", slots=2),
-        reservation("r", cpu="2", owners=("owner", "other")),
-        reservation("r", cpu="2", expires=500.0),
-        reservation("r", cpu="2", starts=1.0),
-        reservation("r", cpu="2", require=True),
-        reservation("r", cpu="2", memory="1"),
-        reservation("r", cpu="2", node="worker-2"),
-    ],
-    ids=lambda r: r.digest,
-)
-def test_an_edited_reservation_is_another_one_and_inherits_no_claims(
-    ledger: Ledger, edited: Reservation
-) -> None:
-    mine = reservation("r", cpu="2")
-    ledger.advance(10.0)
-    ledger.put(mine)
-    ledger.claim(mine.identity, pod("owner", uid="uid"))
-    ledger.put(edited)
-    assert ledger.phase(edited.ref) is Phase.ACTIVE
-    assert held(ledger, edited.node) == edited.resources["cpu"] * edited.slots
-    assert len(ledger) == 1
 
 
 def test_a_reservation_that_moves_holds_nothing_where_it_was(ledger: Ledger) -> None:
@@ -438,13 +310,3 @@ def test_of_what_starts_at_once_the_oldest_comes_first_after_many_edits(
     ledger.advance(200.0)
     order = sorted("bac", key=lambda key: ledger._register[ref(key)].holds[0].since)
     assert order == ["b", "a", "c"]
-
-
-def test_a_reusable_slot_comes_back_also_if_it_was_written_before_its_pod_and_shown_after_it(
-    ledger: Ledger,
-) -> None:
-    ledger.bound(replace(pod("owner", uid="uid"), node="worker-1", revision=9), exact=True)
-    ledger.pod_gone(pod("owner", uid="uid"))
-    ledger.put(reservation("r", cpu="2", reusable=True), Written(7, 7))
-    ledger.put(reservation("once", cpu="1"), Written(7, 7))
-    assert held(ledger) == 2000

@@ -1,0 +1,13 @@
+"""What a ledger holds."""
+
+from reserver.reservations.ledger import Ledger
+
+
+def held(ledger: Ledger, worker: str = "worker-1") -> int:
+    """Return the millicores that are held, which ledger and matrix have to agree on."""
+    said = ledger.held_on(worker).get("cpu", 0)
+    row = ledger._snapshot.row(worker)
+    assert row is not None
+    assert ledger._snapshot.held[row, ledger._snapshot.columns["cpu"]] == said
+    assert bool(ledger._snapshot.has_holds[row]) == bool(ledger.held_on(worker))
+    return said
