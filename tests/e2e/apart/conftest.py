@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes.client import AppsV1Api
 
 from hack.chaos.proxy import Proxy
 from hack.controlplane.build import bin_dir
@@ -19,7 +20,9 @@ from hack.go_tool import GRPCURL
 from hack.karpenter.running import source
 from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess
+from tests.e2e.apart.crowding import Shop
 from tests.e2e.apart.yard import Yard, opened
+from tests.e2e.cluster import Corner
 from tests.e2e.conftest import MOVES, RBAC, ROOT, grant, install_crd, scheduling
 from tests.e2e.rights import AUTOSCALERS, BUFFERS, PROVISIONING
 
@@ -120,3 +123,11 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("bin")
     (folder / "grpcurl").symlink_to(GRPCURL.build())
     return f"{Path(sys.executable).parent}:{bin_dir()}:{folder}:{os.environ['PATH']}"
+
+
+@pytest.fixture
+def shop(corner: Corner, rebalance_kubeconfig: Path, tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(corner, rebalance_kubeconfig, tmp_path)
+    yield made
+    apps: Any = AppsV1Api(corner.api.api_client)
+    apps.delete_collection_namespaced_deployment(corner.name)

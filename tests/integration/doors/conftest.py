@@ -1,9 +1,25 @@
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
+import pytest
 import uvloop
+
+from reserver.server.http import EXTENDER_LIMITS, HEALTH_LIMITS
+from tests.integration.doors.site import Site, serving
 
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Run these tests on the event loop that reserver runs on."""
     return {"uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture
+async def extender() -> AsyncIterator[Site]:
+    async with serving(EXTENDER_LIMITS) as site:
+        yield site
+
+
+@pytest.fixture
+async def health() -> AsyncIterator[Site]:
+    async with serving(HEALTH_LIMITS) as site:
+        yield site

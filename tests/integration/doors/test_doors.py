@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import io
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -14,201 +12,20 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from reserver.server.answer import Answer, Paths
-from reserver.server.door import Door
-from reserver.server.gate import Hosts
 from reserver.server.http import EXTENDER_LIMITS, HEALTH_LIMITS
 from reserver.server.limits import Limits
-from reserver.server.listen import listening
-from reserver.server.request import Request
+from tests.integration.doors.site import (
+    ATTACKER,
+    BIND,
+    HEALTHZ,
+    JSON,
+    KUBELET,
+    OTHERS,
+    SOON_S,
+    Site,
+    serving,
+)
 from tests.integration.doors.wire import Wire, call, until, wire
-
-SOON_S = 0.05
-JSON = "Content-Type: application/json"
-HEALTHZ = call("GET /healthz HTTP/1.1")
-BIND = call("POST /bind HTTP/1.1", JSON, body=b"{}")
-ATTACKER, OTHERS, KUBELET = "127.0.0.2", ("127.0.0.3", "127.0.0.4"), "127.0.0.9"
-
-
-class Site:
-    """A listener, and what came through its door."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.handled: list[str] = []
-        self.refused: list[str] = []
-        self.url = ""
-        self.answers = asyncio.Event()
-        self.answers.set()
-        self.door = Door(limits, Hosts.of("127.0.0.1", ()), self.refused.append)
-
-    def paths(self) -> Paths:
-        methods = {"/filter": "POST", "/bind": "POST", "/healthz": "GET"}
-        return {path: (method, self._handle) for path, method in methods.items()}
-
-    async def _handle(self, request: Request) -> Answer:
-        self.handled.append(f"{request.method} {request.path}")
-        await self.answers.wait()
-        size = int(request.target.partition("?bytes=")[2] or "0")
-        return Answer(b"x" * size or request.body)
-
-    async def is_well(self, peer: str = KUBELET) -> bool:
-        """Whether a probe is answered."""
-        async with wire(self.url, peer) as probe:
-            probe.say(HEALTHZ)
-            return (await probe.answer())[0] == 200
-
-
-@asynccontextmanager
-async def serving(limits: Limits, **changed: Any) -> AsyncIterator[Site]:
-    site = Site(replace(limits, **changed))
-    async with listening(site.paths(), ("127.0.0.1", 0), 1.0, site.door) as site.url:
-        yield site
-
-
-@pytest.fixture
-async def extender() -> AsyncIterator[Site]:
-    async with serving(EXTENDER_LIMITS) as site:
-        yield site
-
-
-@pytest.fixture
-async def health() -> AsyncIterator[Site]:
-    async with serving(HEALTH_LIMITS) as site:
-        yield site
-
-
-# Bodies.
-
-BOMB = gzip.compress(bytes(2**24))
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        ("Content-Encoding: gzip",),
-        ("Content-Encoding: GZIP", JSON),
-        ("Content-Encoding: deflate", "Expect: 100-continue"),
-        ("Content-Encoding: br", "Connection: keep-alive"),
-        ("content-encoding: zstd", "Content-Encoding: gzip"),
-    ],
-)
-@pytest.mark.parametrize("line", ["GET /healthz HTTP/1.1", "POST /filter HTTP/1.1"])
-async def test_no_body_is_inflated(extender: Site, line: str, headers: tuple[str, ...]) -> None:
-    async with wire(extender.url) as client:
-        client.say(call(line, *headers, body=BOMB))
-        assert b"HTTP/1.1 415 " in await client.all_answers()
-    assert not extender.handled
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        ("Content-Length: 1",),
-        ("Content-Length: 18446744073709551614",),
-        ("Transfer-Encoding: chunked",),
-        ("Content-Length: 10", "Expect: 100-continue"),
-        ("Content-Length: 5", "Content-Length: 6"),
-        ("Content-Length: 5", "Transfer-Encoding: chunked"),
-        ("Content-Length: -1",),
-    ],
-)
-async def test_the_health_port_takes_no_body(health: Site, headers: tuple[str, ...]) -> None:
-    async with wire(health.url) as client:
-        client.say(call("GET /healthz HTTP/1.1", JSON, *headers))
-        assert b" 200 " not in await client.all_answers()
-    assert not health.handled
-    assert await health.is_well()
-
-
-async def test_a_body_that_is_too_large_is_refused_before_it_is_read(extender: Site) -> None:
-    for path, most in EXTENDER_LIMITS.bodies.items():
-        async with wire(extender.url) as client:
-            client.say(call(f"POST {path} HTTP/1.1", JSON, f"Content-Length: {most + 1}"))
-            assert (await client.answer())[0] == 413
-    assert not extender.handled
-
-
-@pytest.mark.parametrize("first", [b"", BIND], ids=["at-once", "after-a-call"])
-@pytest.mark.parametrize("said", [b"", b"{"], ids=["nothing", "slowly"])
-async def test_a_body_that_does_not_come_ends_the_connection(first: bytes, said: bytes) -> None:
-    async with serving(EXTENDER_LIMITS, request_s=SOON_S) as site, wire(site.url) as client:
-        if first:
-            client.say(first)
-            assert (await client.answer())[0] == 200
-        client.say(call("POST /filter HTTP/1.1", JSON, "Content-Length: 100000"))
-        await client.ended_while(lambda: said)
-        await until(lambda: not len(site.door))
-        assert "POST /filter" not in site.handled
-
-
-async def test_a_body_in_advance_that_does_not_come_ends_the_connection() -> None:
-    async with serving(EXTENDER_LIMITS, request_s=SOON_S) as site, wire(site.url) as client:
-        client.say(BIND + call("POST /filter HTTP/1.1", JSON, "Content-Length: 100000"))
-        assert (await client.answer())[0] == 200
-        await client.all_answers()
-        await until(lambda: not len(site.door))
-        assert site.handled == ["POST /bind"]
-
-
-async def test_a_call_that_is_answered_slowly_is_not_ended() -> None:
-    async with serving(EXTENDER_LIMITS, request_s=SOON_S) as site, wire(site.url) as client:
-        site.answers.clear()
-        client.say(BIND)
-        async with wire(site.url) as slower:
-            slower.say(BIND[:-1])
-            await slower.all_answers()  # So much time has passed.
-        site.answers.set()
-        assert (await client.answer())[0] == 200
-
-
-async def test_many_large_bodies_at_a_time_are_refused() -> None:
-    async with serving(EXTENDER_LIMITS, bodies_bytes=3000) as site, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(wire(site.url)) for _ in range(4)]
-        site.answers.clear()
-        large = call("POST /filter HTTP/1.1", JSON, body=bytes(1000))
-        for client in clients[:3]:
-            client.say(large)
-        await until(lambda: len(site.handled) == 3)
-        clients[3].say(large)
-        assert (await clients[3].answer())[0] == 503
-        site.answers.set()
-        for client in clients[:3]:
-            assert (await client.answer())[0] == 200
-        clients[0].say(large)  # What was answered counts no more.
-        assert (await clients[0].answer())[0] == 200
-
-
-async def test_bodies_that_do_not_come_make_room_for_one_that_does() -> None:
-    async with serving(EXTENDER_LIMITS, bodies_bytes=3000) as site, AsyncExitStack() as stack:
-        site.answers.clear()
-        announced = call("POST /filter HTTP/1.1", JSON, "Content-Length: 1000")
-        whole = call("POST /filter HTTP/1.1", JSON, body=bytes(1000))
-
-        async def says(what: bytes, peer: str) -> Wire:
-            client = await stack.enter_async_context(wire(site.url, peer))
-            before = len(site.handled)
-            client.say(what)
-            if what is whole:
-                await until(lambda: len(site.handled) > before)
-            return client
-
-        answered = await says(whole, ATTACKER)  # It has come: it keeps its place.
-        (other,) = OTHERS[:1]
-        slow = [await says(announced + bytes(number), ATTACKER) for number in (1, 2)]
-        await until(lambda: site.door._bodies.is_full(1))
-        first = await says(whole, other)
-        assert await slow[0].all_answers() == b""
-        second = await says(whole, other)
-        assert await slow[1].all_answers() == b""
-        late = await stack.enter_async_context(wire(site.url, KUBELET))
-        late.say(whole)
-        assert (await late.answer())[0] == 503
-        site.answers.set()
-        for client in (answered, first, second):
-            assert (await client.answer())[0] == 200
-
-
-# Heads.
 
 
 @pytest.mark.parametrize(
