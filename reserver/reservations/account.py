@@ -265,6 +265,8 @@ class Account:
             return {self.reservation.node: max(0, slots - len(self.claimants))}, 0
         left = {part.node: part.slots for part in self.reservation.placed}
         placeless = slots - sum(left.values())
+        if not self.claimants:
+            return left, placeless
         elsewhere = 0
         for node, claims in Counter(claim.node for claim in self.claimants.values()).items():
             there = min(left.get(node, 0), claims)

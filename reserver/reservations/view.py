@@ -117,9 +117,10 @@ class LedgerView:
         Of one that is written at several refs it is asked at the first of them.
         """
         account = self._register.get(ref)
-        if account is None or account.reservation.ref != ref or not self._is_unplaced(account):
+        if account is None or account.reservation.node or account.reservation.ref != ref:
             return (), 0
-        return account.unplaced(self._snapshot)
+        kept, slots = account.unplaced(self._snapshot)
+        return (kept, slots) if slots and self._is_active(account) else ((), 0)
 
     def is_edited(self, ref: Ref) -> bool:
         """Return whether a reservation's place was decided for the entry before it."""

@@ -233,11 +233,13 @@ class Placer:
             self._wishes.pop(ref, None)
             return
         key = (wish.shape, slots)
-        found = this.hopeless.get(key) or await this.find(reservation, slots, state)
-        is_same = state.ledger.get(ref) is reservation
-        if not is_same or state.ledger.wants_place(ref) != (kept, slots):
-            self.queue.add(ref)  # It has changed while others had their turn.
-            return
+        found = this.hopeless.get(key)
+        if found is None:
+            found = await this.find(reservation, slots, state)
+            is_same = state.ledger.get(ref) is reservation
+            if not is_same or state.ledger.wants_place(ref) != (kept, slots):
+                self.queue.add(ref)  # It has changed while others had their turn.
+                return
         with self._deciding(ref):
             if found.parts:
                 del self._wishes[ref]
