@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
-from uuid import uuid4
-
-from cachetools import TTLCache
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from reserver.errors import InvalidInput, NotReady, ReserverError, Taken, under
 from reserver.pacer import Pacer
-from reserver.reservations.placement import Parts
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.terms import StoreKind
 from reserver.scheduling.admit import judge_set, place_now
 from reserver.scheduling.state import State
 from reserver.server.readiness import Readiness, require_ready, up_to_date
 from reserver.server.rpc import refusal
 from reserver.server.rpc.caller import LOCAL, caller
 from reserver.server.rpc.catalogue import Catalogue
-from reserver.server.rpc.requested import check_same, digest_of, key_of
+from reserver.server.rpc.draft import Draft
+from reserver.server.rpc.requested import Requests, digest_of
 from reserver.v1 import reservation_pb2 as pb
 from reserver.wire import grpcform
 from reserver.wire.k8s import names
@@ -33,9 +29,6 @@ _REMEMBERED_BYTES = 64 * 2**20
 
 _LEAST_BYTES = 1024
 """What is remembered of one reservation beside its message."""
-
-_REMEMBERED_S = 600.0
-"""How long a request id is known after what it created has gone, in seconds."""
 
 Request: TypeAlias = pb.CreateRequest | pb.CreateSetRequest
 Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
@@ -64,56 +57,17 @@ class Inserting(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A reservation that is asked for.
-
-    Attributes:
-        name: what it is to be called.
-        path: where it stands in the request, as a prefix: empty, or with a dot at its end.
-        document: what is to be written.
-        labels: of its object.
-    """
-
-    name: str
-    path: str
-    document: dict[str, Any]
-    labels: Mapping[str, str]
-
-    @property
-    def size(self) -> int:
-        """How many bytes are to be written, without where it is placed."""
-        return len(grpcform.encode_document(self.document).encode())
-
-    def text(self, placed: Parts, ref: Ref) -> str:
-        """Return what is to be written at a ref, as JSON, for a reservation as placed."""
-        return grpcform.encode_document(grpcform.with_placements(self.document, placed, ref))
-
-    def at(self, ref: Ref) -> Draft:
-        """Return what is to be written at a ref.
-
-        Another object of that name is another reservation. What it is known by has to be said
-        before the API server gives it a UID: it may be claimed while it is being written.
-        """
-        if ref.kind is StoreKind.CONFIGMAP:
-            return self
-        origin = f"{ref._replace(key=self.name)}#{uuid4().hex}"
-        return replace(self, document={**self.document, "origin": origin})
-
-
-@dataclass(frozen=True, slots=True)
 class Begun:
     """A request to create that is under way, or done.
 
     Attributes:
-        key: who calls, and what they call the request; None for one that cannot be repeated.
-        request: digest of what was asked for, to tell it from another one of the same id.
+        digest: of what was asked for, to tell it from another one of the same id.
         refs: where it is written.
         shown: how it was in the beginning; decoded messages would take ten times as much.
         task: ends when it is known whether it was written; None for what was there before.
     """
 
-    key: tuple[str, str] | None
-    request: bytes
+    digest: bytes
     refs: tuple[Ref, ...]
     shown: tuple[bytes, ...]
     task: Outcome | None
@@ -149,9 +103,7 @@ class Creation:
         self._catalogue = catalogue
         self._stores = stores
         self._readiness = readiness
-        self._begun: TTLCache[tuple[str, str], Begun] = TTLCache(
-            _REMEMBERED_BYTES, _REMEMBERED_S, clock, lambda begun: begun.size
-        )
+        self._requests: Requests[Begun] = Requests(_REMEMBERED_BYTES, clock)
         self._deciding = asyncio.Lock()
 
     async def one(self, request: pb.CreateRequest) -> pb.Reservation:
@@ -162,11 +114,11 @@ class Creation:
             Refusal: the name is taken, or it would have to wait and is not to.
             ApiError: it cannot be written.
         """
-        begun = self._before(request)
+        begun = self._requests.before(request)
         if begun is None:
             drafts = self._drafts(request, [request], [""])
             begun = await self._begin(request, drafts, "spec" if request.no_wait else "")
-        (reservation,) = await self._finish(begun)
+        (reservation,) = await self._finish(request, begun)
         return reservation
 
     async def all(self, request: pb.CreateSetRequest) -> list[pb.Reservation]:
@@ -178,22 +130,14 @@ class Creation:
             NotReady: the state is not good enough to decide on.
             ApiError: they cannot be written.
         """
-        begun = self._before(request)
+        begun = self._requests.before(request)
         if begun is None:
             entries = request.reservations
             grpcform.check_set([each.spec for each in entries])
             paths = [f"reservations[{index}]." for index in range(len(entries))]
             drafts = self._drafts(request, entries, paths)
             begun = await self._begin(request, drafts, "reservations")
-        return await self._finish(begun)
-
-    def _before(self, request: Request) -> Begun | None:
-        """Return what an earlier request with this id has begun; None if it is new."""
-        key = key_of(request)
-        begun = self._begun.get(key) if key else None
-        if begun is not None:
-            check_same(begun.request, request)
-        return begun
+        return await self._finish(request, begun)
 
     def _drafts(
         self,
@@ -227,7 +171,7 @@ class Creation:
         if path:  # As in Bind: a watch that broke may be about to show that room is taken.
             await up_to_date(self._readiness, self._state.ledger, self._clock)
         async with self._deciding:
-            return self._before(request) or await self._decide(request, drafts, path)
+            return self._requests.before(request) or await self._decide(request, drafts, path)
 
     async def _decide(self, request: Request, drafts: Sequence[Draft], path: str) -> Begun:
         existing = self._existing(drafts, request.request_id)
@@ -307,19 +251,16 @@ class Creation:
         raise refusal.taken(message, [(f"{draft.path}name", "is taken") for draft in taken])
 
     def _remember(self, request: Request, refs: tuple[Ref, ...], task: Outcome | None) -> Begun:
-        key = key_of(request)
         shown = tuple(self._catalogue.show_one(ref).SerializeToString() for ref in refs)
-        begun = Begun(key, digest_of(request), refs, shown, task)
-        if key:
-            self._begun[key] = begun
+        begun = Begun(digest_of(request), refs, shown, task)
+        self._requests.remember(request, begun)
         return begun
 
-    async def _finish(self, begun: Begun) -> list[pb.Reservation]:
+    async def _finish(self, request: Request, begun: Begun) -> list[pb.Reservation]:
         """Wait until all is written, and return it as it is then."""
         error = await asyncio.shield(begun.task) if begun.task else None
         if error is not None:
-            if begun.key and self._begun.get(begun.key) is begun:
-                del self._begun[begun.key]  # It may be tried again.
+            self._requests.forget(request, begun)
             raise refusal.taken(str(error)) if isinstance(error, Taken) else error
         found = zip(map(self._catalogue.show, begun.refs), begun.shown, strict=True)
         return [now[0] if now else pb.Reservation.FromString(then) for now, then in found]

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from cachetools import TTLCache
-
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, InvalidInput, NotReady, under
 from reserver.migration.move import ALONE, MOST_IN_GROUP, Group
 from reserver.server.rpc import refusal
 from reserver.server.rpc.move_feed import Known, MoveFeed
-from reserver.server.rpc.requested import check_same, digest_of, key_of
+from reserver.server.rpc.requested import Requests, digest_of
 from reserver.v1 import move_pb2 as pb
 from reserver.wire.k8s import names
 from reserver.wire.k8s.objects import decode
@@ -28,9 +26,6 @@ _AT_ONCE = 8
 _REMEMBERED_BYTES = 16 * 2**20
 _LEAST_BYTES = 1024
 """What is remembered of one move beside what was asked for takes less."""
-
-_REMEMBERED_S = 600.0
-"""How long a request id is known, in seconds: what it wrote may be over and deleted meanwhile."""
 
 Document = Mapping[str, Any]
 
@@ -71,9 +66,7 @@ class MoveWriting:
         self._client = client
         self._feed = feed
         self._running: set[asyncio.Task[list[bytes]]] = set()
-        self._begun: TTLCache[tuple[str, str], Begun] = TTLCache(
-            _REMEMBERED_BYTES, _REMEMBERED_S, clock, lambda begun: begun.size
-        )
+        self._requests: Requests[Begun] = Requests(_REMEMBERED_BYTES, clock)
 
     async def create(self, request: pb.CreateMovesRequest) -> list[pb.PodMove]:
         """Write the moves of a request, all or none.
@@ -83,25 +76,23 @@ class MoveWriting:
             Refusal: a name is taken.
             ApiError: they cannot be written.
         """
-        key = key_of(request)
-        begun = self._begun.get(key) if key else None
-        if begun is not None:
-            check_same(begun.digest, request)
-        else:
+        begun = self._requests.before(request)
+        if begun is None:
             task = asyncio.create_task(self._all(_documents(request), request.request_id))
             self._running.add(task)
             size = 2 * request.ByteSize() + _LEAST_BYTES * len(request.moves)
             begun = Begun(digest_of(request), size, task)
-            if key:
-                self._begun[key] = begun
-            task.add_done_callback(partial(self._ended, key))
+            self._requests.remember(request, begun)
+            task.add_done_callback(partial(self._ended, request, begun))
         packed = await asyncio.shield(begun.task)
         return [pb.PodMove.FromString(each) for each in packed]
 
-    def _ended(self, key: tuple[str, str] | None, task: asyncio.Task[list[bytes]]) -> None:
+    def _ended(
+        self, request: pb.CreateMovesRequest, begun: Begun, task: asyncio.Task[list[bytes]]
+    ) -> None:
         self._running.discard(task)
-        if (task.cancelled() or task.exception() is not None) and key:
-            self._begun.pop(key, None)  # It may be tried again.
+        if task.cancelled() or task.exception() is not None:
+            self._requests.forget(request, begun)
 
     async def _all(self, documents: Sequence[Document], request_id: str) -> list[bytes]:
         free = asyncio.Semaphore(_AT_ONCE)

@@ -51,10 +51,11 @@ def of_a_long_name(number: int) -> pb.Reservation:
 KINDS = {make.__name__: make for make in (plain, of_many_owners, of_many_resources, of_a_long_name)}
 
 
-def begun(number: int, shown: pb.Reservation) -> Begun:
+def begun(number: int, shown: pb.Reservation) -> tuple[tuple[str, str], Begun]:
+    """Return what one request begins, by its key."""
     key = (f"system:serviceaccount:fleet:manager-{number}", f"{number:064}")
     ref = Ref("reserver-system", "reservations", shown.name)
-    return Begun(key, bytes(32), (ref,), (shown.SerializeToString(),), None)
+    return key, Begun(bytes(32), (ref,), (shown.SerializeToString(),), None)
 
 
 def taken() -> int:
@@ -69,7 +70,7 @@ def measure(kind: str) -> float:
     before = taken()
     while counted < ENOUGH:
         kept.append(begun(len(kept), KINDS[kind](len(kept))))
-        counted += kept[-1].size
+        counted += kept[-1][1].size
     return (taken() - before) / counted
 
 
