@@ -7,7 +7,7 @@ The words (assume, forget) and the rules are those of kube-scheduler's backend/c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
@@ -168,10 +168,13 @@ class State:
         self.nominations.seen(pod, before)
         if before is not None and before.nominated_node != pod.nominated_node:
             self._node_changed(before.nominated_node)
-        if not pod.node:
+        if pod.node:
+            self._take_bound(pod, before, listed=listed)
+        else:  # Perhaps an event from before a binding under way; the assumption knows better.
             self.gangs.seen(pod)
             self._take_waiting(pod, before)
-            return  # An event from before a binding under way; the assumption knows better.
+
+    def _take_bound(self, pod: Pod, before: Pod | None, *, listed: bool) -> None:
         assumption = self._assumed.pop(pod.uid, None)
         self.gangs.drop(pod)
         self.waiting.pop(pod.uid, None)
@@ -184,7 +187,8 @@ class State:
         else:
             self._place_written(pod, pod.node)
         self._node_changed(pod.node)
-        self._claim(pod.claims, pod)
+        for identity in tuple(pod.claims):
+            self.ledger.claim(identity, pod)
         was_bound = before.node != "" if before else listed and not self.is_complete
         if not was_bound:
             self.ledger.bound(pod, exact=not listed)
@@ -358,7 +362,3 @@ class State:
         if known is None or known.uid != pod.uid:
             return pod.revision > self._shown  # Yet to be shown; else it is gone.
         return not known.node
-
-    def _claim(self, identities: Iterable[str], pod: Pod) -> None:
-        for identity in tuple(identities):
-            self.ledger.claim(identity, pod)
