@@ -324,7 +324,9 @@ class Snapshot:
         self._write(_REQUESTED, node, totals, requests)
 
     def _set(self, layer: int, node: str, totals: Totals) -> None:
-        self._write(layer, node, totals, self._totals[layer].get(node, {}).keys() | totals.keys())
+        changed = self._totals[layer].get(node, {}).keys() | totals.keys()
+        # What no node offers has no column; a tenant may hold thousands of such names on one node.
+        self._write(layer, node, totals, self.columns.keys() & changed)
 
     def _write(self, layer: int, node: str, totals: Totals, changed: Iterable[str]) -> None:
         row = self._ensure_row(node)
