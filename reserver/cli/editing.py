@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -106,13 +110,27 @@ def _file(text: str) -> Path:
 def _open(file: Path) -> None:
     command = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
     try:
-        done = subprocess.run([*shlex.split(command), str(file)], check=False)  # noqa: S603 - theirs
+        with _deaf():
+            done = subprocess.run([*shlex.split(command), str(file)], check=False)  # noqa: S603 - theirs
     except (OSError, ValueError) as exc:
         problem = f"EDITOR: {command!r} cannot be run: {exc}"
         raise Failed(Status.USAGE, f"{problem}; set EDITOR, or KUBE_EDITOR") from exc
     if done.returncode:
         problem = f"{command} ended with status {done.returncode}; nothing is changed"
         raise Failed(Status.REFUSED, f"{problem}; your file is kept: {file}")
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Leave Ctrl-C to the editor, in which it may mean something."""
+    if threading.current_thread() is not threading.main_thread():  # It is told of no signal.
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # SIG_IGN the editor would inherit.
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _without_comments(text: str) -> str:

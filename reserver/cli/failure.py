@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from enum import IntEnum
 from http import HTTPStatus
@@ -143,3 +144,11 @@ def end(error: ReserverError) -> NoReturn:
 def interrupt() -> NoReturn:
     """End silently after Ctrl-C."""
     raise typer.Exit(_INTERRUPTED)
+
+
+def abandon() -> NoReturn:
+    """End silently after Ctrl-C, and wait for no thread."""
+    from rich.console import Console
+
+    Console(stderr=True).show_cursor()
+    os._exit(_INTERRUPTED)

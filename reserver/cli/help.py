@@ -204,7 +204,7 @@ def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own
     parameter, context = getattr(error, "param", None), getattr(error, "ctx", None)
     remedy = f"; see {context.command_path} --help" if context is not None else ""
     if parameter is None:
-        return f"{error.format_message().rstrip('.')}{remedy}"
+        return f"{error.format_message().rstrip('.')}{remedy}".replace("?; see", "? See")
     arguments = parameter.param_type_name == "argument"
     name = kind(parameter) if arguments else max(parameter.opts, key=len)
     if not error.message:
@@ -216,6 +216,10 @@ def _problem(error: Any) -> str:  # noqa: ANN401 - Typer's own
         known = ", ".join(str(each.value) for each in choices)
         return f"{name}: {value} is none of its values; write one of {known}"
     if kind(parameter) == "NUMBER":
-        within = "" if parameter.max is None else f" from {parameter.min or 0} to {parameter.max}"
-        return f"{name}: {value} is out of range or not a number; write a whole number{within}"
+        what = "a number" if parameter.type_descriptor.annotation is float else "a whole number"
+        least = parameter.min or 0
+        within = f" of {least} or more" if parameter.min is not None else ""
+        if parameter.max is not None:
+            within = f" from {least} to {parameter.max}"
+        return f"{name}: {value} is out of range or not a number; write {what}{within}"
     return f"{name}: {error.message.removeprefix('Value error, ').rstrip('.')}"

@@ -53,7 +53,8 @@ def migrate(
         ),
     ] = None,
     namespace: Annotated[
-        str, typer.Option(envvar="RESERVER_NAMESPACE", help="Reserver's own namespace.")
+        str,
+        typer.Option(envvar="RESERVER_NAMESPACE", metavar="NAME", help="Reserver's own namespace."),
     ] = "reserver-system",
     timeout: Annotated[
         float,

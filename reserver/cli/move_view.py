@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import typer
-
-from reserver.cli import output, table
+from reserver.cli import failure, output, table
 from reserver.cli.options import Output
 from reserver.migration.move import ENDED
 from reserver.printable import printable
@@ -51,7 +49,7 @@ def show(found: Sequence[Document], form: Output, *, everywhere: bool = False) -
     elif form in {Output.JSON, Output.YAML}:
         output.document({"apiVersion": "v1", "kind": "List", "items": list(found)}, form)
     elif not found:
-        typer.echo("no moves")
+        failure.tell("no moves")
     else:
         columns = ["NAME", "POD", "PHASE", "REASON", "FROM", "TO"]
         more = ["AFTER", "MESSAGE"] if form is Output.WIDE else []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -37,7 +38,7 @@ from reserver.rebalance.sources import Source
 from reserver.rebalance.ways import Compat
 from reserver.wire.rebalance.dump import is_one_a_line, read_dump, read_lines
 from reserver.wire.rebalance.policyform import read
-from reserver.wire.rebalance.reading import Dump
+from reserver.wire.rebalance.reading import REMEDY, Dump
 
 MOST_BYTES = 4 * 2**30
 _TOO_LARGE = "is larger than 4 GiB; leave objects out"
@@ -76,6 +77,8 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
         problem = "there is no solver; run pip install 'reserver[solver]', or leave it out"
         raise Failed(Status.USAGE, f"--solver-seconds: {problem}")
     asked = room_for.read(flags.pods) if flags.pods else None
+    with suppress(ValueError, RuntimeError):  # Only the main thread is told of signals.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, failure.abandon)
     async with patience("Reading the cluster"):
         cluster = await (_read_dump(flags, dump) if dump else _read_live(flags, target))
     async with patience("Planning"):
@@ -111,6 +114,8 @@ async def _read_dump(flags: PlanFlags, name: str) -> _Cluster:
         raise Failed(Status.USAGE, f"--policy-config-file: {problem}")
     with _collecting_later():
         dump = await asyncio.to_thread(_dump, name)
+    if not dump.inventory.nodes:
+        raise Failed(Status.REFUSED, f"{name}: the dump has no nodes; {REMEDY}")
     notes = () if flags.without_holds else ("a dump does not say what reservations hold",)
     return _Cluster(
         inventory=dump.inventory,

@@ -61,6 +61,14 @@ async def test_without_credentials_nothing_is_shown(tmp_path: Path) -> None:
     assert access.tls is None
 
 
+async def test_a_context_without_a_user_has_nothing_to_renew(tmp_path: Path) -> None:
+    path = _kubeconfig(tmp_path / "k", {})
+    path.write_text(path.read_text().replace('"user": "u"', '"user": ""'))
+    access = await credentials.load(path)
+    assert await access.authorization() is None
+    await access.renew()
+
+
 async def test_the_service_account_is_used_inside_a_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

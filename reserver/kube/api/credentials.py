@@ -132,7 +132,8 @@ async def _of_kubeconfig(path: str, context: str) -> Credentials:
 
         async def renew() -> None:
             refresh = kubernetes_config.kube_config.refresh_token
-            await refresh(loader, configuration, _RENEWAL_S)
+            if loader._user is not None:  # noqa: SLF001 - which `refresh` takes for granted
+                await refresh(loader, configuration, _RENEWAL_S)
 
         return Credentials(
             server=configuration.host.rstrip("/"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -252,6 +254,22 @@ async def test_a_file_is_kept_if_somebody_else_was_faster(
     assert "slots: 3" in kept(tmp_path).read_text()
     kept(tmp_path).unlink()
     assert (await spec_of(run, "a"))["slots"] == 2
+
+
+async def test_ctrl_c_in_an_editor_is_the_editors(run: Run, tmp_path: Path, world: World) -> None:
+    await run("apply", "-f", "-", text=manifest("a"))
+    interrupt = "trap : INT; kill -INT 0; sed -i 's/slots: 1/slots: 4/' $1"
+    variables = {"EDITOR": editor(tmp_path, interrupt)}
+    variables["RESERVER_ADDRESS"] = str(world.running.grpc_address)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "reserver", "edit", "a"),
+        env=os.environ | variables,
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,  # As in a terminal, the signal reaches both.
+    )
+    told = (await process.communicate())[0].decode()
+    assert (process.returncode, told[:9]) == (0, "a edited:")
+    assert (await spec_of(run, "a"))["slots"] == 4
 
 
 async def test_an_editor_that_cannot_be_run_is_named(run: Run) -> None:

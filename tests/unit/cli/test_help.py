@@ -48,8 +48,12 @@ def test_help_cuts_no_flag_and_fits_the_terminal(words: tuple[str, ...], columns
             "serve --http-port 99999",
             "--http-port: '99999' is out of range or not a number; write a",
         ),
+        (
+            "migrate --timeout 0",
+            "--timeout: '0' is out of range or not a number; write a number of 1",
+        ),
         ("get --nope", "No such option: --nope"),
-        ("gett", "No such command 'gett'. Did you mean 'get'?"),
+        ("gett", "No such command 'gett'. Did you mean 'get'? See "),
         ("describe", "NAME: is missing; see "),
         ("top nodes --kubeconfig", "Option '--kubeconfig' requires an argument"),
     ],

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +256,16 @@ def test_wrong_usage_is_told_with_the_flag_and_the_remedy(
     assert message in result.stderr
 
 
+def test_ctrl_c_ends_a_plan_that_waits_for_its_dump() -> None:
+    command = [sys.executable, "-m", "reserver", "rebalance", "plan", "--defragment", "-f", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stderr
+        written = process.stdin.write(b"{" + b" " * 2**20)  # More than a pipe holds: it reads.
+        process.send_signal(signal.SIGINT)
+        assert (written > 2**20, process.wait(20), process.stderr.read()) == (True, 130, b"")
+
+
 def test_broken_policies_and_dumps_say_what_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(POLICY.replace("v1alpha2", "v9"))
@@ -262,6 +275,9 @@ def test_broken_policies_and_dumps_say_what_is_wrong(tmp_path: Path) -> None:
     result = _run("--defragment", dump="{}]")
     assert result.exit_code == 1
     assert result.stderr.startswith("reserver: -: ")
+    result = _run("--defragment", dump="name: web\nspec: {}\n")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "reserver: -: the dump has no nodes; write what `kubectl get nodes," in result.stderr
     broken = _node("c") | {"status": {"allocatable": {"cpu": "many"}}}
     result = _run("--defragment", dump=_dump(_node("a"), broken))
     assert result.exit_code == 0
