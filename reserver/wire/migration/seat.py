@@ -13,7 +13,8 @@ from reserver.reservations.terms import Policy
 from reserver.wire.k8s.objects import encode
 from reserver.wire.migration.demands import placement
 from reserver.wire.migration.podmove import KIND
-from reserver.wire.spec.object import API_VERSION, manifest
+from reserver.wire.spec.object import API_VERSION
+from reserver.wire.spec.object_edits import manifest
 from reserver.wire.times import show_moment
 
 

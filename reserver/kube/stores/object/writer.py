@@ -21,14 +21,8 @@ from reserver.kube.stores.writer import MOST_BYTES, MOST_TRIES, Outcome, Writer
 from reserver.reservations.reservation import Ref
 from reserver.wire.k8s.objects import decode
 from reserver.wire.spec.edits import Deletion, Edit
-from reserver.wire.spec.object import (
-    ReservationObject,
-    collection,
-    completion,
-    manifest,
-    path,
-    replacement,
-)
+from reserver.wire.spec.object import ReservationObject, collection, path
+from reserver.wire.spec.object_edits import completion, manifest, replacement
 
 log = structlog.get_logger(__name__)
 

@@ -1,0 +1,97 @@
+"""Edits of Reservation objects: what is sent to create, replace and complete them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from reserver.reservations.reservation import Ref
+from reserver.wire.spec.object import (
+    API_VERSION,
+    KIND,
+    SET_LABEL,
+    UNFINISHED_ANNOTATION,
+    ObjectMetadata,
+)
+
+
+def manifest(
+    ref: Ref,
+    text: str,
+    labels: Mapping[str, str],
+    set_id: str = "",
+    size: int = 0,
+    owner: Mapping[str, object] | None = None,
+) -> dict[str, object]:
+    """Return a Reservation to be created.
+
+    Args:
+        ref: of the Reservation.
+        text: its spec, as JSON.
+        labels: that somebody asks for; may be empty.
+        set_id: the set that it is a member of, ``NAMESPACE/ID``; empty if it stands alone.
+        size: of the set, if this one leads it; else 0.
+        owner: its owner reference: it goes with that object; None for nobody's.
+    """
+    metadata: dict[str, object] = {"name": ref.key, "namespace": ref.namespace}
+    of_set = {SET_LABEL: set_id.rpartition("/")[2]} if set_id else {}
+    if labels or of_set:
+        metadata["labels"] = {**labels, **of_set}
+    if size:
+        metadata["annotations"] = {UNFINISHED_ANNOTATION: str(size)}
+    if owner:
+        metadata["ownerReferences"] = [owner]
+    spec = msgspec.Raw(text.encode())
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def replacement(
+    of: ObjectMetadata, seen: bytes, text: str, labels: Mapping[str, str | None]
+) -> list[dict[str, object]]:
+    """Return the JSON patch that replaces an object's spec, if it is still the one seen.
+
+    It is sent back byte by byte, since the API server compares numbers and strings so
+    (evanphx/json-patch v4). A status that was written meanwhile does not matter, nor do labels that
+    are not set here.
+
+    Args:
+        of: metadata of the object, as it was seen.
+        seen: its spec.
+        text: the new spec, as JSON.
+        labels: to set, and with None to take away; all others stay.
+    """
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": of.uid},
+        {"op": "test", "path": "/spec", "value": msgspec.Raw(seen)},
+        {"op": "replace", "path": "/spec", "value": msgspec.Raw(text.encode())},
+        *_labelling(labels, of.labels or {}),
+    ]
+
+
+def _labelling(
+    labels: Mapping[str, str | None], seen: Mapping[str, str]
+) -> list[dict[str, object]]:
+    path = "/metadata/labels"
+    if labels and not seen:  # To the API server null is what is not there, as in `edits.insertion`.
+        return [
+            {"op": "test", "path": path, "value": None},
+            {"op": "add", "path": path, "value": dict(labels)},
+        ]
+    patch: list[dict[str, object]] = []
+    for key, value in labels.items():
+        where = f"{path}/{key.replace('/', '~1')}"
+        if value is None:
+            patch.append({"op": "remove", "path": where})
+        else:
+            patch.append({"op": "add", "path": where, "value": value})
+    return patch
+
+
+def completion(uid: str) -> list[dict[str, object]]:
+    """Return the JSON patch that marks a set as complete, on its first member."""
+    annotation = "/metadata/annotations/" + UNFINISHED_ANNOTATION.replace("/", "~1")
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "remove", "path": annotation},
+    ]
