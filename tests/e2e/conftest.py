@@ -20,7 +20,8 @@ from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.reservations.terms import StoreKind
-from tests.e2e.cluster import CONFIG_MAP_FORMS, FORMS, NAMED_STORE, STORE, Corner, Form
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import CONFIG_MAP_FORMS, FORMS, NAMED_STORE, STORE, Form
 
 ROOT = Path(__file__).parents[2]
 JUDGES = frozenset(

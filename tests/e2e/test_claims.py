@@ -12,7 +12,8 @@ from kubernetes.client import AuthorizationV1Api, RbacAuthorizationV1Api
 
 from hack.controlplane.cluster import ControlPlane
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import OBJECT, SPEC, Corner, Form
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import OBJECT, SPEC, Form
 from tests.e2e.rights import RESERVER
 from tests.e2e.test_status import companion, wait_status
 

@@ -15,7 +15,8 @@ from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.build import bin_dir
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import OBJECT, Corner
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import OBJECT
 
 CRD_NAME = "reservations.reserver.io"
 GOOD: dict[str, Any] = {

@@ -14,7 +14,8 @@ import pytest
 from kubernetes import client
 
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import OBJECT, Corner
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import OBJECT
 
 
 class Devices:

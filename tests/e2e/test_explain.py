@@ -10,7 +10,8 @@ from functools import partial
 import pytest
 
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import SPEC
 
 TAINT = {"spec": {"taints": [{"key": "e2e", "value": "closed", "effect": "NoSchedule"}]}}
 

@@ -17,7 +17,8 @@ from hack.live.sets import race
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.reservations.terms import StoreKind
-from tests.e2e.cluster import OBJECTS, Corner
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import OBJECTS
 
 pytestmark = pytest.mark.controlplane
 

@@ -9,7 +9,8 @@ import pytest
 from kubernetes import client
 
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import SPEC, Corner, Form, on_node
+from tests.e2e.cluster import Corner, on_node
+from tests.e2e.forms import SPEC, Form
 
 GPU = "example.com/gpu"
 

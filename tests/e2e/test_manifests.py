@@ -18,7 +18,8 @@ from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import OBJECTS, Corner
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import OBJECTS
 
 pytestmark = pytest.mark.controlplane
 

@@ -15,7 +15,8 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import GROUP, STORE, Corner
+from tests.e2e.cluster import GROUP, Corner
+from tests.e2e.forms import STORE
 
 HOME = STORE[0]
 

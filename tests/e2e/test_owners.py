@@ -11,7 +11,8 @@ import pytest
 from kubernetes import client
 
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import GROUP, SPEC, Corner
+from tests.e2e.cluster import GROUP, Corner
+from tests.e2e.forms import SPEC
 
 TAINT = {"spec": {"taints": [{"key": "e2e", "value": "closed", "effect": "NoSchedule"}]}}
 

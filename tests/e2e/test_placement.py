@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import GROUP, OBJECT, SPEC, Corner, Form
+from tests.e2e.cluster import GROUP, Corner
+from tests.e2e.forms import OBJECT, SPEC, Form
 from tests.e2e.test_status import wait_status
 
 PROMPT_S = 1.0

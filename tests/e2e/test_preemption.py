@@ -16,8 +16,9 @@ from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.live.preempt import BLIND, PREEMPTIONS, blind
 from hack.live.storm import Storm
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.cluster import Corner
 from tests.e2e.conftest import SCHEDULER_CONFIG
+from tests.e2e.forms import SPEC
 from tests.e2e.test_status import wait_status
 
 TRIALS, FEW = 48, 8

@@ -13,7 +13,8 @@ import pytest
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import write_kubeconfig
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import SPEC
 
 pytestmark = pytest.mark.controlplane
 

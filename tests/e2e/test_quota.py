@@ -11,7 +11,8 @@ from kubernetes.client import CustomObjectsApi
 from kubernetes.client.exceptions import ApiException
 
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import OBJECT, OBJECTS, Corner
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import OBJECT, OBJECTS
 from tests.e2e.test_status import wait_status
 
 

@@ -26,7 +26,8 @@ from reserver.kube.api import credentials
 from reserver.kube.api.apply import Apply
 from reserver.kube.api.client import ApiClient
 from reserver.scheduling.effects import Retry
-from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import SPEC
 from tests.e2e.rights import CORE, RESERVER, granted, unknown, unused
 
 pytestmark = pytest.mark.controlplane

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.e2e.cluster import Corner, Form
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import Form
 
 
 def test_a_hold_keeps_strangers_away_until_its_owner_has_landed(

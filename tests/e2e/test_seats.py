@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import SPEC, on_node
+from tests.e2e.cluster import on_node
 from tests.e2e.conftest import Proxied
+from tests.e2e.forms import SPEC
 
 pytestmark = pytest.mark.controlplane
 

@@ -16,7 +16,8 @@ import yaml
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import SPEC
 
 pytestmark = pytest.mark.controlplane
 

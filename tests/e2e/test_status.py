@@ -13,7 +13,8 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import SHORT, SPEC, Corner, Form
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import SHORT, SPEC, Form
 
 PATIENCE_S = 2.0
 """Within so long of its write a hold is acknowledged."""

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import FORMS, SHORT, SPEC, Corner, Form
+from tests.e2e.cluster import Corner
+from tests.e2e.forms import FORMS, SHORT, SPEC, Form
 
 
 def _item(**changes: Any) -> dict[str, Any]:

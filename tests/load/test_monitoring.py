@@ -34,8 +34,8 @@ from hack.go_tool import PROMTOOL
 from hack.prometheus.scraping import scraping
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.client import Client
-from tests.e2e.cluster import OBJECTS
 from tests.e2e.conftest import CRDS, ROOT, SCHEDULER, SCHEDULER_CONFIG
+from tests.e2e.forms import OBJECTS
 
 PATCH_CRD = ROOT / "scheduler-config/components/webhooks/crd-patch.yaml"
 HOME = "reserver-system"

@@ -18,7 +18,8 @@ from kubernetes.config import new_client_from_config
 from hack.reserver_process import wait_for
 from reserver.wire.k8s.scaledown import KEEPING, KEPT
 from tests.e2e.apart.yard import Yard
-from tests.e2e.cluster import GROUP, SPEC
+from tests.e2e.cluster import GROUP
+from tests.e2e.forms import SPEC
 from tests.e2e.rights import AUTOSCALERS, MOVER, RESERVER
 
 pytestmark = pytest.mark.controlplane

@@ -12,8 +12,9 @@ from kubernetes.config import new_client_from_config
 
 from hack.controlplane.cluster import ControlPlane
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import STORE, Corner
+from tests.e2e.cluster import Corner
 from tests.e2e.conftest import scheduling
+from tests.e2e.forms import STORE
 
 pytestmark = pytest.mark.controlplane
 

@@ -10,7 +10,8 @@ from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import wait_for
 from tests.e2e.apart.yard import Yard
-from tests.e2e.cluster import HELD, SPEC
+from tests.e2e.cluster import HELD
+from tests.e2e.forms import SPEC
 from tests.e2e.test_status import not_backed, wait_status
 
 pytestmark = pytest.mark.controlplane

@@ -16,8 +16,8 @@ from hack.controlplane.nodes import create_nodes
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.test_patches import ASKED, COMPONENT, configurations, dump, is_trusted
-from tests.e2e.cluster import NAMED_STORE
 from tests.e2e.conftest import install_crd
+from tests.e2e.forms import NAMED_STORE
 from tests.pages import Reader
 from tests.unit.test_pages import ON_A_CLUSTER, ON_THE_DEMO, REAL
 

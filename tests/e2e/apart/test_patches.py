@@ -28,8 +28,9 @@ from reserver.wire.patching.review import MARKS_ANNOTATION
 from reserver.wire.patching.secretform import SECRET
 from tests.e2e.apart.conftest import account
 from tests.e2e.apart.yard import Cordoned
-from tests.e2e.cluster import GROUP, OBJECT, OBJECTS, Corner
+from tests.e2e.cluster import GROUP, Corner
 from tests.e2e.conftest import install_crd
+from tests.e2e.forms import OBJECT, OBJECTS
 from tests.e2e.rights import WEBHOOKS
 from tests.e2e.test_status import wait_status
 

@@ -11,7 +11,8 @@ from hack.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess, wait_for
 from reserver.wire.spec.object import SET_LABEL, UNFINISHED_ANNOTATION
 from tests.e2e.apart.yard import Yard
-from tests.e2e.cluster import HELD, OBJECTS
+from tests.e2e.cluster import HELD
+from tests.e2e.forms import OBJECTS
 
 pytestmark = pytest.mark.controlplane
 

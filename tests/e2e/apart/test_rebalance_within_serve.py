@@ -19,8 +19,9 @@ from reserver.client import CallFailed, Client, MakeRoom, PodOwner, Spec
 from reserver.cluster.pod import PodName
 from reserver.rebalance.ways import Compat
 from tests.e2e.apart.crowding import Shop, crowd
-from tests.e2e.cluster import FORMS, GROUP
+from tests.e2e.cluster import GROUP
 from tests.e2e.conftest import MOVES, RBAC, ROOT, grant
+from tests.e2e.forms import FORMS
 
 pytestmark = pytest.mark.controlplane
 

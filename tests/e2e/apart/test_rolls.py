@@ -23,8 +23,9 @@ from kubernetes.client.exceptions import ApiException
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import SPEC, Corner
+from tests.e2e.cluster import Corner
 from tests.e2e.conftest import SCHEDULER_CONFIG
+from tests.e2e.forms import SPEC
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 

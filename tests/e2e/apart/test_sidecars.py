@@ -18,8 +18,9 @@ from hack.chaos.proxy import Proxy
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.cluster import SPEC, STORE, Corner
+from tests.e2e.cluster import Corner
 from tests.e2e.conftest import SCHEDULER_CONFIG
+from tests.e2e.forms import SPEC, STORE
 from tests.e2e.test_status import wait_status
 
 pytestmark = pytest.mark.controlplane

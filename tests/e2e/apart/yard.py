@@ -18,7 +18,8 @@ from kubernetes.client import (
 from kubernetes.client.exceptions import ApiException
 
 from hack.reserver_process import wait_for
-from tests.e2e.cluster import GROUP, OBJECTS, Corner
+from tests.e2e.cluster import GROUP, Corner
+from tests.e2e.forms import OBJECTS
 
 ENDED = {"Succeeded", "Failed", "Aborted"}
 
