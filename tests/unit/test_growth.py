@@ -37,11 +37,10 @@ QUOTAS = "/apis/reserver.io/v1alpha1/reservationquotas"
 
 SPARE_TURNS = 10
 SPARE_ROW = 10
-MOST_CHANGES = 10
 BOUNDED = {
     "_turns": SPARE_TURNS + 4 * 10,
     "_row": SPARE_ROW + 2 * 10 + 1,
-    "_changed": MOST_CHANGES,
+    "_changed": beside._MOST_CHANGES,
 }
 """What is bounded by number, and does not shrink at once: how many there may be, by its name."""
 
@@ -321,7 +320,6 @@ async def test_every_container_is_back_at_its_size(
     churn: Callable[[Whole, int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "_SPARE_ROW", SPARE_ROW)
-    monkeypatch.setattr(beside, "_MOST_CHANGES", MOST_CHANGES)
     async with asyncio.TaskGroup() as tasks:
         whole = Whole(tasks)
         sending = tasks.create_task(whole.assembly.requeue.run())
