@@ -48,7 +48,7 @@ def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
 def _without_system_cas() -> Iterator[None]:
     """Let imports read no CAs of the system: aiohttp does so twice, which is a tenth of a start.
 
-    Nothing here trusts them unless it reads them itself: who is trusted is told by credentials.
+    Nothing uses aiohttp's contexts: who is trusted is told by credentials, or read by `ApiClient`.
     """
     before = {name: os.environ[name] for name in (_CA_FILE,) if name in os.environ}
     os.environ[_CA_FILE] = os.devnull

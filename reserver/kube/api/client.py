@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from http import HTTPStatus
 from typing import Any, Self
@@ -57,8 +58,11 @@ class ApiClient:
 
     async def __aenter__(self) -> Self:
         """Open the connection pool."""
+        # Never aiohttp's own context: `serve` lets it read no CAs. A server without TLS may have a
+        # proxy with it.
+        tls = self._credentials.tls or ssl.create_default_context()
         connector = aiohttp.TCPConnector(
-            ssl=self._credentials.tls or True, limit=self._connections, socket_factory=_keep_alive
+            ssl=tls, limit=self._connections, socket_factory=_keep_alive
         )
         self._session = aiohttp.ClientSession(connector=connector, headers=_HEADERS)
         return self
@@ -260,9 +264,11 @@ def _keep_alive(address: aiohttp.AddrInfoType) -> socket.socket:
 
 def _why(error: Exception) -> str:
     """Return why a connection failed, without what the library says of itself."""
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
-        return f"{error.host}:{error.port}: {os.strerror(error.os_error.errno)}"
-    return str(error)
+    if not isinstance(error, aiohttp.ClientConnectorError) or not error.os_error.errno:
+        return str(error)
+    if isinstance(error.os_error, ssl.SSLError):
+        return str(error)  # Its number is OpenSSL's.
+    return f"{error.host}:{error.port}: {os.strerror(error.os_error.errno)}"
 
 
 class _as_api_error:  # noqa: N801 - it reads like a statement
