@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from reserver.cli import table
 from reserver.cli.table import Cell
 
@@ -9,6 +11,8 @@ _USED, _HELD, _FREE = Cell("█", "cyan"), Cell("▒", "yellow"), Cell("░", "b
 """They differ without colours, too."""
 
 _WIDTH = 20
+_NARROWEST = 4
+_BETWEEN = 3
 
 
 def bar(total: int, used: int, held: int, width: int = _WIDTH) -> list[Cell]:
@@ -31,6 +35,14 @@ def bar(total: int, used: int, held: int, width: int = _WIDTH) -> list[Cell]:
         _times(held_cells, _HELD),
         _times(free_cells, _FREE),
     ]
+
+
+def fitting(bars: int, others: Sequence[int], most: int = _WIDTH) -> int:
+    """Return the width of bars beside columns of other widths, so that a row fits the terminal."""
+    from rich.console import Console
+
+    taken = sum(others) + _BETWEEN * (bars + len(others) - 1)
+    return min(most, max(_NARROWEST, (Console().width - taken) // bars))
 
 
 def legend() -> None:

@@ -156,7 +156,8 @@ def _row(reservation: Reservation, form: Output, now: datetime) -> Row:
         words.ends_in(reservation, now),
     )
     if form is Output.WIDE:
-        row = (*row, words.holds(reservation), words.owners(reservation), reservation.id)
+        owners = words.shortened(words.owners(reservation), words.MOST_OWNERS)
+        row = (*row, words.holds(reservation), owners, reservation.id)
         row = (
             *row,
             reservation.author or words.NOTHING,

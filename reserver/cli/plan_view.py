@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from reserver.cli import output, picture, table
-from reserver.cli.bar import bar, legend
+from reserver.cli.bar import bar, fitting, legend
 from reserver.cli.options import Report
 from reserver.cli.table import AnyCell, Row, counted
 from reserver.cluster import quantity
@@ -39,7 +39,8 @@ def show(plan: Plan, form: Report) -> None:
         typer.echo()
     changed = _changed(plan)
     if changed and sys.stdout.isatty():
-        table.show(*_bars(changed))
+        names = max(len(use.node) for use in changed[:_MOST_NODES])
+        table.show(*_bars(changed, fitting(2 * len(_RESOURCES), [names], _BAR)))
         legend()
     elif changed:
         table.show(*_uses(changed))
@@ -119,7 +120,7 @@ def draw(plan: Plan, path: Path) -> None:
             console.print(table.drawn(_TITLES, _moves(plan)))
         changed = _changed(plan)
         if changed:
-            titles, rows = _bars(changed)
+            titles, rows = _bars(changed, _BAR)
             console.print(table.drawn(titles, rows))
         for line in summary(plan):
             console.print(printable(line), markup=False, highlight=False)
@@ -149,8 +150,8 @@ def _changed(plan: Plan) -> list[NodeUse]:
     return [use for use in plan.nodes if use.before != use.after]
 
 
-def _bars(uses: Sequence[NodeUse]) -> tuple[Sequence[str], list[Row]]:
-    """Return a bar of each resource of each node, before and after."""
+def _bars(uses: Sequence[NodeUse], width: int) -> tuple[Sequence[str], list[Row]]:
+    """Return a bar of each resource of each node, before and after, of so many characters."""
     titles = ["NODE"]
     for resource in _RESOURCES:
         titles += [f"{resource.upper()} BEFORE", "AFTER"]
@@ -160,7 +161,7 @@ def _bars(uses: Sequence[NodeUse]) -> tuple[Sequence[str], list[Row]]:
         for resource in _RESOURCES:
             total, held = use.allocatable.get(resource, 0), use.held.get(resource, 0)
             row += [
-                bar(total, each.get(resource, 0), held, _BAR) for each in (use.before, use.after)
+                bar(total, each.get(resource, 0), held, width) for each in (use.before, use.after)
             ]
         rows.append(row)
     if len(uses) > _MOST_NODES:

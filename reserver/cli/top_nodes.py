@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from reserver.cli import output, table
-from reserver.cli.bar import bar, legend
+from reserver.cli.bar import bar, fitting, legend
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Report
 from reserver.cli.patience import patience
@@ -50,11 +50,17 @@ async def show(
 
 def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits: bool) -> None:
     """Draw a bar for each resource of a node, and what the colours mean."""
+    free = [[_free(each, n.resources.get(each, _NONE)) for each in resources] for n in nodes]
+    texts = [
+        [node.node, *(cell.text for cell in row)] for node, row in zip(nodes, free, strict=True)
+    ]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    width = fitting(len(resources), [*widths, *[len("FITS")] * with_fits])
     rows: list[Row] = []
-    for node in nodes:
+    for node, cells in zip(nodes, free, strict=True):
         row: list[AnyCell] = [node.node]
-        for resource in resources:
-            row += _bar(resource, node.resources.get(resource, _NONE))
+        for resource, cell in zip(resources, cells, strict=True):
+            row += [_bar(resource, node.resources.get(resource, _NONE), width), cell]
         rows.append([*row, str(node.fits)] if with_fits else row)
     titles = ["NODE"]
     for resource in resources:
@@ -64,13 +70,15 @@ def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits:
     legend()
 
 
-def _bar(resource: str, amounts: Amounts) -> tuple[AnyCell, AnyCell]:
+def _bar(resource: str, amounts: Amounts, width: int) -> AnyCell:
+    total, used, held, _ = (quantity.amount(resource, text) for text in amounts)
+    return bar(total, used, held, width) if total or used or held else Cell("none", "dim")
+
+
+def _free(resource: str, amounts: Amounts) -> Cell:
     total, used, held, free = (quantity.amount(resource, text) for text in amounts)
-    if not (total or used or held):
-        return Cell("none", "dim"), ""
-    return bar(total, used, held), Cell(
-        f"{_short(resource, free)} of {_short(resource, total)}", "red" if free < 0 else ""
-    )
+    text = f"{_short(resource, free)} of {_short(resource, total)}"
+    return Cell(text if total or used or held else "", "red" if free < 0 else "")
 
 
 def _short(resource: str, amount: int) -> str:

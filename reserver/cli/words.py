@@ -14,6 +14,9 @@ NOTHING = "-"
 _COLUMN = 40
 """How many characters of a description stand in a column."""
 
+MOST_OWNERS = 2 * _COLUMN
+"""The same, of owners; `describe` shows all."""
+
 _QUOTA_EXCEEDED = "QuotaExceeded"
 
 _CLOSED = {
@@ -108,10 +111,10 @@ def holds(reservation: Reservation) -> str:
     return ", ".join(f"{name} {text}" for name, text in amounts) or NOTHING
 
 
-def shortened(description: str) -> str:
-    """Return what a reservation is for, cut to fit a column."""
-    text = description.partition("\n")[0]
-    return (text if len(text) <= _COLUMN else f"{text[: _COLUMN - 1]}…") or NOTHING
+def shortened(text: str, most: int = _COLUMN) -> str:
+    """Return the first line of a text, cut to fit a column."""
+    line = text.partition("\n")[0]
+    return (line if len(line) <= most else f"{line[: most - 1]}…") or NOTHING
 
 
 def owner(who: PodOwner | OwnerRule) -> str:
@@ -121,7 +124,7 @@ def owner(who: PodOwner | OwnerRule) -> str:
     parts = [f"pod/{who.pod}"] if who.pod else []
     if who.controller is not None:
         parts.append(f"{who.controller.kind.lower()}/{who.controller.name}")
-    labels = [f"{key}={value}" for key, value in who.match_labels.items()]
+    labels = [f"{key}={value}" for key, value in sorted(who.match_labels.items())]
     for key, operator, values in who.match_expressions:
         labels.append(f"{key} {operator}" + (f" ({', '.join(values)})" if values else ""))
     if labels:

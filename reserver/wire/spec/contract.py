@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from google.protobuf import json_format
@@ -29,12 +29,30 @@ def to_document(spec: pb.ReservationSpec) -> dict[str, Any]:
         raise InvalidInput("", problem, "check its times and numbers") from exc
     if "policy" in written:
         written["policy"] = _word(written["policy"], _POLICY, "policy").capitalize()
+    for parent, name in _maps(written):
+        parent[name] = _in_order(parent[name])
     placement = written["placement"] = whole(written.get("placement", {}))
     if not placement:
         del written["placement"]
     if "strategy" in placement:
         placement["strategy"] = _word(placement["strategy"], _STRATEGY, "placement.strategy")
     return written
+
+
+def _maps(written: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield where names are the user's, which a message has in any order: parent, and field."""
+    selectors = (owner.get("selector", {}) for owner in written.get("owners", ()))
+    placement = written.get("placement", {})
+    places = [(written, "resources"), *((each, "matchLabels") for each in selectors)]
+    for parent, name in (*places, *((placement, each) for each in placement)):
+        if name in parent:
+            yield parent, name
+
+
+def _in_order(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    if isinstance(value, dict):
+        return {name: _in_order(value[name]) for name in sorted(value)}
+    return [_in_order(each) for each in value] if isinstance(value, list) else value
 
 
 def to_message(document: Mapping[str, Any]) -> pb.ReservationSpec:

@@ -128,6 +128,11 @@ def test_a_spec_comes_back_as_it_was_written() -> None:
     """)
     spec = manifest.read(document, "a", "other", NOW)
     assert manifest.show_spec(spec) == document
+    labels = {f"label-{number:02}": "x" for number in range(40)}
+    document["owners"] = [{"selector": {"matchLabels": labels, "namespace": "shop"}}]
+    shown = manifest.show_spec(manifest.read(document, "a", "other", NOW))
+    assert list(shown["owners"][0]["selector"]["matchLabels"]) == sorted(labels)
+    assert manifest.show_spec(manifest.read(document, "a", "other", NOW)) == document
     again = {**document, "ttl": "0"}
     del again["expiresAt"]
     assert manifest.show_spec(manifest.read(again, "a", "other", NOW)) == again

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.cli.bar import bar, legend
+from reserver.cli.bar import bar, fitting, legend
 from reserver.cli.table import Cell, Row, plain
 from reserver.cli.words import duration
 
@@ -32,6 +32,16 @@ def test_a_bar_is_as_long_as_it_should_be_and_shows_what_is_held(
     assert sum(parts) == 20
     assert min(parts) >= 0
     assert (parts[1] > 0) == (held > 0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "others", "width"), [(80, [8, 10, 12], 19), (200, [8, 10, 12], 20), (80, [70], 4)]
+)
+def test_bars_are_as_wide_as_the_terminal_has_room_for(
+    monkeypatch: pytest.MonkeyPatch, columns: int, others: list[int], width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert fitting(2, others) == width
 
 
 def test_without_colours_a_bar_still_tells_used_held_and_free_apart(
