@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
+from reserver.kube.stores.object.writer import ObjectWriter
+from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import StoreKind
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.test_grpc import refused, spec
@@ -121,6 +124,36 @@ async def test_whoever_starts_takes_back_a_set_that_was_not_finished(
             if await call.code() is grpc.StatusCode.OK:
                 break
             assert await call.code() is grpc.StatusCode.UNAVAILABLE  # It is being taken back.
+
+
+async def test_a_set_that_another_reserver_is_still_writing_is_not_said_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    finish = ObjectWriter._finish
+
+    async def late(writer: ObjectWriter, first: Ref, set_id: str) -> Any:
+        begun.set()
+        await may_end.wait()  # Should this Reserver end now, the next to start deletes the set.
+        return await finish(writer, first, set_id)
+
+    monkeypatch.setattr(ObjectWriter, "_finish", late)
+    entries = [pb.CreateSetRequest.Entry(name=f"part-{n}", spec=spec()) for n in range(2)]
+    request = pb.CreateSetRequest(reservations=entries, request_id="r-1")
+    async with serving(tmp_path, store=StoreKind.OBJECT) as world, AsyncExitStack() as stack:
+        beside = await stack.enter_async_context(again(tmp_path, StoreKind.OBJECT))
+        writing = asyncio.ensure_future(world.api.CreateSet(request))
+        async with asyncio.timeout(20):
+            await begun.wait()
+            while len((await beside.List(pb.ListRequest())).reservations) < len(entries):
+                pass
+            code, *_ = await refused(beside.CreateSet(request))
+            assert code is grpc.StatusCode.UNAVAILABLE
+            may_end.set()
+            made = (await writing).reservations
+            while await (call := beside.CreateSet(request)).code() is not grpc.StatusCode.OK:
+                assert await call.code() is grpc.StatusCode.UNAVAILABLE
+        assert [each.id for each in (await call).reservations] == [each.id for each in made]
 
 
 async def test_labels_of_objects_are_shown_selected_and_followed(world: World) -> None:

@@ -88,8 +88,8 @@ class Booking:
         if known is None or known.metadata.controller_uid != request.uid:
             is_coming = known is None and self._objects.latest(ref) is not None
             return (Hold.UNSETTLED if is_coming else Hold.ABSENT), ""
-        if self._objects.is_ending(ref):
-            return Hold.UNSETTLED, ""
+        if self._objects.is_unfinished(ref):
+            return Hold.UNSETTLED, ""  # Who starts takes an unfinished set back.
         written = known.reservation
         if written is None:
             return Hold.LOST, f"{ref.key} cannot be read: {known.entries.problems[0].error}"

@@ -120,8 +120,8 @@ class Cache(ABC, Generic[K, E]):
     def tidied(self, ref: Ref, known: K) -> E | None:
         """Return the cleaner's edit of a ref now (`due_edit`)."""
 
-    def is_ending(self, ref: Ref) -> bool:  # noqa: ARG002 - what is one write is never half made
-        """Return whether an entry is being taken back because its set was not finished."""
+    def is_unfinished(self, ref: Ref) -> bool:  # noqa: ARG002 - what is one write is never half made
+        """Return whether an entry is of a set that is being written, or taken back."""
         return False
 
     def abandon_unfinished(self) -> tuple[str, ...]:

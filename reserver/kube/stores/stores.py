@@ -72,9 +72,9 @@ class Stores:
         """Return what is written at a ref, or being written, and what that says."""
         return self.at(ref).cache.latest(ref)
 
-    def is_ending(self, ref: Ref) -> bool:
-        """Return whether an entry is being taken back because its set was not finished."""
-        return self.at(ref).cache.is_ending(ref)
+    def is_unfinished(self, ref: Ref) -> bool:
+        """Return whether an entry is of a set that is being written, or taken back."""
+        return self.at(ref).cache.is_unfinished(ref)
 
     def due_edit(self, ref: Ref, now: float) -> Edit | Deletion | None:
         """Return the cleaner's edit of a ref, `item` empty, at `now` (unix seconds)."""

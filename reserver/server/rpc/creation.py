@@ -40,8 +40,8 @@ class Inserting(Protocol):
     def find(self, name: str) -> Ref | None:
         """Return where the reservation of a name is written, or being written."""
 
-    def is_ending(self, ref: Ref) -> bool:
-        """Return whether an entry is being taken back because its set was not finished."""
+    def is_unfinished(self, ref: Ref) -> bool:
+        """Return whether an entry is of a set that is being written, or taken back."""
 
     def new_ref(self, sizes: Mapping[str, int]) -> Ref:
         """Return a ref, its key empty, with room for so many bytes by name."""
@@ -239,8 +239,8 @@ class Creation:
         there = [ref for ref in refs.values() if ref is not None]
         if not there:
             return None
-        if any(map(self._stores.is_ending, there)):
-            raise NotReady("a set of these names was not finished and is being taken back")
+        if any(map(self._stores.is_unfinished, there)):
+            raise NotReady("a set of these names is not finished, or is being taken back")
         ours = request_id and all(
             grpcform.request_id_of(self._catalogue.text(ref)) == request_id for ref in there
         )

@@ -134,9 +134,14 @@ class ObjectCache(Cache[KnownObject, Deletion]):
         expected = (each.set_id for each in self._expected.values())
         return self._sets.has(set_id) or set_id in expected
 
-    def is_ending(self, ref: Ref) -> bool:
-        """Return whether an object is being taken back because its set was not finished."""
+    def is_unfinished(self, ref: Ref) -> bool:
+        """Return whether an object is of a set that is being written, or taken back.
+
+        While the first member says so, it is known of that one alone.
+        """
         known, expected = self.known(ref), self._expected.get(ref)
+        if known is not None and known.metadata.is_unfinished:
+            return True
         set_id = known.metadata.set_id if known else expected.set_id if expected else ""
         return self._sets.is_abandoned(set_id)
 

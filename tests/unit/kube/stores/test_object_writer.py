@@ -97,17 +97,17 @@ async def test_a_set_is_unfinished_until_all_of_it_is_written(desk: Make) -> Non
 async def test_a_set_of_which_one_is_refused_is_taken_back(desk: Make) -> None:
     made = desk(item("a"), refused(403))
     task = made.insert("a", "b")
-    await until(lambda: made.store.is_ending(ref("a")))
+    await until(lambda: made.store.is_unfinished(ref("a")))
     made.show(first_of(made.set_id))
     deletion = made.due("a")
     assert deletion is not None
     assert deletion.reason == "Unfinished"
-    assert made.store.is_ending(ref("a"))
+    assert made.store.is_unfinished(ref("a"))
     assert not task.done()
     made.gone("a")
     assert isinstance(await task, ApiError)
     assert made.held == 0
-    assert not made.store.is_ending(ref("a"))
+    assert not made.store.is_unfinished(ref("a"))
 
 
 async def test_a_set_of_which_the_first_is_refused_leaves_nothing(desk: Make) -> None:
@@ -120,7 +120,7 @@ async def test_a_set_of_which_the_first_is_refused_leaves_nothing(desk: Make) ->
 async def test_a_set_whose_first_is_deleted_meanwhile_is_taken_back(desk: Make) -> None:
     made = desk(item("a"), item("b"), refused(404))
     task = made.insert("a", "b")
-    await until(lambda: made.store.is_ending(ref("a")))
+    await until(lambda: made.store.is_unfinished(ref("a")))
     made.gone("a")
     made.show(member_of(made.set_id))
     assert made.due("b") is not None
@@ -145,7 +145,7 @@ def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None
     made = ItemDesk(asyncio.TaskGroup())
     made.show(first_of("x"), member_of("x"), member_of("y", "c"), item("d"))
     assert made.store.abandon_unfinished() == (f"{HOME}/x",)
-    assert made.store.is_ending(ref("b"))
+    assert made.store.is_unfinished(ref("b"))
     assert [made.due(key) is not None for key in "abcd"] == [False, True, False, False]
     made.touched.clear()
     made.gone("b")
