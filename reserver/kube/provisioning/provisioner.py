@@ -40,6 +40,10 @@ log = structlog.get_logger(__name__)
 LOOK_AGAIN_S = 1.0
 """How long a step waits for what no watch tells, in seconds."""
 
+SHOWN_LATE_S = 5.0
+"""So long a Reservation may be missed that was held when another Reserver looked, in seconds: views
+that are further behind decide nothing (`readiness`)."""
+
 SAY_AGAIN_S = 10.0
 """How long a new message of a request that waits is not written, in seconds."""
 
@@ -83,6 +87,7 @@ class Provisioner:
         self.reflector = Reflector(client, COLLECTION, _view(self.requests), is_optional=True)
         self._tried_at: dict[PodName, float] = {}
         self._said_at: dict[PodName, float] = {}
+        self._missed_at: dict[PodName, float] = {}
         self._unwritten: dict[PodName, Refusal] = {}
         self._trying = asyncio.Lock()
         self.subscribers: list[Callable[[KnownRequest, Said], None]] = []
@@ -133,7 +138,13 @@ class Provisioner:
 
     async def _go_on(self, known: KnownRequest) -> None:
         request, name = known.request, known.request.name
-        seen = self._booking.look(request)
+        # As in Bind: a watch that broke may be about to show what has become of Reservations.
+        if not await self._is_up_to_date():
+            self.queue.add(name, LOOK_AGAIN_S)
+            return
+        if self.requests.get(name) is not known:
+            return  # It was written meanwhile, and is looked at again.
+        seen = self._look(request)
         step = advance(request, seen)
         if await self._has_written(known, step):
             return
@@ -148,6 +159,17 @@ class Provisioner:
         else:
             self._forget(name)
             self.queue.succeeded(name)
+
+    def _look(self, request: Request) -> Seen:
+        """Return what is seen of a request's Reservations; one that was held may be shown late."""
+        seen = self._booking.look(request)
+        is_held = request.holds(Kind.PROVISIONED) and not request.has_ended
+        if is_held and Hold.ABSENT in seen.holds:
+            now = self._clock()
+            if now - self._missed_at.setdefault(request.name, now) < SHOWN_LATE_S:
+                late = (Hold.UNSETTLED if h is Hold.ABSENT else h for h in seen.holds)
+                return seen._replace(holds=tuple(late))
+        return seen
 
     async def _book(self, known: KnownRequest, seen: Seen) -> None:
         """Try to hold what a request asks for, and say why not."""
@@ -229,7 +251,7 @@ class Provisioner:
         return True
 
     def _forget(self, name: PodName) -> None:
-        for kept in (self._tried_at, self._said_at, self._unwritten):
+        for kept in (self._tried_at, self._said_at, self._missed_at, self._unwritten):
             kept.pop(name, None)
 
     def _later(self, name: PodName, error: ApiError) -> None:

@@ -9,7 +9,8 @@ import pytest
 from reserver.kube.provisioning import provisioner
 from reserver.pacer import Pacer
 from tests.unit.kube.migration.world import SEATS
-from tests.unit.kube.provisioning.shop import asked
+from tests.unit.kube.provisioning.shop import POD_SETS, asked
+from tests.unit.kube.provisioning.test_strikes import PROVISIONED
 
 ALL_PODS = "/api/v1/pods"
 
@@ -31,3 +32,33 @@ async def test_nothing_is_held_on_a_view_that_is_about_to_show_that_room_is_take
     await shop.settle()
     assert shop.said["Failed"] == ("True", "CapacityIsNotFound")
     assert not shop.api.of(SEATS)
+
+
+async def test_a_booking_is_not_revoked_because_its_reservations_are_shown_after_it() -> None:
+    shop = await asked()
+    await shop.settle()
+    seats = {path: shop.api.objects.pop(path) for path in list(shop.api.objects) if SEATS in path}
+    assert len(seats) == len(POD_SETS)
+    await shop.start()  # Beside the one that holds them, which wrote them a moment ago.
+    shop.api.objects.update(seats)
+    for _ in range(3):
+        await shop.round()
+        shop.api.now += 1.0
+        shop.time.now += 1.0
+    for seat in seats.values():
+        shop.api.put(SEATS, seat)
+    await shop.settle()
+    assert shop.said == PROVISIONED
+    assert len(shop.api.of(SEATS)) == len(POD_SETS)
+
+
+async def test_a_booking_is_revoked_once_a_reservation_of_it_is_missed_for_good() -> None:
+    shop = await asked()
+    await shop.settle()
+    seat, *_ = shop.api.of(SEATS)
+    shop.api.remove(f"{SEATS}/{seat['metadata']['name']}")
+    shop.is_over = lambda: shop.holds("CapacityRevoked") and not shop.api.of(SEATS)
+    began = shop.api.now
+    await shop.settle()
+    assert shop.said["CapacityRevoked"] == ("True", "ReservationDeleted")
+    assert 5 <= shop.api.now - began < 10
