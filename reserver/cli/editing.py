@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -19,7 +15,7 @@ import yaml
 from reserver.cli import applying, documents, failure, manifest, naming
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output
-from reserver.cli.patience import patience
+from reserver.cli.patience import ctrl_c, patience
 from reserver.cli.wanted import Wanted, wanted
 from reserver.client import CallFailed, Client, Reservation
 from reserver.errors import InvalidInput, ReserverError
@@ -110,7 +106,7 @@ def _file(text: str) -> Path:
 def _open(file: Path) -> None:
     command = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
     try:
-        with _deaf():
+        with ctrl_c(lambda *_: None):  # It is the editor's, which would inherit SIG_IGN.
             done = subprocess.run([*shlex.split(command), str(file)], check=False)  # noqa: S603 - theirs
     except (OSError, ValueError) as exc:
         problem = f"EDITOR: {command!r} cannot be run: {exc}"
@@ -118,19 +114,6 @@ def _open(file: Path) -> None:
     if done.returncode:
         problem = f"{command} ended with status {done.returncode}; nothing is changed"
         raise Failed(Status.REFUSED, f"{problem}; your file is kept: {file}")
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Leave Ctrl-C to the editor, in which it may mean something."""
-    if threading.current_thread() is not threading.main_thread():  # It is told of no signal.
-        yield
-        return
-    before = signal.signal(signal.SIGINT, lambda *_: None)  # SIG_IGN the editor would inherit.
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _without_comments(text: str) -> str:

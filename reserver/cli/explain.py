@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reserver.cli import completion, failure
+from reserver.cli import completion
 from reserver.cli.connect import run
-from reserver.cli.failure import Failed, Status
 from reserver.cli.help import App
-from reserver.cli.options import NamespaceOption, Report, ReportOption, taking
+from reserver.cli.options import NamespaceOption, Report, ReportOption, pod_of, taking
 from reserver.cli.patience import patience
 from reserver.cli.target import Target
 
@@ -51,10 +50,7 @@ def pod(
         reserver explain pod shop/web-0
         reserver explain pod web-0 -n shop -o json
     """
-    own, slash, pod_name = name.rpartition("/")
-    if not pod_name or "/" in own or (slash and not own):
-        problem = f"{name!r} is not a pod; write NAME or NAMESPACE/NAME"
-        failure.end(Failed(Status.USAGE, f"NAME: {problem}"))
+    own, pod_name = pod_of(name, "NAME")
 
     async def ask(session: Session) -> None:
         from reserver.cli import explain_view

@@ -8,7 +8,7 @@ import typer
 
 from reserver.cli import completion, failure
 from reserver.cli.failure import Failed, Status
-from reserver.cli.options import NamespaceOption, Output, OutputOption, taking
+from reserver.cli.options import NamespaceOption, Output, OutputOption, pod_of, taking
 from reserver.cli.target import Target
 from reserver.errors import InvalidInput
 
@@ -88,7 +88,7 @@ def move(
     from reserver.migration.move import Mode
     from reserver.wire.migration.request import manifest
 
-    home, _, name = pod.rpartition("/")
+    home, name = pod_of(pod, "POD")
     terms = terms_of(timeout, grace_period)
     mode = Mode.EVICT_ONLY if evict_only else Mode.RESERVE_FIRST
 

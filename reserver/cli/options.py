@@ -86,6 +86,20 @@ NamespaceOption = Annotated[
 ]
 
 
+def pod_of(text: str, metavar: str) -> tuple[str, str]:
+    """Return namespace and name of a pod that an argument gives; end if it is none.
+
+    Args:
+        text: NAME or NAMESPACE/NAME; of NAME the namespace is empty.
+        metavar: of the argument.
+    """
+    home, slash, name = text.rpartition("/")
+    if not name or "/" in home or (slash and not home):
+        problem = f"{metavar}: {text!r} is not a pod; write NAME or NAMESPACE/NAME"
+        failure.end(failure.Failed(failure.Status.USAGE, problem))
+    return home, name
+
+
 def taking(command: Callable[..., None]) -> Callable[..., None]:
     """Add the flags that a parameter's type declares to a command, as options."""
     own = inspect.signature(command, eval_str=True).parameters

@@ -98,7 +98,8 @@ async def pause(client: Client, namespace: str, name: str, *, paused: bool) -> D
     try:
         changed: Document = _read(await client.patch(path, {"spec": {"paused": paused}}))
     except ApiError as exc:
-        if exc.status == HTTPStatus.NOT_FOUND and f'"{name}"' in exc.message:
+        is_missing = f'"{name}"' in exc.message or "/" in name
+        if exc.status == HTTPStatus.NOT_FOUND and is_missing:
             raise Failed(Status.REFUSED, f"there is no PodMove {namespace}/{name}") from exc
         raise _told(exc) from exc
     return changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from reserver.cli import failure, listing, naming, output
 from reserver.cli.failure import Failed, Status
 from reserver.cli.options import Output
-from reserver.cli.patience import patience
+from reserver.cli.patience import ctrl_c, patience
 from reserver.client import CallFailed, Client, Reservation, Selection
 
 Released = tuple[str, Reservation | None]
@@ -50,7 +51,9 @@ async def release_chosen(client: Client, selection: Selection, form: Output, *, 
         return
     if ask:
         listing.show(found, Output.TABLE)
-        if not typer.confirm(f"Release these {len(found)}?", err=True):
+        with ctrl_c(signal.default_int_handler):
+            is_meant = typer.confirm(f"Release these {len(found)}?", err=True)
+        if not is_meant:
             raise Failed(Status.REFUSED, "nothing released")
     before = {each.id: each for each in found}
 

@@ -30,6 +30,8 @@ _REMEMBERED_BYTES = 64 * 2**20
 _LEAST_BYTES = 1024
 """What is remembered of one reservation beside its message."""
 
+_TAKEN = "is taken; give another one, or update what has it"
+
 Request: TypeAlias = pb.CreateRequest | pb.CreateSetRequest
 Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
 
@@ -248,7 +250,7 @@ class Creation:
             return tuple(there)
         taken = [draft for draft in drafts if refs[draft.name]]
         message = f"{', '.join(draft.name for draft in taken[:5])}: the name is taken"
-        raise refusal.taken(message, [(f"{draft.path}name", "is taken") for draft in taken])
+        raise refusal.taken(message, [(f"{draft.path}name", _TAKEN) for draft in taken])
 
     def _remember(self, request: Request, refs: tuple[Ref, ...], task: Outcome | None) -> Begun:
         shown = tuple(self._catalogue.show_one(ref).SerializeToString() for ref in refs)

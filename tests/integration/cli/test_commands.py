@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 
 import pytest
 
 from reserver.cli.patience import patience
 from tests.integration.cli.runs import Run, untimed, write
 from tests.integration.world import World
+from tests.terminal import terminal
 
 FLAGS = ("--owner", "pod/web-0", "-n", "shop")
 
@@ -309,6 +312,21 @@ async def test_what_options_mean_is_released_after_a_yes(run: Run) -> None:
     assert json.loads(nothing.stdout) == {"reservations": []}
     assert (await run("release", "a", "--all")).exit_code == 2
     assert (await run("release")).exit_code == 2
+
+
+async def test_ctrl_c_releases_nothing(run: Run, world: World) -> None:
+    await run("create", "a", "--node", "worker-1", "--cpu", "1", *FLAGS)
+    command = (sys.executable, "-m", "reserver", "release", "--all")
+    environment = {"RESERVER_ADDRESS": str(world.running.grpc_address)}
+
+    def press() -> int:
+        with terminal(*command, environment=environment) as screen:
+            screen.read_until("[y/N]")
+            screen.press("\x03")
+            return screen.end()
+
+    assert await asyncio.to_thread(press) == 1
+    assert (await run("get", "-o", "name")).stdout == "reserver-system/reservations/a\n"
 
 
 async def test_of_what_is_released_a_program_gets_what_it_was(run: Run) -> None:

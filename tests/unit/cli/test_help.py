@@ -52,6 +52,8 @@ def test_help_cuts_no_flag_and_fits_the_terminal(words: tuple[str, ...], columns
             "migrate --timeout 0",
             "--timeout: '0' is out of range or not a number; write a number of 1",
         ),
+        ("move a/b/c", "POD: 'a/b/c' is not a pod; write NAME or NAMESPACE/NAME"),
+        ("explain pod /a", "NAME: '/a' is not a pod; write NAME or NAMESPACE/NAME"),
         ("get --nope", "No such option: --nope"),
         ("gett", "No such command 'gett'. Did you mean 'get'? See "),
         ("describe", "NAME: is missing; see "),
