@@ -77,7 +77,7 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
         problem = "there is no solver; run pip install 'reserver[solver]', or leave it out"
         raise Failed(Status.USAGE, f"--solver-seconds: {problem}")
     asked = room_for.read(flags.pods) if flags.pods else None
-    with suppress(ValueError, RuntimeError):  # Only the main thread is told of signals.
+    with suppress(ValueError, RuntimeError):  # Only the main thread gets signals.
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, failure.abandon)
     async with patience("Reading the cluster"):
         cluster = await (_read_dump(flags, dump) if dump else _read_live(flags, target))
