@@ -125,8 +125,7 @@ class Cluster:
         run = variant.run(self.kubeconfig, self.folder) if variant.run else nullcontext(None)
         with run as extender:
             config = self.plane.folder / f"{name}.yaml"
-            port = extender.port if extender else None
-            config.write_text(variant.config(self.plane.kubeconfig, port, name))
+            config.write_text(variant.config(self.plane.kubeconfig, extender, name))
             metrics = Metrics(self.plane, self.plane.start_scheduler(config), name)
             pids = {process: self.plane.pids[process] for process in SERVERS}
             if extender is not None:

@@ -115,10 +115,10 @@ def test_kube_scheduler_calls_over_mutual_tls(
 
 def _scheduler_config(control_plane: ControlPlane, folder: Path, port: int) -> str:
     shipped = yaml.safe_load(EXTENDER.read_text())
-    (extender,) = shipped["extenders"]
-    extender["urlPrefix"] = f"https://127.0.0.1:{port}"
-    for key, file in (("certFile", "client.crt"), ("keyFile", "client.key"), ("caFile", "ca.crt")):
-        extender["tlsConfig"][key] = str(folder / file)
+    for extender in shipped["extenders"]:
+        extender["urlPrefix"] = f"https://127.0.0.1:{port}"
+        for key in ("certFile", "keyFile", "caFile"):
+            extender["tlsConfig"][key] = str(folder / Path(extender["tlsConfig"][key]).name)
     whole = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

@@ -339,17 +339,34 @@ def test_the_static_pod_gives_flags_that_reserver_takes_and_closes_its_ports() -
     assert given["grpc_loopback_tokens"]
     (config,) = documents("static-pod/kube-scheduler.yaml")
     (base,) = documents("base/kube-scheduler.yaml")
-    (extender,), (shipped,) = config["extenders"], base["extenders"]
-    assert {**extender, "urlPrefix": ""} == {
-        **shipped,
-        "urlPrefix": "",
-        "enableHTTPS": True,
-        "tlsConfig": extender["tlsConfig"],
-    }
-    assert extender["urlPrefix"] == f"https://127.0.0.1:{given['http_port']}"
+    (shipped,) = base["extenders"]
+    url, tls = f"https://127.0.0.1:{given['http_port']}", config["extenders"][0]["tlsConfig"]
+    assert config["extenders"] == by_connection(
+        {**shipped, "urlPrefix": url, "enableHTTPS": True, "tlsConfig": tls}
+    )
     mounted = container["volumeMounts"][0]["mountPath"]
-    files = [*extender["tlsConfig"].values(), *(str(given[each]) for each in FILES)]
+    files = [*tls.values(), *(str(given[each]) for each in FILES)]
     assert all(str(each).startswith(f"{mounted}/") for each in files)
+
+
+def test_the_extender_of_the_deployment_is_that_of_the_sidecar_but_for_tls() -> None:
+    (config,), (base,) = (
+        documents(f"{each}.yaml")
+        for each in ("standby/kube-scheduler-extender", "base/kube-scheduler")
+    )
+    (shipped,) = base["extenders"]
+    own = config["extenders"][0]
+    tls = {key: own[key] for key in ("urlPrefix", "enableHTTPS", "tlsConfig")}
+    assert config["extenders"] == by_connection({**shipped, **tls})
+
+
+def by_connection(extender: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return an entry for Filter and one for Bind, so that each has connections of its own."""
+    of_filter = {"filterVerb", "preemptVerb"}
+    return [
+        {key: value for key, value in extender.items() if key not in others}
+        for others in ({"bindVerb"}, of_filter)
+    ]
 
 
 FILES = ("kubeconfig", "tls_cert_file", "tls_private_key_file", "extender_client_ca_file")
