@@ -109,6 +109,7 @@ def _open(file: Path) -> None:
         with ctrl_c(lambda *_: None):  # It is the editor's, which would inherit SIG_IGN.
             done = subprocess.run([*shlex.split(command), str(file)], check=False)  # noqa: S603 - theirs
     except (OSError, ValueError) as exc:
+        file.unlink()
         problem = f"EDITOR: {command!r} cannot be run: {exc}"
         raise Failed(Status.USAGE, f"{problem}; set EDITOR, or KUBE_EDITOR") from exc
     if done.returncode:

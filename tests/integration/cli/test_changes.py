@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -272,9 +273,13 @@ async def test_ctrl_c_in_an_editor_is_the_editors(run: Run, tmp_path: Path, worl
     assert (await spec_of(run, "a"))["slots"] == 4
 
 
-async def test_an_editor_that_cannot_be_run_is_named(run: Run) -> None:
+async def test_an_editor_that_cannot_be_run_is_named_and_no_file_is_left(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await run("apply", "-f", "-", text=manifest("a"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     done = await run("edit", "a", EDITOR="/no/such/editor")
+    assert list(tmp_path.glob("reserver-edit-*")) == []
     assert done.exit_code == 2
     assert "EDITOR: '/no/such/editor' cannot be run" in done.stderr
 
