@@ -193,6 +193,10 @@ def kept(tmp_path: Path) -> Path:
     return Path((tmp_path / "file").read_text().strip())
 
 
+def left(tmp_path: Path) -> list[Path]:
+    return list(tmp_path.glob("reserver-edit-*"))
+
+
 async def test_what_an_editor_saves_is_written(run: Run, tmp_path: Path) -> None:
     await run("apply", "-f", "-", text=manifest("a"))
     done = await run("edit", "a", EDITOR=editor(tmp_path, "sed -i 's/slots: 1/slots: 3/' $1"))
@@ -279,7 +283,7 @@ async def test_an_editor_that_cannot_be_run_is_named_and_no_file_is_left(
     await run("apply", "-f", "-", text=manifest("a"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     done = await run("edit", "a", EDITOR="/no/such/editor")
-    assert not any(name.startswith("reserver-edit-") for name in os.listdir(tmp_path))
+    assert left(tmp_path) == []
     assert done.exit_code == 2
     assert "EDITOR: '/no/such/editor' cannot be run" in done.stderr
 
