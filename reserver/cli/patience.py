@@ -38,7 +38,7 @@ async def patience(words: str) -> AsyncIterator[None]:
 @contextmanager
 def ctrl_c(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
     """Have Ctrl-C call this in a block in which the event loop, which takes it else, is held."""
-    if threading.current_thread() is not threading.main_thread():  # It is told of no signal.
+    if threading.current_thread() is not threading.main_thread():  # It gets no signals.
         yield
         return
     before = signal.signal(signal.SIGINT, handler)

@@ -230,7 +230,8 @@ async def test_of_several_one_that_is_refused_costs_no_other(run: Run) -> None:
     result = await run("create", "-f", "-", "-n", "shop", text=text)
     assert result.exit_code == 1
     assert untimed(result.stdout) == "b created: Active on worker-2, for SPAN\n"
-    assert result.stderr == "reserver: a: name: is taken\n"
+    taken = "reserver: a: name: is taken; give another one, or update what has it\n"
+    assert result.stderr == taken
     owner = json.loads((await run("get", "b", "-o", "json")).stdout)["spec"]["owners"][0]
     assert owner == {"pod": {"name": "web-0", "namespace": "shop"}}
 
