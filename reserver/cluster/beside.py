@@ -7,7 +7,6 @@ remembered, and compared again only on the nodes that have changed (docs/adr/005
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,14 +70,6 @@ class Beside:
         self._changed: list[int] = []
         self._found: dict[_Key, _Found] = {}
         self._bytes = 0
-
-    def fork(self, columns: Mapping[str, int], layers: Int64s) -> Beside:
-        """Return one of copies of columns and layers, which changes by itself."""
-        forked = copy(self)
-        forked._columns, forked._layers = columns, layers  # noqa: SLF001 - one of us
-        forked._cells, forked._known = self._cells.copy(), self._known.copy()  # noqa: SLF001
-        forked._forget()  # noqa: SLF001
-        return forked
 
     def of(self, column: int) -> Int64s:
         """Return what may be requested of a resource, for each row.

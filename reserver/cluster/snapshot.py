@@ -294,10 +294,10 @@ class Snapshot:
         self._row_of, self._names = dict(self._row_of), list(self._names)
         self._totals = tuple(map(dict, self._totals))
         self._cells = self._cells.copy()
-        self.beside = self.beside.fork(self.columns, self._cells)
         self.holding, self.without_holds = set(self.holding), set(self.without_holds)
         self.has_holds = self.has_holds.copy()
         self.exists, self.in_doubt = self.exists.copy(), self.in_doubt.copy()
+        self._compare_anew()
 
     def take(self, node: str, amounts: Totals) -> None:
         """Count amounts on a node as a pod's that is there."""
