@@ -8,11 +8,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -20,7 +23,6 @@ import yaml
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "dist"
 LAUNCHER = ROOT / "hack/krew/kubectl-reserver"
-_VERSION = "VERSION"
 
 
 def version() -> str:
@@ -29,10 +31,17 @@ def version() -> str:
     return str(project["version"])
 
 
-def archive(release: str) -> bytes:
-    """Return the archive of the plug-in, the same bytes whenever it is made."""
+def launcher(wheel: Path) -> bytes:
+    """Return the plug-in's script, which runs this wheel and no other."""
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    return LAUNCHER.read_text().replace("WHEEL", wheel.name).replace("SHA256", digest).encode()
+
+
+def archive(wheel: Path) -> bytes:
+    """Return the archive of the plug-in, the same bytes whenever it is made of the same wheel."""
     files = {
-        "kubectl-reserver": LAUNCHER.read_bytes().replace(_VERSION.encode(), release.encode()),
+        "kubectl-reserver": launcher(wheel),
+        wheel.name: wheel.read_bytes(),
         "LICENSE": (ROOT / "LICENSE").read_bytes(),
     }
     packed = io.BytesIO()
@@ -64,18 +73,25 @@ def manifest(release: str, digest: str, name: str) -> dict[str, object]:
             "description": "Creates reservations of node capacity, shows what is used, held and "
             "free, and says why a pod waits. Reserver has to run beside kube-scheduler.\n",
             "caveats": "It runs `reserver` if that is installed; else it needs uv or pipx, which "
-            "install it where nothing else sees it, with the first call.\n",
+            "install the wheel in it, and from the Python index what that needs, where nothing "
+            "else sees it, with the first call.\n",
             "platforms": [platform | {"files": files}],
         },
     }
 
 
-def write_plug_in(folder: Path, release: str) -> None:
+def write_plug_in(folder: Path, release: str, wheel: Path) -> None:
     """Write what krew installs: the archive, and the manifest that names it by its digest."""
-    packed, name = archive(release), f"kubectl-reserver-v{release}.tar.gz"
+    packed, name = archive(wheel), f"kubectl-reserver-v{release}.tar.gz"
     (folder / name).write_bytes(packed)
     text = manifest(release, hashlib.sha256(packed).hexdigest(), name)
     (folder / "krew-reserver.yaml").write_text(yaml.safe_dump(text, sort_keys=False))
+
+
+def sums(files: Iterable[Path]) -> str:
+    """Return what `sha256sum --check` reads."""
+    lines = (f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}" for each in files)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def build() -> Path:
@@ -87,8 +103,9 @@ def build() -> Path:
         _run(
             sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(OUT)
         )
-    write_plug_in(OUT, version())
     (wheel,) = OUT.glob("*.whl")
+    write_plug_in(OUT, version(), wheel)
+    (OUT / "SHA256SUMS").write_text(sums((*OUT.glob("*.whl"), *OUT.glob("*.tar.gz"))))
     return wheel
 
 
@@ -106,6 +123,18 @@ def tried(wheel: Path) -> None:
         _run(*install, "--no-deps", "--no-index", str(wheel))
         for words in (("--version",), ("completion", "bash"), ("demo", "--once")):
             _run(f"{folder}/venv/bin/reserver", *words, cwd=folder)
+        _try_plug_in(wheel, Path(folder), uv)
+
+
+def _try_plug_in(wheel: Path, folder: Path, uv: str) -> None:
+    """Run the plug-in where there is uv, but no reserver."""
+    plug_in, tools = folder / "kubectl-reserver", folder / "tools"
+    plug_in.write_bytes(launcher(wheel))
+    shutil.copy(wheel, folder)
+    tools.mkdir()
+    (tools / "uv").symlink_to(uv)
+    path = {"PATH": f"{tools}:/usr/bin:/bin"}
+    subprocess.run(("sh", str(plug_in), "--version"), env=os.environ | path, check=True)
 
 
 def _run(*command: str, cwd: str | Path = ROOT) -> None:

@@ -264,7 +264,7 @@ def _tracing() -> Tracing:
     try:
         from reserver.tracing import Tracing  # noqa: PLC0415 - it needs packages of an extra
     except ModuleNotFoundError as exc:
-        problem = f"--tracing needs the package {exc.name}; pip install 'reserver[tracing]'"
+        problem = f"--tracing needs the package {exc.name}: pip install './WHEEL[tracing]'"
         raise ConfigurationError(problem) from exc
     return Tracing()
 

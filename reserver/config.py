@@ -122,7 +122,7 @@ class Settings(Listening):
         bool,
         setting(
             "Send OpenTelemetry traces of calls and moves to OTEL_EXPORTER_OTLP_ENDPOINT. Needs "
-            "reserver[tracing]."
+            "the extra `tracing`."
         ),
     ] = False
     reservation_store: Annotated[

@@ -15,6 +15,7 @@ from dataclasses import fields
 from importlib import metadata
 from itertools import islice
 
+from reserver import DISTRIBUTION
 from reserver.assembly import Assembly
 from reserver.cluster.quantity import shorten
 from reserver.config import Settings
@@ -32,7 +33,7 @@ _MOST_LINES = 2000
 _MOST_TEXT = 1000
 """How many characters of any text it has."""
 
-_PACKAGES = ("reserver", "aiohttp", "grpcio", "kubernetes", "msgspec", "numpy", "uvloop")
+_PACKAGES = (DISTRIBUTION, "aiohttp", "grpcio", "kubernetes", "msgspec", "numpy", "uvloop")
 
 
 def dump(settings: Settings, parts: Assembly, exposed: Callable[[], bytes]) -> bytes:

@@ -25,6 +25,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, use_span
 
+from reserver import DISTRIBUTION
 from reserver.cluster.pod import Pod
 from reserver.migration.move import Move, Phase
 from reserver.scheduling.bind import BindVerdict
@@ -49,11 +50,11 @@ class Tracing:
 
     def __init__(self) -> None:
         """Begin; the collector need not be there yet."""
-        known = {SERVICE_NAME: "reserver", SERVICE_VERSION: version("reserver")}
+        known = {SERVICE_NAME: "reserver", SERVICE_VERSION: version(DISTRIBUTION)}
         resource = Resource(known).merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        self.tracer: Tracer = self._provider.get_tracer("reserver", version("reserver"))
+        self.tracer: Tracer = self._provider.get_tracer("reserver", version(DISTRIBUTION))
 
     def extender(self, *args: Any, **more: Any) -> Extender:  # noqa: ANN401 - as Extender
         """Return an extender that is traced."""

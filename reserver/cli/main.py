@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from reserver import DISTRIBUTION
 from reserver.cli import (
     apply,
     change,
@@ -65,7 +66,7 @@ app.add_typer(rebalance.app, name="rebalance", rich_help_panel=_MOVE)
 
 def _show_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"reserver {metadata.version('reserver')}")
+        typer.echo(f"reserver {metadata.version(DISTRIBUTION)}")
         raise typer.Exit
 
 

@@ -74,7 +74,7 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
         LoadUnknown: a source of load does not say.
     """
     if flags.solver_seconds and not is_installed():
-        problem = "there is no solver; run pip install 'reserver[solver]', or leave it out"
+        problem = "there is no solver: pip install './WHEEL[solver]', or leave it out"
         raise Failed(Status.USAGE, f"--solver-seconds: {problem}")
     asked = room_for.read(flags.pods) if flags.pods else None
     with suppress(ValueError, RuntimeError):  # Only the main thread gets signals.

@@ -64,7 +64,7 @@ class _Program(NamedTuple):
 
 
 def is_installed() -> bool:
-    """Return whether there is a solver (``pip install reserver[solver]``)."""
+    """Return whether there is a solver (the extra `solver`)."""
     return find_spec("highspy") is not None
 
 

@@ -22,6 +22,7 @@ from prometheus_client import (
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from reserver import DISTRIBUTION
 from reserver.server.answer import Answer, Paths, text
 from reserver.server.exposition import Exposition
 from reserver.server.request import Request
@@ -66,7 +67,7 @@ class DeschedulingMetrics:
             "Build info about descheduler: here the version of reserver.",
             ("AppVersion", "DeschedulerVersion"),
             registry=self.registry,
-        ).labels("reserver", version("reserver")).set(1)
+        ).labels("reserver", version(DISTRIBUTION)).set(1)
         self._rounds = Counter(
             "reserver_rebalance_rounds",
             "Rounds of rebalancing by outcome; one that fails evicts nothing.",

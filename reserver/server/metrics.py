@@ -20,6 +20,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from reserver import DISTRIBUTION
 from reserver.quarantine import Component
 from reserver.quarantine import counts as faults
 from reserver.reservations.status import count_unbacked
@@ -162,7 +163,7 @@ def _describe_process(registry: CollectorRegistry) -> None:
     told = "1; the version that runs, and that of Python."
     labels = ("version", "python_version")
     build = Gauge("reserver_build_info", told, labels, registry=registry)
-    build.labels(version("reserver"), platform.python_version()).set(1)
+    build.labels(version(DISTRIBUTION), platform.python_version()).set(1)
 
 
 class _StateCollector(Collector):

@@ -77,7 +77,7 @@ async def test_it_says_how_the_process_is_and_no_secret(settings: Settings) -> N
     assert {each["current"] for each in said["watches"]} == {True}
     assert said["queues"]["placer"] == 0
     assert "reserver_ready 1.0" in said["metrics"]
-    assert said["versions"]["reserver"]
+    assert said["versions"]["kube-reserver"]
     assert any("run" in name for name in said["tasks"])
 
 

@@ -97,7 +97,7 @@ def test_the_sbom_lists_what_is_installed(ours: Path) -> None:
         for path in ours.glob("lib/python3*/site-packages/*.dist-info")
     ]
     installed = {name.lower().replace("_", "-"): version for name, _, version in found}
-    assert installed.pop("reserver")
+    assert installed.pop("kube-reserver")
     assert len(installed) > 30
     assert not installed.items() - versions.items()
     assert "pip" not in installed

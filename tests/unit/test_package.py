@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import subprocess
 import tarfile
 import tomllib
@@ -28,23 +29,30 @@ def test_an_index_shows_a_page_without_links_that_lead_nowhere() -> None:
         assert name in PROJECT["scripts"]
 
 
-def test_the_archive_is_the_same_whenever_it_is_made() -> None:
-    assert dist.archive("1.2.3") == dist.archive("1.2.3")
-    with tarfile.open(fileobj=io.BytesIO(dist.archive("1.2.3"))) as tar:
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    path = tmp_path / "kube_reserver-1.2.3-py3-none-any.whl"
+    path.write_bytes(b"a wheel")
+    return path
+
+
+def test_the_archive_is_the_same_whenever_it_is_made(wheel: Path) -> None:
+    assert dist.archive(wheel) == dist.archive(wheel)
+    with tarfile.open(fileobj=io.BytesIO(dist.archive(wheel))) as tar:
         assert {each.name: each.mode for each in tar} == {
             "kubectl-reserver": 0o755,
+            wheel.name: 0o644,
             "LICENSE": 0o644,
         }
-        launcher = tar.extractfile("kubectl-reserver")
-        assert launcher is not None
-        assert b"reserver==1.2.3" in launcher.read()
 
 
 @pytest.fixture
-def published(tmp_path: Path) -> Path:
+def published(tmp_path: Path, wheel: Path) -> Path:
     """What `make dist` writes for krew."""
-    dist.write_plug_in(tmp_path, dist.version())
-    return tmp_path
+    folder = tmp_path / "dist"
+    folder.mkdir()
+    dist.write_plug_in(folder, dist.version(), wheel)
+    return folder
 
 
 def test_krew_takes_the_manifest(published: Path) -> None:
@@ -61,7 +69,9 @@ def test_what_the_manifest_names_is_in_the_archive(
     installed = krew.install(published / "krew-reserver.yaml", tmp_path / "store", system)
     assert installed.name == "kubectl-reserver"
     assert os.access(installed, os.X_OK)
-    assert f"reserver=={PROJECT['version']}" in installed.read_text()
+    (packed,) = (tmp_path / "store").glob("*.whl")
+    assert packed.name in installed.read_text()
+    assert packed.read_bytes() == b"a wheel"
     assert (tmp_path / "store/LICENSE").read_text() == (dist.ROOT / "LICENSE").read_text()
 
 
@@ -95,20 +105,112 @@ def test_a_manifest_that_krew_would_refuse_is_refused(published: Path, old: str,
         krew.read(path)
 
 
-@pytest.mark.parametrize("tool", ["reserver", "uv", "pipx", ""])
-def test_the_plug_in_runs_what_is_installed(tmp_path: Path, tool: str) -> None:
+def run_plug_in(folder: Path, script: bytes, tool: str) -> subprocess.CompletedProcess[str]:
+    """Run it from a link, as krew has it, where there is nothing but one tool."""
+    tools = folder / "tools"
+    tools.mkdir()
+    for name in ("readlink", "dirname", "sha256sum"):
+        (tools / name).symlink_to(shutil.which(name) or "")
     if tool:
-        (tmp_path / tool).write_text(f'#!/bin/sh\necho {tool} "$@"\n')
-        (tmp_path / tool).chmod(0o755)
-    done = subprocess.run(
-        ["/bin/sh", str(dist.LAUNCHER), "get", "a b"],
-        env={"PATH": str(tmp_path)},
+        (tools / tool).write_text(f'#!/bin/sh\necho {tool} "$@"\n')
+        (tools / tool).chmod(0o755)
+    (folder / "plug-in").write_bytes(script)
+    (tools / "kubectl-reserver").symlink_to(folder / "plug-in")
+    return subprocess.run(
+        ["/bin/sh", str(tools / "kubectl-reserver"), "get", "a b"],
+        env={"PATH": str(tools)},
         capture_output=True,
         text=True,
         check=False,
     )
-    if tool:
-        assert done.stdout.startswith(f"{tool} ")
-        assert done.stdout.endswith("get a b\n")
-    else:
-        assert (done.returncode, "install it with pipx or uv" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("reserver", "reserver get a b\n"),
+        ("uv", "uv tool run --quiet --from WHEEL kubectl-reserver get a b\n"),
+        ("pipx", "pipx run --quiet --spec WHEEL kubectl-reserver get a b\n"),
+    ],
+)
+def test_the_plug_in_runs_what_is_installed_or_its_own_wheel(
+    tmp_path: Path, wheel: Path, tool: str, said: str
+) -> None:
+    done = run_plug_in(tmp_path, dist.launcher(wheel), tool)
+    assert (done.stdout, done.stderr) == (said.replace("WHEEL", str(wheel)), "")
+
+
+def test_the_plug_in_says_what_to_install(tmp_path: Path, wheel: Path) -> None:
+    done = run_plug_in(tmp_path, dist.launcher(wheel), "")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"pip install {wheel}" in done.stderr
+
+
+@pytest.mark.parametrize("tool", ["uv", "pipx"])
+@pytest.mark.parametrize("other", [b"another wheel", None])
+def test_the_plug_in_runs_no_wheel_but_its_own(
+    tmp_path: Path, wheel: Path, tool: str, other: bytes | None
+) -> None:
+    script = dist.launcher(wheel)
+    wheel.unlink()
+    if other is not None:
+        wheel.write_bytes(other)
+    done = run_plug_in(tmp_path, script, tool)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is not the wheel that came with this plug-in" in done.stderr
+
+
+FETCHES = re.compile(
+    r"""(?x) \b (?: pip3? \s+ (?:install|download) | pipx \s+ \w+ | uvx
+                 | uv \s+ (?:pip\s+install|tool\s+\w+|add|run) ) \b
+        [^\n`]*? [\s'"=]
+        (?: kube[-_] )? reserver (?= $ | [\s'"`)] | [\[=<>~!@] )"""
+)
+"""A command that asks the Python index for Reserver by its name, in any of the ways to say so."""
+
+TOLD = re.compile(r"\breserver(\[[a-z]+\]|[=~<>]=)")
+"""A requirement, as a person would hand it to such a command."""
+
+
+def is_bare(line: str) -> bool:
+    """Return whether somebody who follows this line runs what anybody may have published."""
+    return bool(FETCHES.search(line) or TOLD.search(line))
+
+
+def test_no_page_and_no_code_has_reserver_fetched_by_its_name() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=dist.ROOT, capture_output=True, text=True, check=True
+    )
+    read = 0
+    for name in filter(None, listed.stdout.split("\0")):
+        path = dist.ROOT / name
+        if path == Path(__file__) or not path.is_file():
+            continue
+        text = path.read_bytes().decode(errors="replace")
+        read += 1
+        bare = [line for line in text.splitlines() if is_bare(line)]
+        assert not bare, f"{name}: name a wheel's file instead: {bare}"
+    assert read > 500
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("$ pipx install reserver    # or: uv tool install reserver", True),
+        ("pipx install 'reserver[solver]'", True),
+        ("pip install kube-reserver", True),
+        ("pip install --user --upgrade kube_reserver==0.1.0", True),
+        ("uvx reserver demo", True),
+        ("uvx --from kube-reserver reserver demo", True),
+        ("uv tool run --quiet --from 'reserver==VERSION' kubectl-reserver", True),
+        ("pipx run --spec kube-reserver kubectl-reserver", True),
+        ("Needs reserver[tracing].", True),
+        ("pipx install ./kube_reserver-0.1.0-py3-none-any.whl[solver]", False),
+        ("pip install './WHEEL[solver]', or leave it out", False),
+        ('uv tool run --quiet --from "$wheel" kubectl-reserver "$@"', False),
+        ("uv pip install --python /opt/reserver/bin/python --editable .", False),
+        ("/opt/reserver/bin/pip install --no-index /wheels/*.whl", False),
+    ],
+)
+def test_a_bare_name_is_seen(line: str, *, expected: bool) -> None:
+    assert is_bare(line) == expected
