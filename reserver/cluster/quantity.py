@@ -7,7 +7,6 @@ binary suffixes, scientific notation, anything finer than a nano-unit rounded aw
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from functools import lru_cache
 
 from reserver.errors import InvalidInput
@@ -28,14 +27,14 @@ _QUANTITY = re.compile(
 )
 _MAX_LENGTH = 64
 _MAX_EXPONENT = 40
-_SUFFIXES: dict[str | None, Fraction] = {
-    None: Fraction(1),
-    "n": Fraction(1, NANO),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 10**3),
-    **{s: Fraction(10 ** (3 * i)) for i, s in enumerate("kMGTPE", start=1)},
-    **{f"{s}i": Fraction(2 ** (10 * i)) for i, s in enumerate("KMGTPE", start=1)},
+_NANO_POWER = 9
+_TENS: dict[str | None, int] = {
+    **{s: 3 * i for i, s in enumerate("num", start=-3)},
+    **{s: 3 * i for i, s in enumerate("kMGTPE", start=1)},
 }
+"""By how many powers of ten a decimal suffix multiplies."""
+_TWOS: dict[str | None, int] = {f"{s}i": 10 * i for i, s in enumerate("KMGTPE", start=1)}
+"""By how many powers of two a binary suffix multiplies."""
 _REMEDY = "write a Kubernetes quantity such as 2, 500m or 4Gi"
 
 
@@ -52,13 +51,13 @@ def parse(text: str) -> int:
     exponent = int(match["exponent"] or 0)
     if abs(exponent) > _MAX_EXPONENT:
         raise InvalidInput("", f"{text!r} has an absurd exponent", _REMEDY)
-    exact = Fraction(match["number"]) * _SUFFIXES[match["suffix"]] * Fraction(10) ** exponent
-    return _round_away(exact * NANO)
-
-
-def _round_away(value: Fraction) -> int:
-    magnitude = -(-abs(value.numerator) // value.denominator)
-    return magnitude if value >= 0 else -magnitude
+    whole, _, fine = match["number"].lstrip("+-").partition(".")
+    suffix = match["suffix"]
+    number = int(whole + fine) << _TWOS.get(suffix, 0)
+    power = _NANO_POWER + exponent + _TENS.get(suffix, 0) - len(fine)
+    ten: int = 10 ** abs(power)
+    nano = number * ten if power >= 0 else -(-number // ten)
+    return -nano if text.startswith("-") else nano
 
 
 def to_unit(resource: str, nano: int) -> int:

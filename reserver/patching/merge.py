@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import msgspec
+
 from reserver.cluster.quantity import shorten
 from reserver.patching.patch import Json, Scheduling
 
@@ -19,6 +21,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 NODE_AFFINITY = "nodeAffinity"
 KINDS = (NODE_AFFINITY, "podAffinity", "podAntiAffinity")
 _TERMS = "nodeSelectorTerms"
+_ENCODE = msgspec.json.Encoder(order="sorted").encode
 
 MOST_TERMS = 64
 """Alternatives for nodes, and terms of each list, that a pod has after a merge."""
@@ -27,10 +30,14 @@ MOST_TOLERATIONS = 128
 """Tolerations that a pod has after a merge."""
 
 MOST_REQUIREMENTS = 256
-"""Requirements of one alternative for nodes after a merge.
+"""Requirements of one alternative for nodes after a merge."""
+
+MOST_BYTES = 16_384
+"""What a pod says of where it may go after a merge, as JSON: more is not read of a pod either.
 
 An API server lets a pod have any number of all of these, within its megabyte. To compare so many
-would take seconds, so a pod beyond a bound takes no patch that adds to them.
+would take seconds, so a pod beyond a bound takes no patch that adds to them. What a merge would
+make is reckoned before it is made: alternatives multiply.
 """
 
 
@@ -48,7 +55,7 @@ class Conflict:
 
     def __str__(self) -> str:
         """Return one line."""
-        return f"spec.{self.field}: {self.problem}"
+        return f"spec{self.field and '.'}{self.field}: {self.problem}"
 
 
 class _Conflicting(Exception):
@@ -62,15 +69,28 @@ class _Conflicting(Exception):
 def merged(pod: Scheduling, injected: Scheduling) -> Scheduling | Conflict:
     """Return what a pod says together with what a patch injects, or why that cannot be."""
     try:
-        return Scheduling(
+        _check_size(size(pod) + size(injected), "")
+        found = Scheduling(
             node_selector=_selector(pod.node_selector, injected.node_selector),
             affinity=_affinity(pod.affinity, injected.affinity),
             tolerations=tuple(
                 _joined(pod.tolerations, injected.tolerations, "tolerations", MOST_TOLERATIONS)
             ),
         )
+        _check_size(size(found), "")
     except _Conflicting as exc:
         return exc.conflict
+    return found
+
+
+def size(said: Scheduling) -> int:
+    """Return how long what a pod says is as JSON, in bytes."""
+    return len(_ENCODE((said.node_selector, said.affinity, said.tolerations)))
+
+
+def _check_size(found: int, path: str) -> None:
+    if found > MOST_BYTES:
+        raise _Conflicting(path, f"{found} bytes would be more than {MOST_BYTES}")
 
 
 def _selector(pod: Mapping[str, str], injected: Mapping[str, str]) -> Mapping[str, str]:
@@ -107,6 +127,7 @@ def _both(pod: Json | None, injected: Json, path: str) -> Json:
     if len(here) * len(there) > MOST_TERMS:
         problem = f"{len(here)} times {len(there)} alternatives are more than {MOST_TERMS}"
         raise _Conflicting(path, problem)
+    _check_size(len(there) * len(_ENCODE(here)) + len(here) * len(_ENCODE(there)), path)
     # A term without requirements matches no node; with others it would stop nothing.
     pairs = [(one, other) for one, other in product(filter(any_of, here), filter(any_of, there))]
     if not pairs:
@@ -134,7 +155,8 @@ def _joined(pod: Sequence[Any], injected: Sequence[Any], path: str, most: int) -
         return pod
     if len(pod) > most:
         raise _Conflicting(path, f"{len(pod)} entries are more than {most} already")
-    both = [*pod, *(each for each in injected if each not in pod)]
+    known = set(map(_ENCODE, pod))  # To compare each with each would take their product.
+    both = [*pod, *(each for each in injected if _ENCODE(each) not in known)]
     if len(both) > most:
         raise _Conflicting(path, f"{len(both)} entries would be more than {most}")
     return both

@@ -29,6 +29,8 @@ class Doubts:
 
     def doubt(self, key: Key, node: str) -> None:
         """Note that an object on a node cannot be read."""
+        if self._nodes.get(key) == node:
+            return
         self.trust(key)
         if node:
             self._nodes[key] = node

@@ -11,9 +11,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from reserver.errors import InvalidInput
-from reserver.wire.k8s.objects import Metadata, decode
+from reserver.wire.k8s.objects import WireStruct, decode, decode_part
 from reserver.wire.k8s.pods import PodObject
 from reserver.wire.limits import Int64
+
+
+class _LargeArgs(msgspec.Struct, frozen=True):
+    """The pod of a call as it is sent."""
+
+    pod: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"null"), name="Pod")
 
 
 class ExtenderArgs(msgspec.Struct, frozen=True):
@@ -68,8 +74,12 @@ class MetaVictims(msgspec.Struct, frozen=True):
         return MetaVictims([*pods], self.pdb_violations)
 
 
+class _Identity(WireStruct, frozen=True):
+    uid: str = ""
+
+
 class _WholePod(msgspec.Struct, frozen=True):
-    metadata: Metadata = Metadata()
+    metadata: _Identity = _Identity()
 
 
 class _WholeVictims(msgspec.Struct, frozen=True):
@@ -103,6 +113,7 @@ def decode_filter(raw: bytes) -> tuple[PodObject, list[str]]:
     Raises:
         InvalidInput: it is malformed, or the extender is configured to send whole nodes.
     """
+    _check_pod(raw)
     args = decode(ExtenderArgs, raw)
     pod = _named(args.pod)
     if args.node_names is None:
@@ -117,6 +128,7 @@ def decode_preempt(raw: bytes) -> tuple[PodObject, dict[str, MetaVictims]]:
     Raises:
         InvalidInput: it is malformed.
     """
+    _check_pod(raw)
     args = decode(_PreemptionArgs, raw)
     whole = {node: victims.meta() for node, victims in (args.victims or {}).items() if victims}
     meta = {node: victims for node, victims in (args.meta_victims or {}).items() if victims}
@@ -140,6 +152,12 @@ def decode_bind(raw: bytes) -> ExtenderBindingArgs:
             remedy = "send ExtenderBindingArgs as kube-scheduler does"
             raise InvalidInput(field.encode_name, "is empty", remedy)
     return args
+
+
+def _check_pod(raw: bytes) -> None:
+    """Refuse a pod that is too long, before it is read."""
+    if len(raw) > PodObject.MOST_BYTES:  # Few are, and thousands of names may be as long.
+        decode_part(PodObject, bytes(decode(_LargeArgs, raw).pod), "Pod")
 
 
 def _named(pod: PodObject | None) -> PodObject:

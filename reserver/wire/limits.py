@@ -100,7 +100,13 @@ MOST_CLAIMS_RECORDED = 1_000
 class PodLimits(NamedTuple):
     """How much of a pod is read. What exceeds a bound is ignored; the pod is not.
 
+    The first three are of what its request follows from, which cannot be ignored: a pod beyond one
+    of them cannot be read, and its node is in doubt (`scheduling.doubts`).
+
     Attributes:
+        object_bytes: the length of the whole pod.
+        containers: of the pod; as many init containers, and as many statuses of either.
+        request_bytes: the length of the names and requests of all of these, as compact JSON.
         part_bytes: the length of its labels, of its owner references, of its constraints, and of
             its claims on reservations.
         labels: of the pod.
@@ -110,6 +116,9 @@ class PodLimits(NamedTuple):
         claims: slots that it says it claimed.
     """
 
+    object_bytes: int = 1_048_576
+    containers: int = 1_000
+    request_bytes: int = 65_536
     part_bytes: int = 16_384
     labels: int = 128
     terms: int = 32

@@ -12,6 +12,7 @@ from reserver.kube.migration.moves import MOST_MOVES, MOST_MOVES_IN_ALL
 from reserver.kube.provisioning.requests import MOST_REQUESTS
 from reserver.migration.move import MOST_IN_GROUP
 from reserver.patching.book import MOST_MERGED, MOST_PATCHES
+from reserver.patching.merge import MOST_BYTES
 from reserver.provisioning.request import MOST_POD_SETS
 from reserver.scheduling.buffers import MOST_BUFFERS
 from reserver.server.limits import Limits
@@ -54,7 +55,7 @@ ROWS: dict[str, list[float]] = {
         MOST_MOVES,
         MOST_MOVES_IN_ALL,
     ],
-    "SchedPatch": [MOST_PODS, MOST_PATCHES, MOST_MERGED],
+    "SchedPatch": [MOST_PODS, MOST_BYTES, MOST_PATCHES, MOST_MERGED],
     "ProvisioningRequest": [
         requestform.MOST_BYTES,
         MOST_POD_SETS,
@@ -63,7 +64,7 @@ ROWS: dict[str, list[float]] = {
         MOST_REQUESTS,
     ],
     "PodTemplate": [MOST_POD_SETS],
-    "Pod": [*POD[:3], POD.things, POD.claims, MOST_UNOFFERED],
+    "Pod": [*POD[:6], POD.things, POD.claims, MOST_UNOFFERED],
     "what a CapacityBuffer": [MOST_POD_BYTES, MOST_BUFFERS, MOST_A_TURN],
     "Node": [limits.MOST_OFFERED],
     "gRPC call": [

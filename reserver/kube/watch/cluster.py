@@ -18,7 +18,7 @@ from reserver.kube.watch.reflector import Reflector
 from reserver.scheduling.state import State
 from reserver.wire.k8s.nodes import NamespaceObject, NodeObject
 from reserver.wire.k8s.objects import decode
-from reserver.wire.k8s.pods import BoundPod, PodObject
+from reserver.wire.k8s.pods import FINISHED, BoundPod, PodObject
 from reserver.wire.k8s.storage import ClaimObject, StorageClassObject, VolumeObject
 from reserver.wire.patching.review import MARKS_ANNOTATION
 
@@ -88,7 +88,8 @@ def pod_view(
             pod = decode(BoundPod, item) if isinstance(item, msgspec.Raw) else item
         except InvalidInput:  # Not even that can be read: no API server has such a pod.
             pod = BoundPod()
-        state.doubts.doubt(key, pod.spec.node_name)
+        # What has finished takes nothing from its node, however much it requests.
+        state.doubts.doubt(key, "" if pod.status.phase in FINISHED else pod.spec.node_name)
 
     return ObjectView(
         PodObject,

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from http import HTTPStatus
 from typing import Protocol
 
-from reserver.errors import InvalidInput, ReserverError
+from reserver.errors import Fault, InvalidInput, ReserverError
 from reserver.patching.book import Book
 from reserver.patching.patch import PatchName
 from reserver.quarantine import take_note
@@ -129,8 +129,13 @@ class Webhooks:
         return outcome, review.answer(asked.uid, patch=operations)
 
     async def _resize(self, asked: ReviewRequest) -> tuple[str, bytes]:
-        """Return whether a running pod may be resized."""
-        why = await self._judge(asked)
+        """Return whether a running pod may be resized; one that is too large to be read may not."""
+        try:
+            why = await self._judge(asked)
+        except Fault:
+            raise
+        except InvalidInput as exc:
+            why = f"reserver cannot read the pod: {exc}"
         if why is None:
             return "passed", review.answer(asked.uid)
         return "refused", review.refusal(asked.uid, why)

@@ -6,7 +6,7 @@ Only the fields that decisions need are named; msgspec passes over all others wi
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -18,7 +18,13 @@ _MOST_DIGITS = 20
 
 
 class WireStruct(msgspec.Struct, rename="camel", frozen=True):
-    """Base of all objects on the wire: camelCase, unknown fields ignored."""
+    """Base of all objects on the wire: camelCase, unknown fields ignored.
+
+    Attributes:
+        MOST_BYTES: how long its JSON may be to be read; 0 where who sends it sees to that.
+    """
+
+    MOST_BYTES: ClassVar[int] = 0
 
 
 class Metadata(WireStruct, frozen=True):
@@ -69,8 +75,12 @@ def decode(kind: type[T], raw: bytes | msgspec.Raw) -> T:
     """Return JSON as one of the types above.
 
     Raises:
-        InvalidInput: it is not JSON, or not of that shape; the error carries the path.
+        InvalidInput: it is too long, not JSON, or not of that shape; the error carries the path.
     """
+    most = getattr(kind, "MOST_BYTES", 0)
+    if most and len(raw) > most:
+        problem = f"{len(raw)} bytes are too many to be read"
+        raise InvalidInput("", problem, f"keep it under {most}")
     try:
         decoded: T = _decoder(kind).decode(raw)  # type: ignore[arg-type]  # types do hash
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:

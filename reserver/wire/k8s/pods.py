@@ -43,6 +43,9 @@ _MOST_NAME = 253
 RETRY_ANNOTATION = "reserver.io/retry"
 """On a pending pod: any change of it makes kube-scheduler try the pod again."""
 
+FINISHED = frozenset({"Succeeded", "Failed"})
+"""The phases of pods that take nothing from their nodes any more."""
+
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})
 
@@ -90,11 +93,16 @@ class _Bound(WireStruct, frozen=True):
     node_name: str = ""
 
 
+class _Phase(WireStruct, frozen=True):
+    phase: str = ""
+
+
 class BoundPod(WireStruct, frozen=True):
-    """Where a pod is: all that is read of a pod that cannot be judged."""
+    """Where a pod is, and its phase: all that is read of a pod that cannot be judged."""
 
     metadata: Metadata = Metadata()
     spec: _Bound = _Bound()
+    status: _Phase = _Phase()
 
 
 class OwnerReference(WireStruct, frozen=True):
@@ -131,6 +139,8 @@ class Shared(NamedTuple):
 
 class PodObject(WireStruct, frozen=True):
     """A Pod on the wire."""
+
+    MOST_BYTES = POD.object_bytes
 
     metadata: Owned = Owned()
     spec: PodSpec = PodSpec()
@@ -183,7 +193,7 @@ class PodObject(WireStruct, frozen=True):
             requests=shared.requests,
             node=one(spec.node_name),
             priority=spec.priority or 0,
-            finished=status.phase in {"Succeeded", "Failed"},
+            finished=status.phase in FINISHED,
             nominated_node=status.nominated_node_name,
             claims=_claims(annotations),
             has_preferences=demanded.has_preferences,

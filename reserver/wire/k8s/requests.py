@@ -11,6 +11,7 @@ from reserver.cluster.remembered import Remembered, reckoned
 from reserver.cluster.request import Container, PodResources, effective_request
 from reserver.errors import InvalidInput
 from reserver.wire.k8s.objects import WireStruct, decode_part, encode
+from reserver.wire.limits import POD
 
 Amounts = dict[str, str | int | float]
 
@@ -138,13 +139,34 @@ def request_of(key: bytes, spec: Requesting, status: Actuated) -> Mapping[str, i
 
 
 def requesting(spec: Requesting, status: Actuated) -> bytes:
-    """Return all that a pod's request follows from."""
+    """Return all that a pod's request follows from.
+
+    Raises:
+        InvalidInput: it is too much to be read (`limits.POD`).
+    """
+    _check_containers(spec, status)
     containers = [_resources(spec.containers), _resources(spec.init_containers)]
     statuses = [_actuated(status.container_statuses), _actuated(status.init_container_statuses)]
     whole = (spec.resources, spec.overhead, status.allocated_resources, status.resources)
     infeasible = is_resize_infeasible(status.conditions or ())
     claimed = bytes(status.node_allocatable_resource_claim_statuses)
-    return encode((*containers, *statuses, *whole, infeasible)) + claimed
+    found = encode((*containers, *statuses, *whole, infeasible)) + claimed
+    if len(found) > POD.request_bytes:
+        problem = f"what its containers request takes {len(found)} bytes, which is too much to read"
+        raise InvalidInput("spec", problem, f"keep it under {POD.request_bytes}")
+    return found
+
+
+def _check_containers(spec: Requesting, status: Actuated) -> None:
+    for path, listed in (
+        ("spec.containers", spec.containers),
+        ("spec.initContainers", spec.init_containers),
+        ("status.containerStatuses", status.container_statuses),
+        ("status.initContainerStatuses", status.init_container_statuses),
+    ):
+        if listed and len(listed) > POD.containers:
+            problem = f"{len(listed)} are too many to read"
+            raise InvalidInput(path, problem, f"write {POD.containers} at most")
 
 
 def _resources(containers: Sequence[ContainerSpec] | None) -> list[object]:

@@ -8,7 +8,7 @@ import msgspec
 
 from reserver.errors import ApiError, InvalidInput
 from reserver.wire.k8s.objects import Metadata, decode
-from reserver.wire.limits import Int32
+from reserver.wire.limits import POD, Int32
 
 
 class Shown(Protocol):
@@ -20,6 +20,9 @@ class Shown(Protocol):
 
 
 S = TypeVar("S", bound=Shown)
+
+LARGE = POD.object_bytes
+"""So long a line of a watch may be for its object to be read with it, in bytes."""
 
 
 class ObjectList(msgspec.Struct, frozen=True):
@@ -85,6 +88,8 @@ def read_event_of(kind: type[ReadEvent[S]], line: bytes) -> ReadEvent[S] | Watch
 
     To pass over an object, to see where it ends, takes half as long as to read it.
     """
+    if len(line) > LARGE:
+        return read_event(line)  # Its kind may have a bound.
     try:
         event = decode(kind, line)
     except InvalidInput:

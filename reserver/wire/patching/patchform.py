@@ -14,7 +14,7 @@ import msgspec
 from reserver.cluster.labels import Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.patching.merge import KINDS, NODE_AFFINITY, PREFERRED, REQUIRED
+from reserver.patching.merge import KINDS, MOST_BYTES, NODE_AFFINITY, PREFERRED, REQUIRED, size
 from reserver.patching.patch import Json, Patch, PatchName, Scheduling
 from reserver.wire.k8s import names, selectors
 from reserver.wire.k8s.objects import Metadata, decode
@@ -196,11 +196,15 @@ def _injected(spec: PatchSpec, namespace: str) -> Scheduling:
     _check_namespaces(affinity)
     for index, toleration in enumerate(spec.tolerations or ()):
         _check_toleration(toleration, f"tolerations[{index}]")
-    return Scheduling(
+    found = Scheduling(
         node_selector=spec.node_selector or {},
         affinity={kind: part for kind, part in affinity.items() if part},
         tolerations=tuple(spec.tolerations or ()),
     )
+    if (injected := size(found)) > MOST_BYTES:
+        problem = f"what it injects takes {injected} bytes, more than any pod may say after a merge"
+        raise InvalidInput("", problem, f"keep it under {MOST_BYTES}")
+    return found
 
 
 def _part(kind: str, written: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - any JSON

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -16,6 +16,7 @@ from reserver.patching.patch import Scheduling
 from reserver.printable import printable
 from reserver.wire.k8s.constraints import Affinity
 from reserver.wire.k8s.objects import WireStruct, decode, decode_part, encode
+from reserver.wire.limits import POD
 
 API_VERSION = "admission.k8s.io/v1"
 
@@ -25,6 +26,7 @@ MARKS_ANNOTATION = "reserver.io/sched-patches"
 _MARKS_BYTES = MOST_MERGED * 400
 _MARK_PARTS = 3
 _MOST_DIGITS = 6
+_MOST_UID = 253
 _WARNING_CHARACTERS = 240
 """An API server passes on 256 characters of a warning (k8s.io/api/admission/v1)."""
 
@@ -38,7 +40,7 @@ class _Kind(WireStruct, frozen=True):
 class ReviewRequest(WireStruct, frozen=True):
     """The request of an AdmissionReview."""
 
-    uid: str
+    uid: Annotated[str, msgspec.Meta(max_length=_MOST_UID)]  # The answer repeats it.
     kind: _Kind = _Kind()
     sub_resource: str = ""
     name: str = ""
@@ -56,19 +58,21 @@ class _Review(WireStruct, frozen=True):
 class _PodMetadata(WireStruct, frozen=True):
     name: str = ""
     generate_name: str = ""
-    labels: dict[str, str] | None = None
+    labels: msgspec.Raw = msgspec.Raw()
     annotations: dict[str, str] | None = None
 
 
 class _PodSpec(WireStruct, frozen=True):
     node_name: str = ""
-    node_selector: dict[str, str] | None = None
+    node_selector: msgspec.Raw = msgspec.Raw()
     affinity: msgspec.Raw = msgspec.Raw()
-    tolerations: list[dict[str, Any]] | None = None
+    tolerations: msgspec.Raw = msgspec.Raw()
 
 
 class CreatedPod(WireStruct, frozen=True):
     """A pod that is being created, on the wire."""
+
+    MOST_BYTES = POD.object_bytes
 
     metadata: _PodMetadata = _PodMetadata()
     spec: _PodSpec = _PodSpec()
@@ -77,22 +81,38 @@ class CreatedPod(WireStruct, frozen=True):
         """Return it as a value; its namespace is the request's.
 
         Raises:
-            InvalidInput: a part is not of the shape that Kubernetes defines.
+            InvalidInput: a part is too long, or not of the shape that Kubernetes defines.
         """
         metadata, spec = self.metadata, self.spec
-        affinity = bytes(spec.affinity)
+        labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
+        selector, tolerations = bytes(spec.node_selector), bytes(spec.tolerations)
+        _check_part("metadata.labels", labels)
+        _check_part("spec", selector, affinity, tolerations)
         decode_part(Affinity, affinity, "spec.affinity")  # Else no merge could rely on it.
+        tolerated = decode_part(list[dict[str, Any]], tolerations, "spec.tolerations")
         return NewPod(
             namespace=namespace,
             name=metadata.name or metadata.generate_name,
-            labels=metadata.labels or {},
+            labels=decode_part(dict[str, str], labels, "metadata.labels") or {},
             scheduling=Scheduling(
-                node_selector=spec.node_selector or {},
+                node_selector=decode_part(dict[str, str], selector, "spec.nodeSelector") or {},
                 affinity=decode_part(dict[str, Any], affinity, "spec.affinity") or {},
-                tolerations=tuple(spec.tolerations or ()),
+                tolerations=tuple(tolerated or ()),
             ),
             marks=read_marks((metadata.annotations or {}).get(MARKS_ANNOTATION)),
         )
+
+
+def _check_part(path: str, *parts: bytes) -> None:
+    """Refuse parts of a pod that together are too long to be compared with patches.
+
+    Raises:
+        InvalidInput: at `path`.
+    """
+    size = sum(map(len, parts))
+    if size > POD.part_bytes:
+        problem = f"{size} bytes are too many for patches"
+        raise InvalidInput(path, problem, f"keep it under {POD.part_bytes}")
 
 
 def read_request(body: bytes) -> ReviewRequest:

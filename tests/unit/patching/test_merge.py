@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reserver.cluster.constraints import Constraints
 from reserver.patching.merge import (
+    MOST_BYTES,
     MOST_TERMS,
     MOST_TOLERATIONS,
     PREFERRED,
@@ -19,6 +20,7 @@ from reserver.patching.merge import (
 from reserver.patching.patch import Scheduling
 from reserver.wire.k8s.constraints import WrittenDemands, demands
 from reserver.wire.k8s.objects import encode
+from reserver.wire.limits import POD
 
 SPOT = {"key": "spot", "operator": "Exists"}
 
@@ -141,6 +143,55 @@ class Counted(dict[str, str]):
         return dict.__eq__(self, other)
 
     __hash__ = None
+
+
+def requiring(alternatives: int, requirements: int, name: str) -> Scheduling:
+    """Return one that names so many alternatives of so many requirements."""
+    asked = [
+        {"key": f"{name}{number}", "operator": "In", "values": ["a" * 40]}
+        for number in range(requirements)
+    ]
+    terms = [{"matchExpressions": asked} for _ in range(alternatives)]
+    return Scheduling(affinity=node_affinity(*terms))
+
+
+@pytest.mark.parametrize(
+    ("pod", "injected"),
+    [
+        pytest.param(requiring(16, 4, "a"), requiring(4, 8, "b"), id="alternatives multiply"),
+        pytest.param(requiring(1, 100, "a"), requiring(1, 120, "b"), id="requirements add up"),
+        pytest.param(
+            Scheduling(node_selector={f"k{n}": "v" * 60 for n in range(170)}),
+            Scheduling(tolerations=tuple({"key": f"{n}" * 60} for n in range(90))),
+            id="parts add up",
+        ),
+        pytest.param(
+            Scheduling(affinity={"podAffinity": {PREFERRED: ["x" * MOST_BYTES]}}),
+            Scheduling(node_selector={"disk": "ssd"}),
+            id="the pod alone",
+        ),
+    ],
+)
+def test_what_would_say_more_than_is_read_of_a_pod_is_a_conflict(
+    pod: Scheduling, injected: Scheduling
+) -> None:
+    found = merged(pod, injected)
+    assert isinstance(found, Conflict)
+    assert f"more than {MOST_BYTES}" in str(found)
+    assert POD.part_bytes == MOST_BYTES
+
+
+@given(
+    st.lists(st.integers(0, 3), max_size=6),
+    st.lists(st.integers(0, 3), max_size=6),
+)
+def test_entries_are_the_same_in_whatever_order_their_fields_stand(
+    here: list[int], there: list[int]
+) -> None:
+    pod = Scheduling(tolerations=tuple({"key": str(n), "effect": "NoExecute"} for n in here))
+    patch = Scheduling(tolerations=tuple({"effect": "NoExecute", "key": str(n)} for n in there))
+    keys = [each["key"] for each in into(pod, patch).tolerations]
+    assert keys == [*map(str, here), *(str(n) for n in there if n not in here)]
 
 
 def test_what_a_giant_pod_says_is_not_compared() -> None:

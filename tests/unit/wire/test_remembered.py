@@ -60,7 +60,7 @@ LARGE: dict[str, Callable[[str], tuple[Written, Written]]] = {
         {},
     ),
     "many resources": lambda n: (
-        container(resources={"requests": {f"example.com/{n}-{e}": "1" for e in range(3000)}}),
+        container(resources={"requests": {f"example.com/{n}-{e}": "1" for e in range(1500)}}),
         {},
     ),
 }

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import io
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
@@ -13,7 +14,7 @@ import aiohttp
 import pytest
 
 from reserver.cluster.labels import equals
-from reserver.errors import NotReady
+from reserver.errors import InvalidInput, NotReady
 from reserver.patching.book import Book
 from reserver.patching.patch import Patch, PatchName, Scheduling
 from reserver.patching.slots import Slots
@@ -23,9 +24,11 @@ from reserver.server.door import Door
 from reserver.server.gate import Hosts
 from reserver.server.listen import listening
 from reserver.server.webhook.handlers import PATCH_PATH, RESIZE_PATH, WEBHOOK_LIMITS, Webhooks
+from reserver.wire.limits import POD
 from reserver.wire.patching.review import MARKS_ANNOTATION, ReviewRequest
 
 FAST = PatchName("shop", "fast")
+JSON = {"Content-Type": "application/json"}
 
 
 class World:
@@ -71,7 +74,8 @@ class World:
         pod = {"metadata": {"name": "web-0", "labels": {"app": "web"}}, "spec": {"containers": []}}
         whole = {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": pod, **request}
         async with served(paths) as client:
-            response = await client.post(path, json={"request": whole})
+            body = io.BytesIO(json.dumps({"request": whole}).encode())
+            response = await client.post(path, data=body, headers=JSON)
             assert response.status == 200
             answer: dict[str, Any] = (await response.json())["response"]
         assert answer["uid"] == "u"
@@ -148,6 +152,46 @@ async def test_what_cannot_be_read_is_allowed_with_a_warning(
 ) -> None:
     answer = await World().ask(path, **changes)
     assert (answer["allowed"], len(answer["warnings"])) == (True, 1)
+
+
+BEYOND: dict[str, dict[str, Any]] = {
+    "a long pod": {"containers": [{"args": ["x" * POD.object_bytes]}]},
+    "thousands of labels": {"metadata": {"labels": {f"k{n}": "v" for n in range(9_000)}}},
+    "a long selector": {"nodeSelector": {f"k{n}": "v" for n in range(2_000)}},
+    "a long affinity": {"affinity": {"nodeAffinity": {"x": ["y" * 20_000]}}},
+    "thousands of tolerations": {"tolerations": [{"key": "a"}] * 2_000},
+}
+
+
+@pytest.mark.parametrize("what", BEYOND)
+async def test_a_pod_that_is_too_large_to_be_patched_is_created_as_it_is_with_a_warning(
+    what: str,
+) -> None:
+    spec = dict(BEYOND[what])
+    metadata = {"name": "web-0", "labels": {"app": "web"}, **spec.pop("metadata", {})}
+    world = World()
+    answer = await world.ask(object={"metadata": metadata, "spec": spec})
+    assert (answer["allowed"], "patch" in answer) == (True, False)
+    assert "are too many" in answer["warnings"][0]
+    assert world.asked == []
+
+
+@pytest.mark.parametrize("length", [254, 500_000])
+async def test_a_review_whose_uid_is_no_uid_is_not_repeated(length: int) -> None:
+    world = World()
+    paths = Webhooks(world, world.judge, lambda: 0.0, None).paths()  # type: ignore[arg-type]
+    async with served(paths) as client:
+        response = await client.post(PATCH_PATH, json={"request": {"uid": "u" * length}})
+        assert (response.status, len(await response.text()) < 300) == (400, True)
+
+
+async def test_a_resize_of_a_pod_that_cannot_be_read_is_refused() -> None:
+    """Otherwise who has many containers could grow into what is held for others."""
+    world = World()
+    world.refusal = InvalidInput("spec.containers", "1001 are too many", "write 1000 at most")
+    answer = await world.ask(RESIZE_PATH)
+    assert not answer["allowed"]
+    assert "spec.containers: 1001 are too many" in answer["status"]["message"]
 
 
 @pytest.mark.parametrize("failure", [NotReady("not yet"), ValueError("a bug")])

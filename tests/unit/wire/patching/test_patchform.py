@@ -45,6 +45,14 @@ def read(**spec: Any) -> Patch:
     return read_object(written({**LEAST, **spec}))
 
 
+def test_a_patch_that_no_pod_could_take_is_refused() -> None:
+    values = [f"{number}" * 9 for number in range(TENANT.values)]
+    term = {"matchExpressions": [{"key": "k", "operator": "In", "values": values}]}
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term] * TENANT.terms}}}
+    with pytest.raises(InvalidInput, match=r"takes \d+ bytes.*keep it under 16384"):
+        read(affinity=affinity)
+
+
 def test_a_patch_is_read() -> None:
     affinity = {
         "nodeAffinity": {
