@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from reserver.moment import Moment
+
 PROBATION_S = 60.0
 """How long a jump has to last before it is believed, in seconds."""
 
@@ -22,8 +24,8 @@ class SteadyClock:
 
     What it guarantees: a jump of the wall clock by more than `TOLERANCE_S` changes nothing for
     `PROBATION_S`; if the wall clock has jumped back by then, it never changes anything. After that
-    the wall clock is believed, in either direction. Between two such moments time never goes back.
-    A second jump begins a probation of its own.
+    the wall clock is believed, in either direction. Between two such moments time never goes back,
+    and each moment says how often it has (`Moment`). A second jump begins a probation of its own.
     """
 
     def __init__(self, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
@@ -36,8 +38,9 @@ class SteadyClock:
         self._offset_s = wall() - monotonic()
         self._doubted_since = 0.0
         self._doubted_s = 0.0  # By how much the wall clock jumped; 0 if it did not.
+        self._set_back = 0
 
-    def __call__(self) -> float:
+    def __call__(self) -> Moment:
         """Return unix seconds."""
         tick = self._monotonic()
         ahead_s = self._wall() - tick - self._offset_s
@@ -49,7 +52,8 @@ class SteadyClock:
         elif tick - self._doubted_since >= PROBATION_S:
             self._doubted_s = 0.0
             self._offset_s += ahead_s
-        return tick + self._offset_s
+            self._set_back += ahead_s < 0
+        return Moment(tick + self._offset_s, self._set_back)
 
 
 def elapsed() -> float:

@@ -1,6 +1,6 @@
 """Small builders, so that a scenario reads as what it is about."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from reserver.cluster import quantity
 from reserver.cluster.constraints import UNCONSTRAINED, Constraints, Taint
@@ -141,6 +141,11 @@ def rule(pod: str = "", controller: Controller = NO_CONTROLLER, **labels: str) -
 def ref(key: str, item: str = "") -> Ref:
     """Return a place in the scenarios' store."""
     return Ref(NAMESPACE, "store", key, item)
+
+
+def at(now: float) -> Callable[[], float]:
+    """Return a clock that has stopped."""
+    return lambda: now
 
 
 def state_of(*things: Node | Pod | Reservation, now: float = NOW) -> State:

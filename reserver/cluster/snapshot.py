@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from copy import copy
 from itertools import repeat
 from typing import NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +131,7 @@ class Snapshot:
         self.namespaces: dict[str, Labels] = {}
         self.exempt_namespaces = frozenset({"kube-system"})
         self.storage = Storage()
+        self._forks = WeakSet[Snapshot]()
 
     @property
     def allocatable(self) -> Int64s:
@@ -196,7 +198,8 @@ class Snapshot:
         """Forget a Node object; its pods and holds still count."""
         row = self._row_of.get(name)
         if row is not None:
-            self.exists[row] = False
+            for each in (self, *self._forks):  # The row may be handed to another node.
+                each.exists[row] = False
             self.topology.put(row, None)
             self._offer(self._totals[_ALLOCATABLE].get(name, {}), {})
             self._set(_ALLOCATABLE, name, {})
@@ -282,10 +285,12 @@ class Snapshot:
         """Return the capacity of now, to try on it what nobody else is to see.
 
         Its amounts are its own (`take`). What nodes say of themselves, and which pods are there, it
-        shares with this one.
+        shares with this one. So it grows with it when nodes join, but sees none of these, and none
+        any more of those that leave.
         """
         forked = copy(self)
         forked._part()  # noqa: SLF001 - one of us
+        self._forks.add(forked)
         return forked
 
     def _part(self) -> None:
@@ -297,6 +302,7 @@ class Snapshot:
         self.holding, self.without_holds = set(self.holding), set(self.without_holds)
         self.has_holds = self.has_holds.copy()
         self.exists, self.in_doubt = self.exists.copy(), self.in_doubt.copy()
+        self._forks = WeakSet()
         self._compare_anew()
 
     def take(self, node: str, amounts: Totals) -> None:
@@ -401,12 +407,16 @@ class Snapshot:
         size = self._cells.shape[2]
         if row >= size:
             more = max(size // 4, 16)  # All of them are looked at, time and again.
-            self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, more)))
-            self.has_holds = np.pad(self.has_holds, (0, more))
-            self.exists = np.pad(self.exists, (0, more))
-            self._compare_anew()
-            self.in_doubt = np.pad(self.in_doubt, (0, more))
+            for each in (self, *self._forks):
+                each._pad_rows(more)  # noqa: SLF001 - one of us
             self.topology.grow(size + more)
+
+    def _pad_rows(self, more: int) -> None:
+        self._cells = np.pad(self._cells, ((0, 0), (0, 0), (0, more)))
+        self.has_holds = np.pad(self.has_holds, (0, more))
+        self.exists = np.pad(self.exists, (0, more))
+        self.in_doubt = np.pad(self.in_doubt, (0, more))
+        self._compare_anew()
 
     def _compare_anew(self) -> None:
         """Forget where requests fit: rows or columns are others now."""

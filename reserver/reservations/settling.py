@@ -12,6 +12,7 @@ from sortedcontainers import SortedList
 
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
+from reserver.moment import Moment
 from reserver.reservations.account import Account
 from reserver.reservations.amounts import times
 from reserver.reservations.holdings import NOTHING
@@ -48,10 +49,11 @@ class Settling(LedgerView):
     def advance(self, now: float, most: int | None = AT_ONCE) -> None:
         """Let time pass until `now` (unix seconds): what starts then holds, what expires does not.
 
-        It costs nothing if nothing is due.
+        It costs nothing if nothing is due, and a moment that is over changes nothing: who holds one
+        over an ``await`` decides as of now all the same.
 
         Args:
-            now: unix seconds.
+            now: unix seconds, as the clock gives them.
             most: how many reservations start or end, the others on the next occasion; None for all.
                 Whoever decides lets all of them, and runs `advancing` before, which gives way.
         """
@@ -60,7 +62,12 @@ class Settling(LedgerView):
 
     def is_due(self, now: float) -> bool:
         """Return whether `advance` has something to do."""
-        return now < self._now or bool(self._anew) or self._has_turn(now)
+        moment = Moment.of(now)
+        return (
+            moment.set_back > self._now.set_back
+            or bool(self._anew)
+            or self._has_turn(moment if moment.comes_after(self._now) else self._now)
+        )
 
     def _has_turn(self, now: float) -> bool:
         return bool(self._turns) and self._turns[0][0] <= now
@@ -68,19 +75,22 @@ class Settling(LedgerView):
     def advancing(self, now: float) -> Generator[None]:
         """Let time pass until `now` (unix seconds), one reservation after the other.
 
-        Other work may come between. If time has gone back, the clock was wrong before and is right
-        now (`reserver.clock`): all is judged again.
+        Other work may come between, and bring a later moment, which then counts here, too. If the
+        clock was set back, it was wrong before and is right now (`reserver.clock`): all is judged
+        again.
         """
-        if now < self._now:
-            self._anew.extend(self._register.accounts())
-        self._now = now
+        moment = Moment.of(now)
+        if moment.comes_after(self._now):
+            if moment.set_back > self._now.set_back:
+                self._anew.extend(self._register.accounts())
+            self._now = moment
         while self._anew:
             again = self._anew.popleft()
             if self._register.of(again.identity) is again:
                 self._expect_turns(again)
                 self._settle(again)
                 yield
-        while self._has_turn(now):
+        while self._has_turn(self._now):
             _, order, identity = self._turns.pop(0)
             account = self._register.of(identity)
             if account is not None and account.order == order:

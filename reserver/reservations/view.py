@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
+from reserver.moment import Moment
 from reserver.reservations.account import UNSEEN, Account
 from reserver.reservations.claims import Claims
 from reserver.reservations.holdings import Hold, Holdings
@@ -42,7 +43,7 @@ class LedgerView:
         self.succession = Succession(snapshot)
         self._register = Register(self.succession, failed)
         self._claims = Claims(self._register)
-        self._now = 0.0
+        self._now = Moment(0.0)
 
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
         """Yield every reservation with its phase, in the order in which they became known."""

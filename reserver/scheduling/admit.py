@@ -6,7 +6,7 @@ for: an owner is promised its whole slot.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -57,23 +57,25 @@ class Verdict(NamedTuple):
 def judge_set(
     reservations: Sequence[Reservation],
     state: State,
-    now: float,
+    clock: Callable[[], float],
     instead: Reservation | None = None,
 ) -> Generator[None, None, Verdict]:
-    """Find which of these would be backed together at `now`, and where.
+    """Find which of these would be backed together, and where.
 
-    Other work may come between the steps. What is found has its room in the last one; if others
-    have taken some of it meanwhile, all is judged again.
+    Other work may come between the steps, and time passes. What is found has its room in the last
+    one, beside all that holds by then; if others have taken some of it meanwhile, all is judged
+    again.
 
     Args:
         reservations: what is to be written.
         state: the cluster.
-        now: unix seconds.
+        clock: gives unix seconds: a moment would be over by the next step.
         instead: the reservation that goes when these come.
     """
     for _ in range(_TRIES):
-        yield from state.ledger.advancing(now)
+        yield from state.ledger.advancing(clock())
         verdict, taken = yield from _judged(reservations, state, instead)
+        state.ledger.advance(clock(), most=None)
         with _without(instead, state):
             if verdict.lacks or _have_room(taken, state.snapshot):
                 return verdict
@@ -156,14 +158,14 @@ def _take(snapshot: Snapshot, pod: Pod, part: Part) -> None:
 
 
 def place_now(
-    reservation: Reservation, state: State, now: float
+    reservation: Reservation, state: State, clock: Callable[[], float]
 ) -> Generator[None, None, tuple[Reservation, str]]:
-    """Find where a reservation is placed at `now`, if it holds then; else why it has no place.
+    """Find where a reservation is placed, if it is to hold now; else why it has no place.
 
-    One that names its node, or is to start later, is what it was.
+    One that names its node, or is to start later, is what it was. `clock` gives unix seconds.
     """
-    state.ledger.advance(now, most=None)
-    if reservation.node or reservation.phase(0, now) is not Phase.ACTIVE:
+    yield from state.ledger.advancing(clock())
+    if reservation.node or reservation.phase(0, clock()) is not Phase.ACTIVE:
         return reservation, ""
     found = yield from placing(reservation, reservation.slots, state)
     return replace(reservation, placed=found.parts), found.why

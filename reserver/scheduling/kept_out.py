@@ -58,7 +58,7 @@ class Simulation:
         """
         pod = waiting.pod
         if pod.name.namespace != self._namespace:
-            self._simulated = self._state.snapshot.fork()
+            self._simulated, self._may_go = self._state.snapshot.fork(), placement.Sight()
             self._namespace = pod.name.namespace
         node = self._believed(waiting)
         if node is None:
@@ -74,7 +74,7 @@ class Simulation:
         if waiting.names is not None:
             rows = rows[np.isin(rows, simulated.rows(list(waiting.names)))]
         if len(rows):
-            rows = rows[self._may_go.allowed(waiting.pod, self._state.snapshot)[rows]]
+            rows = rows[self._may_go.allowed(waiting.pod, simulated)[rows]]
         return simulated.name_of(int(rows[0])) if len(rows) else None
 
 

@@ -36,17 +36,17 @@ class Wake:
             now: unix seconds.
         """
         state.ledger.advance(now, most=None)
-        snapshot = state.snapshot
         self._state = state
-        self._nodes = [name for name in freed if snapshot.has_node(name)]
-        self._freed = dict.fromkeys(self._nodes)
+        self._nodes = list(freed)
         self._roused = False
         self._look()
+        self._freed = dict.fromkeys(self._nodes)
 
     def _look(self) -> None:
         """Begin with what is free now."""
         snapshot = self._state.snapshot
-        rows = snapshot.rows(self._nodes)
+        self._nodes = list(filter(snapshot.has_node, self._nodes))
+        self._rows = rows = snapshot.rows(self._nodes)
         self._layout = snapshot.layout
         self._may_go = _Allowed(snapshot, rows)
         self._free = snapshot.allocatable[rows] - snapshot.requested[rows] - snapshot.held[rows]
@@ -94,15 +94,21 @@ class Wake:
             self._too_large.add(asked)
             return None
         for index in np.flatnonzero(has_room & self._may_go.at(pod)):
-            if waiting.may_take(self._nodes[index]):
+            if self._is_there(index) and waiting.may_take(self._nodes[index]):
                 self._free[index, columns] -= amounts
                 return int(index)
         return None
 
+    def _is_there(self, index: np.intp) -> bool:
+        """Return whether a node has not left meanwhile; its row may be another one's by now."""
+        node, snapshot = self._nodes[index], self._state.snapshot
+        return snapshot.has_node(node) and snapshot.row(node) == self._rows[index]
+
 
 def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:
     """Return the first of some nodes where a pod has a seat, which nobody else can take."""
-    return next((seat.node for seat in state.ledger.seats(pod, nodes)), None)
+    seats = (seat.node for seat in state.ledger.seats(pod, nodes))
+    return next(filter(state.snapshot.has_node, seats), None)
 
 
 class _Allowed:
@@ -132,6 +138,8 @@ def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snaps
     if columns.max(initial=-1) >= width:
         return None  # Nobody offered it when this began.
     for index, node in enumerate(nodes):
+        if not snapshot.has_node(node):
+            continue  # It has left meanwhile.
         if waiting.spared_more and node not in waiting.spared:
             row = snapshot.row(node)  # Perhaps all that are there may be evicted.
             if row is not None and np.all(

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from reserver.cluster.snapshot import Snapshot
+from reserver.moment import Moment
 from reserver.reservations.holdings import Hold
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.reservation import Ref, Reservation, Written
@@ -36,7 +37,7 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
         super().__init__()
         self.snapshot = self._workers()
         self.ledger = Ledger(self.snapshot)
-        self.now = 0.0
+        self.now = Moment(0.0)
         self.revision = 0
         self.written: dict[Ref, Reservation] = {}
         self.ever: list[Reservation] = []
@@ -93,8 +94,15 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
 
     @rule(step=st.integers(-5, 15))
     def advance(self, step: int) -> None:
-        self.ledger.advance(self.now + step)
-        self.now += step
+        self.now = Moment(self.now + step, self.now.set_back + (step < 0))
+        self.ledger.advance(self.now)
+
+    @rule(ago=st.integers(0, 50), set_back=st.integers(0, 2))
+    def decide_with_a_moment_that_is_over(self, ago: int, set_back: int) -> None:
+        """Somebody has kept it over an await; the clock may have been set back meanwhile."""
+        before = max(0, self.now.set_back - set_back)
+        over = Moment(self.now - ago if before == self.now.set_back else 90.0, before)
+        self.ledger.advance(over)
 
     @invariant()
     def holds_what_follows(self) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from reserver.moment import Moment
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.placement import Part, Parts, clipped
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
@@ -39,7 +40,7 @@ class PlacedLedger(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.state = self._workers()
-        self.now = 0.0
+        self.now = Moment(0.0)
         self.revision = 0
         self.claims: dict[tuple[str, str], tuple[str, str]] = {}
 
@@ -118,7 +119,7 @@ class PlacedLedger(RuleBasedStateMachine):
 
     @rule(step=st.integers(-2, 5))
     def advance(self, step: int) -> None:
-        self.now += step
+        self.now = Moment(self.now + step, self.now.set_back + (step < 0))
         self.ledger.advance(self.now)
 
     @invariant()

@@ -74,11 +74,11 @@ class Archivist:
     async def refresh(self) -> None:
         """Read all again, unless that was done a moment ago."""
         async with self._reading:
-            now = self._clock()
-            if not 0 <= now - self._read_at < _FRESH_S:
+            asked_at = self._clock()
+            if not 0 <= asked_at - self._read_at < _FRESH_S:
                 for number in range(SHARDS):
                     await self._read(number)
-                self._read_at = now
+                self._read_at = asked_at
 
     async def _read(self, number: int) -> None:
         with quarantined("history", _name(number)):

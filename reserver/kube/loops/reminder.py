@@ -62,8 +62,9 @@ class Reminder:
 
     async def look(self, ledger: LedgerView, pacer: Pacer) -> None:
         """Look at all reservations once."""
-        now, expiring = self._clock(), set[str]()
+        expiring = set[str]()
         for ref in ledger.refs():
+            now = self._clock()
             reservation, since = ledger.get(ref), ledger.since(ref)
             is_active = ledger.phase(ref) is Phase.ACTIVE
             if reservation and is_active and self._expires_soon(reservation, since, now):

@@ -168,7 +168,7 @@ class Mover:
                 self._told[name] = told
                 self.queue.add(name)
         self.queue.succeeded(name)
-        await self._rest(known, step, now)
+        await self._rest(known, step)
 
     async def _news(self, move: Move) -> News:
         wanted = None
@@ -214,8 +214,9 @@ class Mover:
             self.moves.put(decode(MoveObject, await self._patch(known, status)))
             self._tell(self.moves.get(known.name) or known)
 
-    async def _rest(self, known: KnownMove, step: Step, now: float) -> None:
+    async def _rest(self, known: KnownMove, step: Step) -> None:
         """Have a move looked at again when it is due, or deleted when its time is over."""
+        now = self._clock()
         if step.again_at is not None:
             after_s = max(0.0, step.again_at - now)
             if step.move.status.phase is not Phase.PENDING:

@@ -137,26 +137,26 @@ class Booking:
             drafts = self._drafts(request, templates)
         except InvalidInput as exc:
             return Refusal(Reason.INVALID_POD_TEMPLATE, str(exc), is_final=True)
-        now, new = self._clock(), [one for one, _ in drafts]
-        if refusal := self._obstacle(new, now):
+        new = [one for one, _ in drafts]
+        if refusal := self._obstacle(new):
             return refusal
-        verdict = await pacer.run(judge_set(new, self._state, now))
+        verdict = await pacer.run(judge_set(new, self._state, self._clock))
         if verdict.lacks:
             return Refusal(Reason.CAPACITY_IS_NOT_FOUND, verdict.lacks[0].message)
-        if refusal := self._obstacle(new, now):
+        if refusal := self._obstacle(new):
             return refusal
         entries = {one.ref.key: Entries((one,)) for one in verdict.reservations}
         texts = {one.ref.key: encode(written).decode() for one, written in drafts}
         where = Ref.of_object(request.name.namespace, "")
         return self._writer.insert(where, texts, entries, {}, owner_reference(request))
 
-    def _obstacle(self, new: Sequence[Reservation], now: float) -> Refusal | None:
+    def _obstacle(self, new: Sequence[Reservation]) -> Refusal | None:
         """Return what keeps Reservations from being written, room aside."""
         for one in new:
             if self._objects.latest(one.ref) is not None:
                 message = f"there is a Reservation {one.ref.key} of somebody else; delete it"
                 return Refusal(Reason.RESERVATIONS_REFUSED, message)
-        if why := self._state.ledger.quotas.trial(new, now):
+        if why := self._state.ledger.quotas.trial(new, self._clock()):
             return Refusal(Reason.QUOTA_EXCEEDED, why)
         return None
 

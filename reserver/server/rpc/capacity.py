@@ -97,16 +97,16 @@ class Capacity(CapacityServiceServicer):
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
         """Say whether a set would be created at this instant."""
         grpcform.check_set(request.reservations)
-        now = self._clock()
+        asked_at = self._clock()
         wanted, pacer = [], Pacer()
         for index, spec in enumerate(request.reservations):
             with under(f"reservations[{index}]"):
                 ref = Ref(self._namespace, "what-if", f"what-if-{index}")
-                wanted.append(specform.read(grpcform.write(spec, now), ref, now))
+                wanted.append(specform.read(grpcform.write(spec, asked_at), ref, asked_at))
             await pacer.give_way()
         specform.check_set(wanted)
-        lacks, judged = await pacer.run(judge_set(wanted, self._state, now))
-        if why := self._state.ledger.quotas.trial(wanted, now):  # All of them together.
+        lacks, judged = await pacer.run(judge_set(wanted, self._state, self._clock))
+        if why := self._state.ledger.quotas.trial(wanted, self._clock()):  # All of them together.
             lacks = (Lack(0, why, never=False), *lacks)
         shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]
         placements = [pb.WhatIfPlacement(parts=grpcform.show_parts_of(each)) for each in judged]

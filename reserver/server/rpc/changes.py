@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
@@ -88,17 +89,17 @@ class Changes:
         ref = self._catalogue.find(request.name)
         refusal.require_change_of_labels(request, ref)
         labels = {**request.labels, **dict.fromkeys(request.remove_labels)}
-        now = self._clock()
+        asked_at = self._clock()
 
         async def change(text: str, old: Reservation) -> str:
             with under("spec"):
-                written = grpcform.write(request.spec, now) | grpcform.unshown(text)
+                written = grpcform.write(request.spec, asked_at) | grpcform.unshown(text)
                 if not (request.spec.HasField("expires_at") or request.spec.HasField("ttl")):
                     written |= grpcform.expiry(old)
                 new = self._catalogue.read(written, ref)
                 if not new.node:
                     new = replace(new, placed=clipped(self._state.ledger.placed(old), new.slots))
-                refusal.require_future(new, "expiresAt", now)
+                refusal.require_future(new, "expiresAt", self._clock())
             if labels and _says_the_same(new, old):
                 return text
             self._require_quota(new, old, "spec")
@@ -119,12 +120,12 @@ class Changes:
             ApiError: it cannot be written.
         """
         ref = self._catalogue.find(request.name)
-        now = self._clock()
+        asked_at = self._clock()
         until = request.WhichOneof("until")
         if until is None:
             raise InvalidInput("until", "is missing", "give expiresAt or ttl")
         if until == "ttl":
-            lifetime = grpcform.lifetime(grpcform.seconds_of(request.ttl), now)
+            lifetime = grpcform.lifetime(grpcform.seconds_of(request.ttl), asked_at)
         else:
             lifetime = {"expiresAt": grpcform.moment(request.expires_at, "expiresAt")}
 
@@ -134,7 +135,7 @@ class Changes:
                 raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, "PARTLY_CLAIMED", problem)
             written = grpcform.with_lifetime(text, lifetime, ref)
             new = self._catalogue.read(written, ref)
-            refusal.require_future(new, until, now)
+            refusal.require_future(new, until, self._clock())
             self._require_quota(new, old, until)
             return grpcform.encode_document(written)
 
@@ -174,13 +175,14 @@ class Changes:
     async def _require_room(self, new: Reservation, old: Reservation, name: str) -> Reservation:
         # As in Bind: a watch that broke may be about to show that room is taken.
         await up_to_date(self._readiness, self._state.ledger, self._clock)
-        now, pacer = self._clock(), Pacer()
+        pacer = Pacer()
+        judging = partial(judge_set, state=self._state, clock=self._clock, instead=old)
         if new.placed and sum(part.slots for part in new.placed) == new.slots:
             here = [new.on(part) for part in new.placed]
             is_allowed = suits(new, self._state).is_allowed
-            if is_allowed and not (await pacer.run(judge_set(here, self._state, now, old))).lacks:
+            if is_allowed and not (await pacer.run(judging(here))).lacks:
                 return new
-        verdict = await pacer.run(judge_set([new], self._state, now, old))
+        verdict = await pacer.run(judging([new]))
         if verdict.lacks:
             raise refusal.no_room(verdict.lacks, [name], "spec")
         return verdict.reservations[0]

@@ -188,10 +188,9 @@ class Creation:
         if path:
             new = await self._require_backing(new, drafts, path)
         else:
-            now = self._clock()
             for index, one in enumerate(new):
-                if not self._state.ledger.quotas.trial([one], now):
-                    placing = place_now(one, self._state, now)
+                if not self._state.ledger.quotas.trial([one], self._clock()):
+                    placing = place_now(one, self._state, self._clock)
                     new[index], obstacles[one.ref] = await Pacer().run(placing)
         entries = {each.ref.key: Entries((each,)) for each in new}
         texts = {
@@ -223,16 +222,16 @@ class Creation:
                 field = f"{draft.path}spec.startsAt"
                 remedy = "leave it out: what does not wait holds at once"
                 raise InvalidInput(field, "lies in the future", remedy)
-        self._require_quota(new, now, path)
-        verdict = await Pacer().run(judge_set(new, self._state, now))
+        self._require_quota(new, path)
+        verdict = await Pacer().run(judge_set(new, self._state, self._clock))
         if verdict.lacks:
             raise refusal.no_room(verdict.lacks, [draft.name for draft in drafts], path)
-        self._require_quota(new, now, path)
+        self._require_quota(new, path)
         require_ready(self._readiness)  # This process may have stood still.
         return list(verdict.reservations)
 
-    def _require_quota(self, new: Sequence[Reservation], now: float, path: str) -> None:
-        if why := self._state.ledger.quotas.trial(new, now):
+    def _require_quota(self, new: Sequence[Reservation], path: str) -> None:
+        if why := self._state.ledger.quotas.trial(new, self._clock()):
             raise refusal.quota_exceeded(why, path)
 
     def _existing(self, drafts: Sequence[Draft], request_id: str) -> tuple[Ref, ...] | None:

@@ -111,7 +111,7 @@ class Rebalance(RebalanceServiceServicer):
         return Room(pods=pods, slots=slots, together=asked.together)
 
     async def _slots(self, asked: Sequence[pb.WantedReservation]) -> tuple[Slots, ...]:
-        now, pacer = self._clock(), Pacer()
+        asked_at, pacer = self._clock(), Pacer()
         found: dict[str, Slots] = {}
         for index, each in enumerate(asked):
             path = f"reservations[{index}]"
@@ -121,7 +121,8 @@ class Rebalance(RebalanceServiceServicer):
                 raise InvalidInput(f"{path}.name", problem, "give each name once")
             with under(f"{path}.spec"):
                 ref = Ref.of_object(self._namespace, each.name)
-                reservation = specform.read(grpcform.write(each.spec, now), ref, now)
+                written = grpcform.write(each.spec, asked_at)
+                reservation = specform.read(written, ref, asked_at)
             found[each.name] = Slots.of(reservation, each.name)
             await pacer.give_way()
         return tuple(found.values())

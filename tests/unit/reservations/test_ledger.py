@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 
 from reserver.cluster.snapshot import Snapshot
+from reserver.moment import Moment
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.reservation import Written
+from reserver.reservations.reservation import Ref, Written
 from reserver.reservations.settling import AT_ONCE
 from reserver.reservations.terms import Phase
 from tests.builders import name, node, pod, ref, reservation
@@ -102,15 +103,64 @@ def test_a_clock_that_was_wrong_and_is_corrected_has_all_judged_anew(ledger: Led
     ledger.put(reservation("r", expires=200.0, cpu="2"))
     ledger.advance(300.0)
     assert held(ledger) == 0
-    ledger.advance(100.0)
+    ledger.advance(Moment(100.0, 1))
     assert held(ledger) == 2000
     ledger.put(reservation("later", starts=150.0, expires=160.0, cpu="1"))
-    ledger.advance(150.0)
+    ledger.advance(Moment(150.0, 1))
     assert held(ledger) == 3000
-    ledger.advance(160.0)
+    ledger.advance(Moment(160.0, 1))
     assert held(ledger) == 2000
-    ledger.advance(200.0)
+    ledger.advance(Moment(200.0, 1))
     assert ledger.phase(ref("r")) is Phase.EXPIRED
+
+
+def test_a_moment_that_is_over_takes_nobody_back_and_has_nothing_judged_anew(
+    snapshot: Snapshot,
+) -> None:
+    """A call has kept it over an await. Only the clock says that time went back."""
+    settled: list[Ref] = []
+    ledger = Ledger(snapshot, settled=settled.append)
+    ledger.put(reservation("soon", starts=50.0, expires=100.0, cpu="1"), Written(1, 1))
+    ledger.advance(60.0)
+    ledger.put(reservation("late", cpu="1"), Written(2, 2))
+    behind = ledger.held_after("worker-1", reservation("soon"))
+    settled.clear()
+    assert not ledger.is_due(40.0)
+    ledger.advance(40.0)
+    assert list(ledger.advancing(40.0)) == []
+    assert not settled
+    assert ledger.phase(ref("soon")) is Phase.ACTIVE
+    assert ledger.held_after("worker-1", reservation("soon")) == behind
+    assert behind["cpu"] == 1000
+    ledger.advance(100.0)
+    assert ledger.phase(ref("soon")) is Phase.EXPIRED
+
+
+def test_a_moment_from_before_the_clock_was_set_back_ends_nothing(ledger: Ledger) -> None:
+    ledger.put(reservation("r", expires=200.0, cpu="2"))
+    ledger.advance(Moment(90.0))
+    ledger.advance(Moment(30.0, 1))
+    for over in (Moment(300.0), 300.0):
+        ledger.advance(over)
+        assert held(ledger) == 2000
+    assert ledger.is_due(Moment(20.0, 2))
+    ledger.advance(Moment(200.0, 1))
+    assert held(ledger) == 0
+
+
+def test_what_is_to_come_is_not_forgotten_if_the_clock_is_set_back_between_two_steps(
+    ledger: Ledger,
+) -> None:
+    for key in "abc":
+        ledger.put(reservation(key, expires=100.0, cpu="1"))
+    steps = ledger.advancing(120.0)
+    next(steps)
+    ledger.advance(Moment(60.0, 1), most=None)
+    assert held(ledger) == 3000
+    assert list(steps) == []
+    assert held(ledger) == 3000
+    ledger.advance(Moment(100.0, 1))
+    assert held(ledger) == 0
 
 
 def test_a_reservation_that_was_over_when_it_was_written_holds_nothing(ledger: Ledger) -> None:
@@ -256,15 +306,15 @@ def test_what_is_due_is_not_forgotten_between_two_steps(ledger: Ledger) -> None:
         ledger.put(reservation("edited", node="worker-2", expires=900.0 + number, cpu="1"))
     assert len(list(steps)) == 2
     assert held(ledger) == 4000
-    back = ledger.advancing(10.0)  # The clock was wrong.
+    back = ledger.advancing(Moment(10.0, 1))  # The clock was wrong.
     next(back)
     for number in range(5_000):
         ledger.put(reservation("edited", node="worker-2", expires=900.0 + number, cpu="1"))
-    ledger.advance(10.0, most=None)
+    ledger.advance(Moment(10.0, 1), most=None)
     assert held(ledger) == 1000
-    ledger.advance(150.0)
+    ledger.advance(Moment(150.0, 1))
     assert held(ledger) == 1000
-    ledger.advance(200.0)
+    ledger.advance(Moment(200.0, 1))
     assert held(ledger) == 0
 
 

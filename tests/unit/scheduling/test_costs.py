@@ -24,7 +24,18 @@ from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import decode
 from reserver.wire.k8s.pods import PodObject
 from reserver.wire.limits import POD
-from tests.builders import NAMESPACE, NOW, demanding, node, pod, reservation, rule, state_of, wake
+from tests.builders import (
+    NAMESPACE,
+    NOW,
+    at,
+    demanding,
+    node,
+    pod,
+    reservation,
+    rule,
+    state_of,
+    wake,
+)
 from tests.unit.scheduling.counted import Work, Written, keys, written_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -49,7 +60,7 @@ def test_slots_that_mind_their_neighbours_are_judged_few_at_a_time(work: Work, t
         for number in range(2)
     ]
     asked = []
-    for _ in judge_set(wanted, state, NOW):
+    for _ in judge_set(wanted, state, at(NOW)):
         asked.append(work.asked)
         work.asked = 0
     assert sum(asked) == 2 * 20 * terms

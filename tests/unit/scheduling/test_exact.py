@@ -21,6 +21,7 @@ from reserver.scheduling.state import State
 from reserver.scheduling.waiting import Waiting
 from tests.builders import (
     NOW,
+    at,
     held,
     name,
     node,
@@ -120,9 +121,9 @@ def test_what_goes_for_another_gives_nothing_else_away(slots: int) -> None:
     state.ledger.put(going)
     before = state.snapshot.held.copy()
     wanted = reservation("going", owners=["x"], cpu="1")
-    assert outcome(judge_set([wanted], state, NOW, going)).lacks
+    assert outcome(judge_set([wanted], state, at(NOW), going)).lacks
     placeless = reservation("going", node="", owners=["x"], cpu="1")
-    assert outcome(judge_set([placeless], state, NOW, going)).lacks
+    assert outcome(judge_set([placeless], state, at(NOW), going)).lacks
     assert requested(state, "worker-1") == 3000
     assert (state.snapshot.held == before).all()
     state.ledger.drop(going.ref)
@@ -135,11 +136,11 @@ def test_what_goes_leaves_its_room_to_what_comes() -> None:
     going = reservation("going", cpu="3")
     state.ledger.put(going)
     for wanted in (reservation("going", cpu="4"), reservation("going", node="", cpu="4")):
-        assert not outcome(judge_set([wanted], state, NOW, going)).lacks
+        assert not outcome(judge_set([wanted], state, at(NOW), going)).lacks
     placed = reservation("placed", node="", slots=3, placed={"worker-1": 1, "gone": 2}, cpu="1")
     state.ledger.put(placed)
-    assert outcome(judge_set([reservation("r", cpu="1")], state, NOW)).lacks
-    assert not outcome(judge_set([reservation("r", cpu="1")], state, NOW, placed)).lacks
+    assert outcome(judge_set([reservation("r", cpu="1")], state, at(NOW))).lacks
+    assert not outcome(judge_set([reservation("r", cpu="1")], state, at(NOW), placed)).lacks
     assert state.ledger.placed(placed) == parts({"worker-1": 1, "gone": 2})
 
 

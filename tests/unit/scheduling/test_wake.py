@@ -1,14 +1,19 @@
 """Which waiting pods are sent back when less is held, and how."""
 
 import dataclasses
+from collections.abc import Sequence
+
+import pytest
 
 from reserver.cluster.constraints import Constraints
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Pod
+from reserver.pacer import outcome
 from reserver.scheduling.effects import Effect, Retry, Rouse, Steer
 from reserver.scheduling.filter import WaitsFor, filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
+from reserver.scheduling.wake import Wake
 from tests.builders import NOW, node, pod, ref, reservation, state_of, wake
 
 NAMES = ["worker-1", "worker-2"]
@@ -131,6 +136,24 @@ def test_a_node_that_is_gone_wakes_nobody() -> None:
     state = waiting(pod("a", cpu="1"))
     state.node_gone("worker-1")
     assert release(state, 1) == ()
+
+
+@pytest.mark.parametrize("comes", [(), ("worker-9",), ("gpu",), ("worker-9", "gpu")])
+def test_a_node_that_goes_between_two_pods_is_given_to_nobody(comes: Sequence[str]) -> None:
+    """Its row may be another node's by then, and a column another resource's."""
+    asking = pod("a", cpu="2")
+    state = waiting(asking)
+    state.ledger.drop(ref("r1"))
+    this = Wake(("worker-1",), state, NOW)
+    uids = outcome(this.order())
+    row = state.snapshot.row("worker-1")
+    state.node_gone("worker-1")
+    if "worker-9" in comes:
+        state.node_seen(node("worker-9", cpu="4"))
+        assert state.snapshot.row("worker-9") == row
+    if "gpu" in comes:
+        state.snapshot.layout += 1
+    assert [this.judge(uid) for uid in uids] == [None]
 
 
 def test_the_ledger_tells_of_every_node_on_which_less_is_held() -> None:

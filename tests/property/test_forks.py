@@ -1,0 +1,74 @@
+"""What is tried on a fork, while nodes join, leave and change."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from reserver.cluster.constraints import Constraints, NodeTerm
+from reserver.cluster.labels import equals
+from reserver.cluster.node import Node
+from reserver.scheduling.fit import allowed
+from reserver.scheduling.placement import room_for
+from reserver.scheduling.state import State
+from tests.builders import node, pod, reservation, state_of
+
+names = st.sampled_from([f"worker-{number}" for number in range(90)])
+zones = st.sampled_from("ab")
+IN_ZONE_A = Constraints(node_terms=(NodeTerm(equals({"zone": "a"})),))
+WANTED = replace(pod("w", cpu="1"), constraints=IN_ZONE_A)
+
+
+class ForkBesideTheLiveOne(RuleBasedStateMachine):
+    """A fork has the nodes of its beginning that have not left, as these are now, and no other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state: State = state_of()
+        self.nodes: dict[str, Node] = {}
+        self.forks: list[tuple[State, set[str]]] = []
+
+    @rule(name=names, zone=zones, count=st.sampled_from([1, 1, 1, 20]))
+    def join(self, name: str, zone: str, count: int) -> None:
+        for number in range(count):
+            self._seen(node(f"{name}{'-' * number}", cpu="4", labels={"zone": zone}))
+
+    def _seen(self, node: Node) -> None:
+        self.nodes[node.name] = node
+        self.state.node_seen(node)
+
+    @rule(name=names)
+    def leave(self, name: str) -> None:
+        self.state.node_gone(name)
+        self.nodes.pop(name, None)
+        for _, seen in self.forks:
+            seen.discard(name)
+
+    @rule(name=names)
+    def hold(self, name: str) -> None:
+        """A hold keeps the row of a node that leaves."""
+        self.state.ledger.put(reservation(f"on-{name}", node=name, cpu="1"))
+
+    @rule(name=names)
+    def land(self, name: str) -> None:
+        self.state.pod_seen(pod(f"on-{name}", node=name, cpu="1", labels={"app": "web"}))
+
+    @rule()
+    def fork(self) -> None:
+        self.forks.append((self.state.fork(), set(self.nodes)))
+
+    @rule()
+    def drop(self) -> None:
+        del self.forks[:1]
+
+    @invariant()
+    def forks_see_their_own_nodes(self) -> None:
+        for forked, seen in [*self.forks, (self.state, set(self.nodes))]:
+            snapshot = forked.snapshot
+            rows = allowed(WANTED, snapshot).nonzero()[0]
+            found = {snapshot.name_of(int(row)) for row in rows}
+            assert found == {name for name in seen if self.nodes[name].labels["zone"] == "a"}
+            assert len(room_for(WANTED, forked, rows)) == len(rows)
+
+
+TestForkBesideTheLiveOne = ForkBesideTheLiveOne.TestCase
