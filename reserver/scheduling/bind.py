@@ -72,6 +72,9 @@ def _refusal(
     if row is None or not state.snapshot.has_holds[row]:
         return None
     own = with_yields(seats_by_node(pod, seats, state.ledger), pod, (node,), state.ledger)
+    if node in own and (owed := state.growing.owed(node)):
+        left = {name: n - owed.get(name, 0) for name, n in own[node].yielded.items()}
+        own[node] = own[node]._replace(yielded=left)
     if fits_beside_holds(pod, state.snapshot, own, gang.taken)[row]:
         return None
     (other,) = in_the_way(pod, (node,), state.ledger)

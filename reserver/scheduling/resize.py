@@ -3,12 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from reserver.cluster.pod import Pod
+from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.quantity import show
 from reserver.scheduling.fit import is_exempt
+from reserver.scheduling.growing import Growth
 from reserver.scheduling.naming import words_for
 from reserver.scheduling.state import State
+
+
+class Subject(NamedTuple):
+    """Which pod a resize says that it is about.
+
+    Attributes:
+        name: namespace and name.
+        uid: of the pod.
+        node: where it is.
+        revision: the resourceVersion that the resize is to be written onto.
+    """
+
+    name: PodName
+    uid: str
+    node: str
+    revision: int
+
+
+def seen(subject: Subject, state: State) -> Pod | None:
+    """Return the pod of a resize as the watch shows it; None unless it is the very same."""
+    pod = state.pods.get(subject.name)
+    if pod is None or pod.finished:
+        return None
+    is_same = (pod.uid, pod.node, pod.revision) == (subject.uid, subject.node, subject.revision)
+    return pod if is_same and pod.node else None
+
+
+def judge_unseen(subject: Subject, state: State, now: float) -> str | None:
+    """Return why a pod that the watch does not show as it is now may not be resized, if not.
+
+    What passed would not count, and others might get the same room. Where nothing is held that
+    takes nothing from anybody.
+    """
+    state.ledger.advance(now, most=None)
+    if not state.ledger.held_on(subject.node):
+        return None
+    return (
+        f"Reserver has not seen pod {subject.name} of node {subject.node} as it is now "
+        f"(resourceVersion {subject.revision}), and room is held there; try again in a moment"
+    )
 
 
 def judge_resize(pod: Pod, state: State, now: float) -> str | None:
@@ -19,39 +61,56 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
     left. Slots that the pod might have claimed when it was bound are for other pods.
 
     Args:
-        pod: the pod with the requests that it is to have.
-        state: the cluster, with the pod as it is.
+        pod: the pod as the watch shows it, with the requests that it is to have.
+        state: the cluster.
         now: unix seconds.
     """
-    state.ledger.advance(now)
+    state.ledger.advance(now, most=None)
     node, snapshot = pod.node, state.snapshot
-    if not node or not state.ledger.held_on(node) or is_exempt(pod, snapshot):
+    more = growth(pod, state)
+    if not more or not state.ledger.held_on(node) or is_exempt(pod, snapshot):
         return None
-    yielded = state.ledger.yielding(pod, [node]).get(node, {})
-    for resource, more in growth(pod, state).items():
-        amounts = snapshot.amounts(node, resource)
-        held = amounts.held - yielded.get(resource, 0)
-        free = amounts.allocatable - amounts.requested - held
-        if held > 0 and more > free:
+    if node in snapshot.doubtful or not snapshot.has_node(node):
+        return (
+            f"room is held on node {node}, where the node or a pod cannot be read, so nobody knows "
+            f"what pod {pod.name} may have beside it; wait until it can be, or the hold ends"
+        )
+    yielded = yielding(pod, state)
+    for resource, amount in more.items():
+        held = snapshot.amounts(node, resource).held - yielded.get(resource, 0)
+        free = state.growing.free(pod, resource) + yielded.get(resource, 0)
+        if held > 0 and amount > free:
             return (
                 f"{_whose(pod, resource, state)}: node {node} has {show(resource, max(0, free))} "
                 f"of {resource} beside the {show(resource, held)} that are held, and pod "
-                f"{pod.name} needs {show(resource, more)} more; ask for less, or wait until the "
+                f"{pod.name} needs {show(resource, amount)} more; ask for less, or wait until the "
                 "hold ends"
             )
     return None
 
 
+def grow(pod: Pod, state: State) -> Growth:
+    """Count a pod as it is to be once `judge_resize` has let it; the arguments are the same."""
+    return state.grow(pod, yielding(pod, state))
+
+
 def growth(pod: Pod, state: State) -> Mapping[str, int]:
-    """Return what a pod needs beyond what it is counted with on its node."""
-    counted = state.snapshot.counted(pod.uid)
-    is_there = counted is not None and counted.node == pod.node
-    before = counted.pod.requests if counted and is_there else {}
+    """Return what a pod is to request beyond what it does."""
+    before = state.pods[pod.name].requests
     return {
         resource: amount - before.get(resource, 0)
         for resource, amount in pod.requests.items()
         if amount > before.get(resource, 0)
     }
+
+
+def yielding(pod: Pod, state: State) -> Mapping[str, int]:
+    """Return what a pod may take of the holds of its node that yield to it."""
+    if is_exempt(pod, state.snapshot):
+        return {}
+    owed = state.growing.owed(pod.node, but=pod.uid)
+    yielded = state.ledger.yielding(pod, [pod.node]).get(pod.node, {})
+    return {resource: amount - owed.get(resource, 0) for resource, amount in yielded.items()}
 
 
 def _whose(pod: Pod, resource: str, state: State) -> str:

@@ -22,7 +22,7 @@ from reserver.reservations.reservation import Ref
 from reserver.scheduling.assumption import Assumption, slots_of, with_rest
 from reserver.scheduling.doubts import Doubts
 from reserver.scheduling.gangs import Gangs
-from reserver.scheduling.growing import Growing
+from reserver.scheduling.growing import Growing, Growth
 from reserver.scheduling.nominations import Nominations
 from reserver.scheduling.undecided import Undecided
 from reserver.scheduling.waiting import Waiting, offered, remembered
@@ -34,6 +34,7 @@ class State:
     Attributes:
         snapshot: capacity of all nodes.
         ledger: what is held.
+        growing: the pods whose resize was let through, until the watch shows what became of it.
         doubts: the objects that cannot be read, and on which nodes that matters.
         public_namespaces: the namespaces whose reservations are named to any pod (`naming`).
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
@@ -80,7 +81,7 @@ class State:
         self.nominations = Nominations()
         self.gangs = Gangs()
         self.undecided = Undecided()
-        self._growing = Growing()
+        self.growing = Growing(self.snapshot)
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, Assumption] = {}
         self._shown = 0
@@ -109,7 +110,8 @@ class State:
         """Take a node as the watch shows it."""
         before = self._nodes.get(node.name)
         self._nodes[node.name] = node
-        self.snapshot.set_node(node)
+        with self.growing.giving_way(node.name):
+            self.snapshot.set_node(node)
         if before is None:
             self._settle_on(node.name)
         if node != before:
@@ -121,6 +123,10 @@ class State:
         self.undecided.drop(name)
         self.snapshot.remove_node(name)
         self._settle_on(name)
+
+    def has_shown_pods(self, revision: int) -> bool:
+        """Return whether all pods have been shown as of a resourceVersion."""
+        return revision <= self._shown
 
     def pods_shown(self, revision: int) -> None:
         """Note that all pods have been shown as of a resourceVersion."""
@@ -183,6 +189,7 @@ class State:
         else:
             self.ledger.unclaim(pod.uid)  # Another scheduler was faster.
         if pod.finished:
+            self.growing.drop(pod)
             self.snapshot.uncount(pod.uid)
         else:
             self._place_written(pod, pod.node)
@@ -224,7 +231,7 @@ class State:
         if assumption is not None and not assumption.is_written:
             return  # Its binding is still under way, and decides what becomes of the claims.
         self._assumed.pop(pod.uid, None)
-        self._growing.drop(pod.uid)
+        self.growing.drop(pod)
         self._uncount(pod.uid)
         self.ledger.pod_gone(pod)
 
@@ -311,28 +318,30 @@ class State:
             self._uncount(pod_uid)
             self.ledger.unclaim(pod_uid)
 
-    def grow(self, pod: Pod) -> None:
-        """Count a bound pod with the requests that it is to have, until the watch shows them."""
-        counted = self.snapshot.counted(pod.uid)
-        if counted is not None:
-            self._growing.began(pod)
-            self._place_written(counted.pod, counted.node)
+    def grow(self, pod: Pod, yielded: Mapping[str, int]) -> Growth:
+        """Count a bound pod as it is to be, as far as there is room, until it is.
 
-    def ungrow(self, pod: Pod) -> None:
+        Args:
+            pod: the pod as the watch shows it, with the requests that it is to have.
+            yielded: what of the holds of its node it may take.
+        """
+        shown = self._pods[pod.name]
+        growth = self.growing.began(shown, pod.requests, yielded)
+        self._place_written(shown, shown.node)
+        return growth
+
+    def ungrow(self, growth: Growth) -> None:
         """Count a pod as the watch shows it: it was not resized after all."""
-        if not self._growing.ended(pod):
-            return
-        counted, shown = self.snapshot.counted(pod.uid), self._pods.get(pod.name)
-        is_there = shown is not None and shown.uid == pod.uid and not shown.finished
-        if counted is not None and shown is not None and is_there:
-            self._place_written(shown, counted.node)
-            self._node_changed(counted.node)
+        if self.growing.ended(growth):
+            self._place_written(self._pods[growth.pod.name], growth.pod.node)
+            self._node_changed(growth.pod.node)
 
     def _place_written(self, pod: Pod, node: str) -> None:
         """Count a bound pod with what it requests, or is to."""
         before = self.snapshot.counted(pod.uid)
-        pod = self._growing.grown(pod)
-        self.snapshot.count(pod, node)
+        pod = self.growing.grown(pod)
+        with self.growing.giving_way(node):
+            self.snapshot.count(pod, node)
         if before is not None and before.pod.requests != pod.requests:
             self._freed(node)
 

@@ -18,7 +18,7 @@ from reserver.cluster.remembered import Remembered, reckoned
 from reserver.errors import InvalidInput
 from reserver.wire.k8s.constraints import BEYOND, Demands, WrittenDemands, pod_demands
 from reserver.wire.k8s.objects import Metadata, WireStruct, decode, decode_part
-from reserver.wire.k8s.requests import Actuated, Condition, Requesting, request
+from reserver.wire.k8s.requests import Actuated, Condition, Requesting, current, request
 from reserver.wire.limits import POD, Int32
 
 CLAIMS_ANNOTATION = "reserver.io/claims"
@@ -57,6 +57,7 @@ class Owned(Metadata, frozen=True):
     owner_references: msgspec.Raw = _ABSENT
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    generation: int = 0
 
     @property
     def created(self) -> str:
@@ -162,7 +163,7 @@ class PodObject(WireStruct, frozen=True):
         """
         metadata = self.metadata
         return Shared(
-            requests=request(self.spec, self.status),
+            requests=request(self.spec, current(self.status, metadata.generation)),
             labels=_labels(bytes(metadata.labels)),
             controller=_controller(bytes(metadata.owner_references)),
             demands=_demands(metadata.namespace, self.spec),

@@ -50,6 +50,7 @@ class Condition(WireStruct, frozen=True):
     type: str = ""
     reason: str = ""
     message: str = ""
+    observed_generation: int = 0
 
 
 class Requesting(WireStruct, frozen=True):
@@ -233,6 +234,18 @@ def _claimed(written: bytes) -> dict[str, int]:
         for name, amount, times in parts:
             claimed[name] = claimed.get(name, 0) + times * nano({name: amount or 0}, path)[name]
     return claimed
+
+
+def current(status: Actuated, generation: int) -> Actuated:
+    """Return a status without what it says of an earlier generation of the spec.
+
+    A resize that the kubelet has yet to look at stands beside its verdict on the one before.
+    kube-scheduler takes that for infeasible, too, for a moment; what is held has to stay held.
+    """
+    for each in status.conditions or ():
+        if each.type == "PodResizePending" and 0 < each.observed_generation < generation:
+            return msgspec.structs.replace(status, conditions=None)
+    return status
 
 
 def is_resize_infeasible(conditions: Iterable[Condition]) -> bool:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
 
+from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.patching.book import MOST_MERGED, Mark, NewPod, Verdict
 from reserver.patching.patch import Scheduling
 from reserver.printable import printable
+from reserver.scheduling.resize import Subject
 from reserver.wire.k8s.constraints import Affinity
-from reserver.wire.k8s.objects import WireStruct, decode, decode_part, encode
+from reserver.wire.k8s.objects import Metadata, WireStruct, decode, decode_part, encode
+from reserver.wire.k8s.requests import Actuated, Requesting, request
 from reserver.wire.limits import POD
 
 API_VERSION = "admission.k8s.io/v1"
@@ -67,6 +70,29 @@ class _PodSpec(WireStruct, frozen=True):
     node_selector: msgspec.Raw = msgspec.Raw()
     affinity: msgspec.Raw = msgspec.Raw()
     tolerations: msgspec.Raw = msgspec.Raw()
+
+
+class _SubjectMetadata(WireStruct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _SubjectSpec(WireStruct, frozen=True):
+    node_name: str = ""
+
+
+class _Subject(WireStruct, frozen=True):
+    metadata: _SubjectMetadata = _SubjectMetadata()
+    spec: _SubjectSpec = _SubjectSpec()
+
+
+class _ResizedPod(WireStruct, frozen=True):
+    MOST_BYTES = POD.object_bytes
+
+    spec: Requesting = Requesting()
+    status: Actuated = Actuated()
 
 
 class CreatedPod(WireStruct, frozen=True):
@@ -125,6 +151,42 @@ def read_request(body: bytes) -> ReviewRequest:
     if request is None:
         raise InvalidInput("request", "is missing", "send an AdmissionReview of " + API_VERSION)
     return request
+
+
+def subject(asked: ReviewRequest) -> Subject:
+    """Return which pod a resize is about, of which nothing else is read.
+
+    Raises:
+        InvalidInput: it is no resize of a pod that is on a node.
+    """
+    with under("request.oldObject"):
+        before = decode(_Subject, asked.old_object)
+    with under("request.object"):
+        after = decode(_Subject, asked.object)
+    metadata, node = before.metadata, before.spec.node_name
+    name = PodName(metadata.namespace, metadata.name)
+    is_one = metadata.uid == after.metadata.uid and node == after.spec.node_name
+    if not node or not is_one or name != (asked.namespace, asked.name):
+        raise InvalidInput(
+            "request.oldObject",
+            "is not the pod that is resized, on its node",
+            "send what an API server sends of pods/resize",
+        )
+    revision = Metadata(resource_version=metadata.resource_version).revision
+    return Subject(name, metadata.uid, node, revision)
+
+
+def resized(asked: ReviewRequest) -> Mapping[str, int]:
+    """Return what a pod is to request: what it asks for, and what it has as long as that is more.
+
+    Its status is from before. That the kubelet found another resize infeasible says nothing of
+    this one, which it looks at anew.
+
+    Raises:
+        InvalidInput: a part is malformed.
+    """
+    pod = decode(_ResizedPod, asked.object)
+    return request(pod.spec, msgspec.structs.replace(pod.status, conditions=None))
 
 
 def read_marks(text: str | None) -> tuple[Mark, ...]:

@@ -51,6 +51,22 @@ def test_a_resize_that_is_infeasible_does_not_count(
 
 
 @pytest.mark.parametrize(
+    ("observed", "millicores"),
+    [({}, 310), ({"observedGeneration": 3}, 310), ({"observedGeneration": 2}, 2060)],
+)
+def test_a_resize_counts_until_the_kubelet_has_looked_at_it(
+    observed: dict[str, int], millicores: int
+) -> None:
+    """Else what was let grow could be bound over before the kubelet allocates it."""
+    containers = copy.deepcopy(POD["spec"]["containers"])
+    containers[0]["resources"]["requests"]["cpu"] = "2"
+    said = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", **observed}
+    changes = {"metadata__generation": 3, "spec__containers": containers}
+    value = pod(**changes, status__conditions=[said]).value()
+    assert value.requests["cpu"] == millicores
+
+
+@pytest.mark.parametrize(
     "in_force",
     [
         pytest.param({}, id="which is empty"),
