@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Protocol
 
 import structlog
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.errors import ApiError, Gone, InvalidInput
+from reserver.errors import ApiError, Gone, InvalidInput, NotReady
 from reserver.quarantine import quarantined
+from reserver.scheduling.assumption import Assumption
 from reserver.scheduling.bind import BindVerdict, judge_bind
 from reserver.scheduling.state import State
 from reserver.server.readiness import Readiness, up_to_date
@@ -25,6 +27,9 @@ The binding itself goes on; kube-scheduler's next Bind call for the pod joins it
 
 RESERVED_S = 60.0
 """How long `reserve` takes a node for a pod that is not bound, in seconds."""
+
+MOST_TRIES = 4
+"""How often a pod is judged for one binding, if it changes each time before it is bound."""
 
 LEFT_S = 2.0
 """How long a binding without an answer is repeated after the last Bind call for it has gone, in
@@ -41,7 +46,7 @@ class Pods(Protocol):
     async def bind(
         self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
     ) -> None:
-        """Bind a pod; return only when it is known to have happened."""
+        """Bind a pod that has not changed; return only when it is known to have happened."""
 
 
 @dataclass(slots=True)
@@ -49,9 +54,9 @@ class _Taken:
     """A node that a pod takes, and that the watch has not shown yet.
 
     Attributes:
-        pod: the pod as it was when that was decided.
+        pod: the pod as it was when that was decided, and as which it is bound.
         node: the node.
-        verdict: what it claims.
+        verdict: what it claims; or why it does not get the node after all, once it has changed.
         expiry: takes it back when no binding comes; None where one was asked for at once.
         task: writes the binding; None before that is asked for.
         callers: how many Bind calls wait for it.
@@ -128,10 +133,13 @@ class Bindings:
         """Take back what `reserve` took; a binding under way goes on."""
         taken = self._under_way.get(pod_uid)
         if taken is not None and taken.task is None:
-            if taken.expiry is not None:
-                taken.expiry.cancel()
-            del self._under_way[pod_uid]
+            self._drop(taken)
             self._state.forget(pod_uid)
+
+    def _drop(self, taken: _Taken) -> None:
+        if taken.expiry is not None:
+            taken.expiry.cancel()
+        del self._under_way[taken.pod.uid]
 
     async def drain(self) -> None:
         """Wait for the bindings under way, unless the API server stays down.
@@ -199,10 +207,7 @@ class Bindings:
             return BindVerdict(refusal=None if is_there else f"already bound to {pod.node}")
         assumption = self._state.assumption(pod.uid)
         if assumption is not None:
-            if assumption.node != args.node:
-                return BindVerdict(refusal=f"being bound to {assumption.node}")
-            # Else it is written, and the watch has not shown it yet.
-            return self._under_way.get(pod.uid, BindVerdict())
+            return self._joined(assumption, pod, args.node)
         self._state.gangs.drop(pod)
         verdict = judge_bind(pod, args.node, self._state, self._clock())
         if verdict.refusal is not None:
@@ -213,27 +218,90 @@ class Bindings:
         self._under_way[pod.uid] = taken
         return taken
 
+    def _joined(self, assumption: Assumption, pod: Pod, node: str) -> _Taken | BindVerdict:
+        """Return what is under way for a pod, or what to answer."""
+        if assumption.node != node:
+            return BindVerdict(refusal=f"being bound to {assumption.node}")
+        taken = self._under_way.get(pod.uid)
+        if taken is None:
+            return BindVerdict()  # It is written, and the watch has not shown it yet.
+        if taken.task is None and pod.revision > taken.pod.revision:
+            self._judge_again(taken, pod)
+            if taken.verdict.refusal is not None:
+                self._drop(taken)
+                return taken.verdict
+        return taken
+
     async def _write(self, taken: _Taken) -> BindVerdict:
-        pod, node, claims = taken.pod, taken.node, taken.verdict.claims
+        name, uid, node = taken.pod.name, taken.pod.uid, taken.node
         why: list[object] = []
         try:
-            with quarantined("bind", pod.name) as told:
+            with quarantined("bind", name) as told:
                 try:
-                    await self._pods.bind(pod, node, claims, taken.is_wanted)
+                    await self._bind(taken)
                 except (ApiError, InvalidInput) as exc:
                     why.append(exc.reason if isinstance(exc, ApiError) else exc)
-                    log.warning("binding failed", pod=str(pod.name), node=node, why=str(exc))
+                    log.warning("binding failed", pod=str(name), node=node, why=str(exc))
             if why := [*why, *told]:
-                self._state.forget(pod.uid)
+                taken.verdict = BindVerdict(refusal=f"binding failed: {why[0]}")
+            if taken.verdict.refusal is not None:
+                self._state.forget(uid)
                 self._state.undecided.failed(node, self._clock())
-                return BindVerdict(refusal=f"binding failed: {why[0]}")
-            self._state.confirm(pod.uid)
+                return taken.verdict
+            self._state.confirm(uid)
             # A line takes as long as judging the pod.
+            claims = len(taken.verdict.claims)
             tell = self._log.info if claims else self._log.debug
-            tell("bound", pod=str(pod.name), node=node, claims=len(claims))
+            tell("bound", pod=str(name), node=node, claims=claims)
             return taken.verdict
         finally:
-            del self._under_way[pod.uid]
+            del self._under_way[uid]
+
+    async def _bind(self, taken: _Taken) -> None:
+        """Have a pod bound as it was judged; if it has changed since, judge it again.
+
+        Raises:
+            ApiError: it is not bound, and will not be.
+            InvalidInput: it has changed, and cannot be read.
+        """
+        for tries in count(1):
+            try:
+                await self._pods.bind(taken.pod, taken.node, taken.verdict.claims, taken.is_wanted)
+            except ApiError as exc:
+                if not exc.is_conflict or tries == MOST_TRIES:
+                    raise
+                pod = await self._changed(taken)
+                if pod is None:
+                    raise
+                self._judge_again(taken, pod)
+                if taken.verdict.refusal is None:
+                    continue
+            return
+
+    async def _changed(self, taken: _Taken) -> Pod | None:
+        """Return a pod as it is now; None unless it has changed and waits for a node."""
+        pod = await self._pods.read_pod(taken.pod.name)
+        try:
+            await up_to_date(self._readiness, self._state.ledger, self._clock)
+        except NotReady:
+            return None
+        known = self._known(pod.name, pod.uid)
+        if known is not None and known.revision > pod.revision:
+            pod = known
+        is_same = pod.uid == taken.pod.uid and not pod.node
+        return pod if is_same and pod.revision != taken.pod.revision else None
+
+    def _judge_again(self, taken: _Taken, pod: Pod) -> None:
+        """Decide for a pod as it is now what was decided for it as it was; nothing comes between.
+
+        If the answer is another one now, the node is not taken any more.
+        """
+        self._state.forget(pod.uid)
+        taken.pod, taken.verdict = pod, judge_bind(pod, taken.node, self._state, self._clock())
+        if taken.verdict.refusal is None:
+            self._state.assume(pod, taken.node, taken.verdict.claims)
+        why = taken.verdict.refusal
+        log.info("judged again, pod has changed", pod=str(pod.name), node=taken.node, why=why)
 
     @staticmethod
     async def _wait(taken: _Taken, task: asyncio.Task[BindVerdict]) -> BindVerdict:

@@ -47,7 +47,7 @@ class Apply:
     async def bind(
         self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], bool]
     ) -> None:
-        """Bind a pod and record its claims, in one write of the API server.
+        """Bind a pod as it was judged and record its claims, in one write of the API server.
 
         Returns only when it is known to have happened, however long that takes: a request without
         an answer is sent again, because the API server carries out at most one of them. When it is
@@ -195,6 +195,8 @@ def _binding(pod: Pod, node: str, claims: tuple[str, ...]) -> dict[str, object]:
         "namespace": pod.name.namespace,
         "uid": pod.uid,
     }
+    if pod.revision:  # A pod that has grown since, or is no owner any more, is judged again.
+        metadata["resourceVersion"] = str(pod.revision)
     if claims:
         metadata["annotations"] = {CLAIMS_ANNOTATION: encode(claims).decode()}
     return {

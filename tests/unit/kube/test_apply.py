@@ -1,4 +1,5 @@
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -49,6 +50,13 @@ async def test_a_binding_carries_uid_and_claims_in_one_write() -> None:
             },
         )
     ]
+
+
+async def test_a_binding_is_of_the_pod_as_it_was_judged() -> None:
+    client = ScriptedClient({})
+    judged = replace(WEB, revision=17)
+    await Apply(client, lambda: 0.0).bind(judged, "worker-1", (), lambda: True)
+    assert client.requests[0].body["metadata"]["resourceVersion"] == "17"
 
 
 async def test_a_binding_that_claims_nothing_annotates_nothing() -> None:
