@@ -106,7 +106,7 @@ class Assembly:
         configmaps, objects = self._caches(settings.namespace)
         self.stores = self._stores(settings, client, configmaps, objects, writes)
         parts = (client, clock, self.state, self.stores, objects, self.recorder)
-        told = (self._eased, self._obstacles, self._is_up_to_date)
+        told = (self._eased, self._obstacles, self._is_up_to_date, self.placer.unsuited)
         self.features = Features(settings, Core(*parts, *told))
         self.subscribers += self.features.touched
         cluster = tuple(

@@ -45,6 +45,7 @@ class Core:
         obstacles: returns why calls are not decided.
         is_up_to_date: waits for what watches are known to have missed, and returns whether calls
             are decided.
+        unsuited: has a seat placed anew that is of no use where it is.
     """
 
     client: ApiClient
@@ -56,6 +57,7 @@ class Core:
     eased: Callable[[str], None]
     obstacles: Callable[[], tuple[str, ...]]
     is_up_to_date: Callable[[], Awaitable[bool]]
+    unsuited: Callable[[Ref], None]
 
 
 class Features:
@@ -134,6 +136,7 @@ class Features:
         core = self._core
         parts = (core.client, core.clock, core.state, core.objects, core.recorder)
         mover = assembled(*parts, core.is_up_to_date)
+        mover.unsuited.append(core.unsuited)
         self.touched.append(mover.seat_changed)
         self.reflectors += reflectors(core.client, mover)
         self.queues += (mover.queue, mover.turns.queue)

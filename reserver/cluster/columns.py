@@ -66,6 +66,10 @@ class Column(Generic[V]):
             self._uses[self._use(value)] += count - 1
         self.ids[rows] = [self._id_of[value] for value in values]
 
+    def at(self, row: int) -> V | None:
+        """Return the value of a row; None if it has none."""
+        return self._values.get(int(self.ids[row]))
+
     def items(self) -> Iterator[tuple[int, V]]:
         """Yield each value that some row has, with its id."""
         return iter(self._values.items())

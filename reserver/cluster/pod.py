@@ -38,10 +38,12 @@ class ClaimUse(NamedTuple):
     Attributes:
         name: of the claim.
         is_ephemeral: the claim was made for this pod and is deleted with it.
+        is_inherited: the pod comes after another one, which has the claim until then.
     """
 
     name: str
     is_ephemeral: bool = False
+    is_inherited: bool = False
 
 
 NO_CONTROLLER = Controller()

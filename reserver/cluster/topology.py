@@ -19,6 +19,16 @@ REMOVING = frozenset({"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"
 (utils/taints/taints.go), of Karpenter (pkg/apis/v1/taints.go). Both are NoSchedule."""
 
 
+_CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""How the keys of taints begin that say in which condition a node is, such as that it has just
+joined or does not answer (the node lifecycle controller, cloud controllers): they come and go."""
+
+
+def passes(taint: Taint) -> bool:
+    """Return whether a taint says in which condition a node is, and so may go by itself."""
+    return taint.key.startswith(_CONDITIONS)
+
+
 class Topology:
     """The labels, taints and cordons of nodes.
 
@@ -63,6 +73,10 @@ class Topology:
         }
         rows = np.flatnonzero(self.cordoned | self.taints.having(leaving)).tolist()
         return {row: leaving.get(int(self.taints.ids[row]), CORDON) for row in rows}
+
+    def taints_at(self, row: int) -> tuple[Taint, ...]:
+        """Return the taints of a row's node that keep pods away."""
+        return self.taints.at(row) or ()
 
     def is_reopening(self, row: int) -> bool:
         """Return whether the cordon of a row's node was lifted, and its taint is still there.

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from reserver.cluster.pod import PodName
 from reserver.migration import ends
-from reserver.migration.effects import Effect, Evict, Hold, Release
+from reserver.migration.effects import Effect, Evict, Hold, Release, Reseat
 from reserver.migration.move import Mode, Move, Phase, Reason
-from reserver.migration.seen import Answer, Seen, SeenPod, Turn
+from reserver.migration.seen import Answer, Seen, SeenPod, SeenSeat, Turn
 from reserver.reservations.owner import OwnerRule, Replaced
 
 FIRST_WRITTEN_S = 30.0
@@ -55,13 +55,36 @@ def advance(move: Move, seen: Seen, now: float) -> Step:
 
 _Judged = tuple[Move, tuple[Effect, ...]]
 
+_MAY_HAVE_EVICTED = frozenset({Answer.EVICTED, Answer.UNSURE})
+
 
 def _judge(move: Move, seen: Seen, now: float) -> _Judged:
+    pod = _the_pod(move, seen)
+    if move.status.phase is Phase.EVICTING and (judged := _in_doubt(move, seen, pod, now)):
+        return judged
     if now >= move.deadline:
-        return _finish(move, now, Phase.FAILED, Reason.DEADLINE_EXCEEDED, _last_words(move))
+        said = _last_words(move, seen)
+        return _finish(move, now, Phase.FAILED, Reason.DEADLINE_EXCEEDED, said)
     if move.awaits_first or move.status.phase is Phase.LANDING:
         return (_following if move.awaits_first else _landing)(move, seen, now)
-    pod = _the_pod(move, seen)
+    return _staying(move, seen, pod, now)
+
+
+def _in_doubt(move: Move, seen: Seen, pod: SeenPod | None, now: float) -> _Judged | None:
+    """Go on with a pod that may have been evicted; None if it was not.
+
+    Nothing else that is seen then ends the move, and would release the seat of who has left.
+    """
+    if pod is None or pod.is_leaving:
+        return _left(move, seen, pod, now)
+    if seen.answer in _MAY_HAVE_EVICTED:
+        return _answered(move, seen, now)
+    is_awaited = move.status.reason is not Reason.BUDGET_BLOCKS and now < move.status.retry_at
+    return (move, ()) if is_awaited else None
+
+
+def _staying(move: Move, seen: Seen, pod: SeenPod | None, now: float) -> _Judged:
+    """Go on with a move whose pod has not been evicted."""
     if pod is None or pod.is_leaving:
         return _left(move, seen, pod, now)
     if move.is_entering and pod.node:
@@ -84,10 +107,10 @@ def _left(move: Move, seen: Seen, pod: SeenPod | None, now: float) -> _Judged:
     If it goes by itself, a seat that is backed is of use to its replacement all the same.
     """
     seat = seen.seat
-    is_of_use = seat is not None and seat.is_backed and ends.unusable(move, seen) is None
+    is_of_use = seat is not None and seat.is_usable and ends.unusable(move, seen) is None
     by_itself = move.status.phase is not Phase.EVICTING
     if by_itself and (move.is_entering or not (pod and is_of_use)):
-        return _finish(move, now, *ends.gone(move))
+        return _finish(move, now, *ends.gone(move, pod))
     target = seat.node if seat is not None and is_of_use else move.status.target
     return _awaits(_with(move, phase=Phase.LANDING, target=target, evicted_at=now), seen), ()
 
@@ -133,10 +156,12 @@ def _reserving(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
         message = "the seat is being written"
         move = _with(move, target="", reason=Reason.WAITS_FOR_SEAT, message=message)
         return move, (_hold(move, pod, seen),)
-    if not seat.is_backed:
-        message = seat.obstacle or "the seat is not backed yet"
+    if not seat.is_usable:
+        message = seat.problem or "the seat is not backed yet"
         move = _with(move, target=seat.node, reason=Reason.WAITS_FOR_SEAT, message=message)
-        return move, ()
+        may_go = seat.closed and seat.node and not move.spec.node
+        has_volumes = pod.volume_claims and not seat.node  # Nobody tells when these change.
+        return move, (_reseat(move, anywhere=False),) if may_go or has_volumes else ()
     if move.is_entering:
         message = f"the pod is awaited on {seat.node}, where its room is held"
         return _with(move, target=seat.node, reason=Reason.WAITS_FOR_POD, message=message), ()
@@ -155,7 +180,7 @@ def _evicting(move: Move, seen: Seen, pod: SeenPod, now: float) -> _Judged:
     """Evict the pod, when that is allowed; not without a seat that is held and backed."""
     if problem := ends.refused(seen) or ends.unusable(move, seen):
         return _finish(move, now, Phase.FAILED, *problem)
-    if move.spec.mode is Mode.RESERVE_FIRST and (seen.seat is None or not seen.seat.is_backed):
+    if move.spec.mode is Mode.RESERVE_FIRST and (seen.seat is None or not seen.seat.is_usable):
         return _with(move, phase=Phase.RESERVING, reason=Reason.WAITS_FOR_SEAT), ()
     if seen.answer is not None:
         return _answered(move, seen, now)
@@ -172,17 +197,33 @@ def _landing(move: Move, seen: Seen, now: float) -> _Judged:
     came = seen.replacement
     if came.uid:
         move = _with(move, replacement=came, target=came.node)
-        return _finish(move, now, *ends.arrival(move, came, has_claimed=seen.has_claimed))
+        return _finish(move, now, *ends.arrival(move, came, seen))
     if not seen.is_replaced and _the_pod(move, seen) is None:
         said = "the pod is gone, and its controller wants no other"
         return _finish(move, now, Phase.SUCCEEDED, Reason.NOT_REPLACED, said)
-    if move.status.seat:
-        if seen.seat is None:
-            said = f"the reservation {move.status.seat} was removed before the replacement came"
-            return _finish(move, now, Phase.FAILED, Reason.SEAT_IMPOSSIBLE, said)
-        if problem := ends.unusable(move, seen):
-            return _finish(move, now, Phase.FAILED, *problem)
-    return _awaits(move, seen), ()
+    seat = seen.seat
+    if not move.status.seat or (seat is not None and (seat.is_usable or seat.is_claimed)):
+        target = seat.node if seat is not None and seat.is_usable else move.status.target
+        return _awaits(_with(move, target=target), seen), ()
+    return _seatless(move, seen, seat)
+
+
+def _seatless(move: Move, seen: Seen, seat: SeenSeat | None) -> _Judged:
+    """Have another seat for a pod that was evicted; what it has is kept until then."""
+    effects: tuple[Effect, ...] = ()
+    if seat is None and seen.heir is None:
+        message = f"the reservation {move.status.seat} was removed; it is written again for"
+        message += " the replacement, once that is there"
+    elif seat is None and seen.heir is not None:
+        message = f"the reservation {move.status.seat} was removed; it is written again"
+        effects = (_hold(move, seen.heir, seen),)
+    elif seat is not None and seat.is_foreign:
+        message = ends.foreign(move)
+    else:
+        problem = seat.problem if seat is not None else ""
+        message = f"the seat is placed anew, wherever the pod may go: {problem or 'it has no node'}"
+        effects = (_reseat(move, anywhere=True),)
+    return _with(move, reason=Reason.SEAT_LOST, message=message), effects
 
 
 def _awaits(move: Move, seen: Seen) -> Move:
@@ -232,19 +273,26 @@ def _hold(move: Move, pod: SeenPod, seen: Seen) -> Hold:
         namespace=namespace,
         pod=move.pod.name if keeps_name else "",
         controller=pod.controller,
-        replaces=Replaced(pod.uid, seen.waiting),
+        replaces=Replaced(move.status.uid, seen.waiting),
     )
     if move.is_entering:
         owner = OwnerRule(namespace=namespace, pod=move.pod.name)
     return Hold(
         seat=PodName(namespace, move.status.seat),
+        like=PodName(namespace, pod.name or move.pod.name),
+        uid=pod.uid,
         owner=owner,
         resources=pod.requests,
         node=spec.node,
         placement=spec.placement,
         avoid=move.status.source,
-        expires_at=move.deadline,
+        expires_at=move.seat_until,
+        volume_claims=pod.volume_claims,
     )
+
+
+def _reseat(move: Move, *, anywhere: bool) -> Reseat:
+    return Reseat(seat=PodName(move.name.namespace, move.status.seat), anywhere=anywhere)
 
 
 def _the_pod(move: Move, seen: Seen) -> SeenPod | None:
@@ -253,9 +301,12 @@ def _the_pod(move: Move, seen: Seen) -> SeenPod | None:
     return None if seen.pod is None or wanted not in {"", seen.pod.uid} else seen.pod
 
 
-def _last_words(move: Move) -> str:
+def _last_words(move: Move, seen: Seen) -> str:
     status = move.status
-    return f"{status.phase} when its time was over: {status.message or 'nobody came to it'}"
+    said = f"{status.phase} when its time was over: {status.message or 'nobody came to it'}"
+    if status.phase is Phase.LANDING and status.seat and seen.heir is not None:
+        said += f"; {seen.heir.name} waits for a node, and has no seat any more"
+    return said
 
 
 def _finish(move: Move, now: float, phase: Phase, reason: Reason, message: str) -> _Judged:
@@ -279,4 +330,6 @@ def _again_at(move: Move, now: float) -> float | None:
     if move.awaits_first:
         return now + FIRST_WRITTEN_S
     retry_at = move.status.retry_at
-    return min(move.deadline, retry_at) if retry_at > now else move.deadline
+    if retry_at <= now:
+        return move.deadline
+    return min(move.deadline, retry_at) if move.deadline > now else retry_at

@@ -18,21 +18,41 @@ class Hold:
 
     Attributes:
         seat: its namespace and name.
+        like: the pod whose demands it has: the one that leaves or, once that is gone, one that
+            comes in its place.
+        uid: of that pod.
         owner: who may claim it: the replacement alone, or the pod itself, if it has no node.
         resources: what it holds: millicores of cpu, base units of all else.
         node: where it is to be; empty where `placement` says it.
         placement: where it may be, beside what the pod demands itself; for a seat without a node.
         avoid: the node that it must not be on: that which the pod leaves, if there is one.
-        expires_at: when it ends whatever happens, unix seconds: at the move's deadline.
+        expires_at: when it ends whatever happens, unix seconds (`Move.seat_until`).
+        volume_claims: the names of the claims that the replacement will use.
     """
 
     seat: PodName
+    like: PodName
+    uid: str
     owner: OwnerRule
     resources: Mapping[str, int]
     node: str
     placement: Placement
     avoid: str
     expires_at: float
+    volume_claims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reseat:
+    """Have the seat placed anew, and keep it where it is for as long as there is no other place.
+
+    Attributes:
+        seat: its namespace and name.
+        anywhere: wherever the pod itself may be, whatever the move says: it has been evicted.
+    """
+
+    seat: PodName
+    anywhere: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,4 +71,4 @@ class Release:
     seat: PodName
 
 
-Effect = Hold | Evict | Release
+Effect = Hold | Reseat | Evict | Release

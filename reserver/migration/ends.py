@@ -8,15 +8,19 @@ from reserver.migration.seen import Answer, Seen, SeenPod
 from reserver.reservations.owner import MOST_EXISTING
 
 
-def arrival(move: Move, came: Replacement, *, has_claimed: bool) -> tuple[Phase, Reason, str]:
+def arrival(move: Move, came: Replacement, seen: Seen) -> tuple[Phase, Reason, str]:
     """Return how a move ends whose replacement has landed somewhere."""
     said = f"{came.name} has landed on {came.node}"
-    if has_claimed or move.spec.mode is Mode.EVICT_ONLY:
+    if move.spec.mode is Mode.EVICT_ONLY:
         return Phase.SUCCEEDED, Reason.LANDED, said
+    its_seat = "" if seen.has_claimed else ", and not on its seat"
     if came.node == move.status.source:
-        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said} again, and not on its seat"
-    if move.spec.node and came.node != move.spec.node:
-        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said}, and not on {move.spec.node}"
+        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said} again{its_seat}"
+    if seen.has_strayed:
+        wanted = move.spec.node or "a node with the labels of to.nodeSelector"
+        return Phase.FAILED, Reason.LANDED_ELSEWHERE, f"{said}, and not on {wanted}"
+    if seen.has_claimed:
+        return Phase.SUCCEEDED, Reason.LANDED, said
     return Phase.SUCCEEDED, Reason.LANDED_ELSEWHERE, f"{said}, without its seat"
 
 
@@ -54,6 +58,8 @@ def withdrawn(seen: Seen, pod: SeenPod | None) -> tuple[Phase, Reason, str] | No
         return Phase.ABORTED, Reason.NOT_NEEDED, said
     if seen.failed_member:
         return Phase.FAILED, Reason.GROUP_FAILED, f"{seen.failed_member} of its group has failed"
+    if seen.confined:
+        return Phase.FAILED, Reason.NOT_MOVABLE, seen.confined
     return None
 
 
@@ -92,14 +98,15 @@ def outdated(move: Move, seen: Seen) -> str:
     return seen.outdated if seen.turn.may_begin else ""
 
 
-def gone(move: Move) -> tuple[Phase, Reason, str]:
-    """Return how a move ends whose pod is gone, and was not evicted.
+def gone(move: Move, pod: SeenPod | None) -> tuple[Phase, Reason, str]:
+    """Return how a move ends whose pod is gone, or leaves, and was not evicted.
 
     What a plan still has to begin is not as it supposed: what depends on it is dropped, too.
     """
+    said = "the pod is gone" if pod is None else "the pod is being deleted, and not for this move"
     if move.is_planned and move.status.phase is Phase.PENDING:
-        return Phase.FAILED, Reason.PLAN_OUTDATED, "the pod is gone"
-    return Phase.ABORTED, Reason.POD_GONE, "the pod is gone"
+        return Phase.FAILED, Reason.PLAN_OUTDATED, said
+    return Phase.ABORTED, Reason.POD_GONE, said
 
 
 def refused(seen: Seen) -> tuple[Reason, str] | None:
@@ -111,14 +118,18 @@ def refused(seen: Seen) -> tuple[Reason, str] | None:
     return None
 
 
+def foreign(move: Move) -> str:
+    """Return what a move says whose seat has the name of something else."""
+    return f"the reservation {move.status.seat} is not of this move; remove it, or move again"
+
+
 def unusable(move: Move, seen: Seen) -> tuple[Reason, str] | None:
     """Return why the seat that is there will never be of use; None if it may be."""
     seat = seen.seat
     if seat is None:
         return None
     if seat.is_foreign:
-        said = f"the reservation {move.status.seat} is not of this move; remove it, or move again"
-        return Reason.SEAT_REFUSED, said
+        return Reason.SEAT_REFUSED, foreign(move)
     if seat.refused:
         return Reason.SEAT_REFUSED, seat.refused
     if seat.impossible:

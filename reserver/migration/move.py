@@ -13,6 +13,13 @@ from reserver.reservations.placement import ANYWHERE, Placement
 DEFAULT_TIMEOUT_S = 600.0
 """How long a move may take that does not say so, in seconds."""
 
+LANDING_S = DEFAULT_TIMEOUT_S
+"""So long after its pod has left a move has for the landing at least, in seconds, or its whole
+timeout, if that is shorter: who is evicted late loses no seat at once."""
+
+_IN_DOUBT_S = 60.0
+"""So long at most after its time a move may be in doubt whether its pod was evicted, in seconds."""
+
 MAX_TIMEOUT_S = 24 * 3600.0
 """How long a move may take at most, in seconds."""
 
@@ -75,6 +82,7 @@ class Reason(StrEnum):
     EVICTION_RETRIED = "EvictionRetried"
     READY_TO_EVICT = "ReadyToEvict"
     WAITS_FOR_REPLACEMENT = "WaitsForReplacement"
+    SEAT_LOST = "SeatLost"
     WAITS_FOR_POD = "WaitsForPod"
     # It succeeded.
     LANDED = "Landed"
@@ -227,12 +235,26 @@ class Move:
         """When it ends whatever happens, unix seconds.
 
         One that follows another has its time once its pod has come. Until then the other one's end
-        is awaited, which has a deadline as well.
+        is awaited, which has a deadline as well. Once its pod has left there is time to land.
         """
         if self.awaits_first:
             return math.inf
+        evicted_at = self.status.evicted_at
+        return max(self._due, self._due if evicted_at is None else evicted_at + self._landing_s)
+
+    @property
+    def seat_until(self) -> float:
+        """When its seat ends even if nobody releases it, unix seconds: not before the deadline."""
+        return self._due + self._landing_s + _IN_DOUBT_S
+
+    @property
+    def _due(self) -> float:
         since = self.created_at if self.status.found_at is None else self.status.found_at
         return since + self.spec.timeout_s
+
+    @property
+    def _landing_s(self) -> float:
+        return min(self.spec.timeout_s, LANDING_S)
 
     @property
     def awaits_first(self) -> bool:

@@ -21,9 +21,11 @@ class SeenPod:
 
     Attributes:
         uid: tells it from another one of its name.
+        name: its name.
         node: where it is; empty while it is pending.
         controller: what will replace it.
         requests: what it requests: millicores of cpu, base units of all else.
+        volume_claims: the names of the PersistentVolumeClaims that outlive it.
         is_leaving: it has a deletionTimestamp.
         is_finished: it has succeeded or failed.
         is_mirror: its kubelet runs it from a file.
@@ -31,8 +33,10 @@ class SeenPod:
 
     uid: str
     node: str
+    name: str = ""
     controller: Controller = NO_CONTROLLER
     requests: Mapping[str, int] = field(default_factory=dict)
+    volume_claims: tuple[str, ...] = ()
     is_leaving: bool = False
     is_finished: bool = False
     is_mirror: bool = False
@@ -62,7 +66,10 @@ class SeenSeat:
         is_foreign: the Reservation of that name belongs to something else than this move.
         node: where it is; empty while it has no place.
         is_backed: it holds, its node has the room, and that is acknowledged.
-        obstacle: why it has no place or is not backed, for people; empty if it is backed.
+        is_claimed: the replacement has claimed it, and is being bound.
+        obstacle: why it has no place, or no other one, or is not backed, for people; may be empty.
+        closed: why its node does not take the pod now, but may later, or another one instead;
+            empty if it does.
         impossible: why it will never be had: its node is gone, or has a taint that the pod does
             not tolerate; empty if it may.
         refused: why the quota of its namespace would not let it hold if it were alone; empty if it
@@ -72,9 +79,21 @@ class SeenSeat:
     is_foreign: bool = False
     node: str = ""
     is_backed: bool = False
+    is_claimed: bool = False
     obstacle: str = ""
+    closed: str = ""
     impossible: str = ""
     refused: str = ""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the pod that it is for could land on it now."""
+        return self.is_backed and not (self.closed or self.impossible)
+
+    @property
+    def problem(self) -> str:
+        """Why that pod could not, for people; empty if it could."""
+        return "; ".join(filter(None, (self.impossible or self.closed, self.obstacle)))
 
 
 class Turn(NamedTuple):
@@ -128,6 +147,8 @@ class Seen:
         seat: the Reservation of the seat's name, None if there is none.
         replacement: the pod that came after the one that left, as far as it is bound: the one that
             claimed the seat, or else one that nobody's seat accounts for.
+        heir: a pod that came in place of the one that left and waits for a node; None if none does.
+        has_strayed: the replacement is not where the move wants it.
         has_claimed: the replacement claimed the seat of this move, or the pod itself did, which
             had no node.
         is_replaced: whether a replacement is to be awaited: False once the controller is gone, or
@@ -139,6 +160,7 @@ class Seen:
         rival: an older move of the same pod that has not ended, for people; empty if there is none.
         failed_member: which member of its group failed, for people; empty if none has.
         is_needless: the pods that its group made room for wait for it no more.
+        confined: why no node that the pod may go to can use its volumes; empty if one can.
         outdated: what the plan that it is part of did not suppose, now that it could begin; empty
             if nothing.
         answer: to the effect of the step before; None if nothing is new.
@@ -149,6 +171,8 @@ class Seen:
     first: SeenMove | None = None
     seat: SeenSeat | None = None
     replacement: Replacement = NOBODY
+    heir: SeenPod | None = None
+    has_strayed: bool = False
     has_claimed: bool = False
     is_replaced: bool = True
     failure: str = ""
@@ -157,6 +181,7 @@ class Seen:
     rival: str = ""
     failed_member: str = ""
     is_needless: bool = False
+    confined: str = ""
     outdated: str = ""
     answer: Answer | None = None
     said: str = ""

@@ -98,6 +98,7 @@ class Reservation:
         drift: by how many seconds its expiry may differ where somebody else has worked it out from
             the same ``ttl``; 0 where it is written as a moment. Not part of what it says.
         is_seat: it belongs to a PodMove. Like all that follows not part of what it says.
+        volume_claims: PersistentVolumeClaims that the pod uses whose seat it is.
         is_retained: it stays written once it is over.
         description: what it is for, in the words of who wrote it.
         author: who wrote it, as far as that is known; empty if it is not.
@@ -122,6 +123,7 @@ class Reservation:
     created_at: float = 0.0
     drift: int = field(default=0, compare=False)
     is_seat: bool = field(default=False, compare=False)
+    volume_claims: tuple[str, ...] = field(default=(), compare=False)
     is_retained: bool = field(default=False, compare=False)
     description: str = field(default="", compare=False)
     author: str = field(default="", compare=False)

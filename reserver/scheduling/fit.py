@@ -103,7 +103,7 @@ def fits_where(pod: Pod, snapshot: Snapshot, beside: Bools) -> Bools:
 def allowed(pod: Pod, snapshot: Snapshot) -> Bools:
     """Return, for each row of the snapshot, whether a pod may go there if there is room."""
     free = snapshot.exists.copy()
-    _refuse(free, _constraint_refusals(pod, snapshot))
+    _refuse(free, constraint_refusals(pod, snapshot))
     return free
 
 
@@ -124,7 +124,7 @@ def refusals(pod: Pod, snapshot: Snapshot, own: Seats) -> Iterator[Refusal]:
     yield _held(pod, snapshot, own)
 
 
-def _constraint_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
+def constraint_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
     """Yield what refuses nodes, resources aside."""
     return chain(node_refusals(pod, snapshot), _neighbour_refusals(pod, snapshot))
 

@@ -43,6 +43,13 @@ def is_closed(pod: Pod, snapshot: Snapshot, row: int) -> bool:
     return is_cordoned or not tolerated(demands, snapshot)[row]
 
 
+def untolerated(pod: Pod, snapshot: Snapshot, row: int) -> list[Taint]:
+    """Return the taints of a row's node that a pod does not tolerate; a cordon counts as its."""
+    topology = snapshot.topology
+    taints = (*((CORDON,) if topology.cordoned[row] else ()), *topology.taints_at(row))
+    return [each for each in dict.fromkeys(taints) if not _tolerates(pod.constraints, each)]
+
+
 def tolerated(constraints: Constraints, snapshot: Snapshot) -> Bools:
     """Return, for each row, whether a pod tolerates all taints there that keep pods away."""
     untolerated = snapshot.topology.taints.where(

@@ -17,7 +17,7 @@ import numpy as np
 from reserver.cluster.beside import Int64s
 from reserver.cluster.columns import Bools
 from reserver.cluster.constraints import NodeTerm
-from reserver.cluster.pod import Pod, PodName
+from reserver.cluster.pod import ClaimUse, Pod, PodName
 from reserver.cluster.snapshot import Rows, Snapshot
 from reserver.reservations import owner
 from reserver.reservations.placement import Part, Parts
@@ -85,7 +85,8 @@ class Sight:
 
     def allowed(self, pod: Pod, snapshot: Snapshot) -> Bools:
         """Return, for each row, whether a slot may go there if there is room."""
-        key = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
+        labels = frozenset(pod.labels.items())
+        key = (pod.name.namespace, labels, pod.constraints, pod.volume_claims)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = allowed(pod, snapshot) & ~snapshot.in_doubt
@@ -107,6 +108,9 @@ def slot_pod(reservation: Reservation) -> Pod:
         requests=reservation.resources,
         labels={t.key: min(t.values) for t in terms if t.operator == "In" and len(t.values) == 1},
         constraints=reservation.placement.constraints,
+        volume_claims=tuple(
+            ClaimUse(name, is_inherited=True) for name in reservation.volume_claims
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from reserver.cluster.columns import Bools
 from reserver.cluster.pod import ClaimUse, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.cluster.storage import ZONE_LABELS, Volume, VolumeClaim
+from reserver.reservations.placement import Part, nodes_of
 from reserver.scheduling.reasons import (
     EXCLUSIVE_CLAIM,
     UNBOUND_CLAIM,
@@ -38,10 +39,43 @@ def volume_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
         if claim is not None:
             usable.append((use, claim))
     for use, claim in usable:
-        if claim.is_exclusive and not use.is_ephemeral and snapshot.residents.uses(claim.name):
+        is_its_own = use.is_ephemeral or use.is_inherited
+        if claim.is_exclusive and not is_its_own and snapshot.residents.uses(claim.name):
             yield Refusal(EXCLUSIVE_CLAIM, everywhere)
     for use, claim in usable:
         yield from _claim_refusals(use, claim, snapshot, everywhere)
+
+
+def confinement(pod: Pod, snapshot: Snapshot, rows: Bools) -> str:
+    """Return which volumes keep a pod's replacement from all of these rows, and where they are.
+
+    It is empty if they let it go to one of them. Volumes that are made for each pod anew count not,
+    nor do claims that are not bound.
+    """
+    everywhere: Bools = snapshot.exists.copy()
+    together, names = everywhere.copy(), []
+    for use in pod.volume_claims:
+        claim = snapshot.storage.claims.get(PodName(pod.name.namespace, use.name))
+        if use.is_ephemeral or claim is None or not claim.is_bound:
+            continue
+        if claim.volume not in snapshot.storage.volumes:
+            continue
+        reach = everywhere.copy()
+        for refusal in _claim_refusals(use, claim, snapshot, everywhere):
+            reach &= ~refusal.rows
+        name = f"{claim.volume} (claim {use.name})"
+        if not np.any(reach & rows):
+            return f"its volume {name} is on {_nodes(reach, snapshot)} only"
+        together &= reach
+        names.append(name)
+    if not names or np.any(together & rows):
+        return ""
+    return f"its volumes {' and '.join(names)} are together on {_nodes(together, snapshot)} only"
+
+
+def _nodes(rows: Bools, snapshot: Snapshot) -> str:
+    names = (snapshot.name_of(row) for row in np.flatnonzero(rows).tolist())
+    return nodes_of(Part(name, 1) for name in names) or "no node"
 
 
 def _problem(

@@ -21,6 +21,7 @@ from reserver.errors import ApiError, Fault
 from reserver.kube.loops.queue import WorkQueue
 from reserver.pacer import Pacer
 from reserver.quarantine import quarantined
+from reserver.reservations.ledger import Ledger
 from reserver.reservations.placement import Parts, joined, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.placement import (
@@ -158,6 +159,7 @@ class Placer:
         self.queue = queue or WorkQueue("placer", UNWRITTEN)
         self._wishes: dict[Ref, _Wish] = {}
         self._unwritten: dict[Ref, ApiError] = {}
+        self._unsuited: set[Ref] = set()
         self._is_deciding = False
         self.placed = 0
 
@@ -168,8 +170,16 @@ class Placer:
 
     def eased(self, node: str) -> None:
         """Note that there may be room on a node where there was none; returns at once."""
-        if self._wishes:
+        if self._wishes or self._unsuited:
             self.queue.add(node)
+
+    def unsuited(self, ref: Ref) -> None:
+        """Note that a seat may be of no use where it is, and is to be elsewhere; returns at once.
+
+        It keeps what it has until there is another place.
+        """
+        self._unsuited.add(ref)
+        self.queue.add(ref)
 
     def refused(self, ref: Ref, error: ApiError) -> None:
         """Note that a reservation's place cannot be written; returns at once."""
@@ -185,7 +195,7 @@ class Placer:
         await pacer.run(state.ledger.advancing(self._clock()))
         keys = self.queue.take_all()
         this = _Pass([key for key in keys if isinstance(key, str)], pacer)
-        for ref in keys:
+        for ref in dict.fromkeys((*keys, *(self._unsuited if this.eased else ()))):
             if isinstance(ref, str):
                 continue
             with self._deciding(ref):
@@ -193,7 +203,7 @@ class Placer:
                     self._take_back(ref, error, state)
                 self._consider(ref, state)
             with self._judging(ref):
-                await self._settle_edited(ref, state, pacer)
+                await self._settle_placed(ref, state, pacer)
             await this.give_way(state, self._clock)
         for ref, wish in tuple(self._wishes.items()):
             with self._judging(ref):
@@ -218,6 +228,7 @@ class Placer:
             tuple(sorted(pod.requests.items())),
             reservation.placement.text,
             reservation.is_seat,
+            reservation.volume_claims,
         )
         digest = reservation.digest
         wish = self._wishes.setdefault(ref, _Wish(pod, shape, digest))
@@ -262,32 +273,45 @@ class Placer:
         for part in parts:
             self._seated(part.node)
 
-    async def _settle_edited(self, ref: Ref, state: State, pacer: Pacer) -> None:
-        """Keep an edited reservation where it was placed before, or place it again.
+    async def _settle_placed(self, ref: Ref, state: State, pacer: Pacer) -> None:
+        """Keep a reservation that was edited, or does not suit, where it is, or place it again.
 
-        If it may stay but there is no room for it there, nor elsewhere, it stays.
+        If it may stay but there is no room for it there, nor elsewhere, it stays. So does a seat in
+        any case: who was evicted for it has no other.
         """
         reservation, ledger = state.ledger.get(ref), state.ledger
-        if reservation is None or ledger.wants_place(ref)[1] or not ledger.is_edited(ref):
+        if reservation is None or ledger.wants_place(ref)[1] or not self._is_open(ref, ledger):
+            self._unsuited.discard(ref)
             return
         suited = suits(reservation, state)
         if suited.is_allowed and suited.has_room:
+            self._unsuited.discard(ref)
             with self._deciding(ref):
                 ledger.keep(ref)
             return
         aside = partial(without, ref, state)
         found = await pacer.run(placing(reservation, reservation.slots, state, aside=aside))
-        if ledger.get(ref) is not reservation or not ledger.is_edited(ref):
+        if ledger.get(ref) is not reservation or not self._is_open(ref, ledger):
             self.queue.add(ref)  # It has changed while others had their turn.
             return
         with self._deciding(ref):
             if found.parts:
+                self._unsuited.discard(ref)
                 self._put(reservation, found.parts, state)
             elif suited.is_allowed:
+                self._unsuited.discard(ref)
                 ledger.keep(ref)
+            elif reservation.is_seat:
+                self._unsuited.add(ref)
+                ledger.keep(ref)
+                ledger.cannot_place(ref, found.why)
             else:
                 ledger.place(ref, ())
                 self.queue.add(ref)
+
+    def _is_open(self, ref: Ref, ledger: Ledger) -> bool:
+        """Return whether it is to be decided where what has a place is from now on."""
+        return ledger.is_edited(ref) or ref in self._unsuited
 
     def _take_back(self, ref: Ref, error: ApiError, state: State) -> None:
         """Put a reservation back where its entry says it is placed."""

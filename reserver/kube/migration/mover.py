@@ -26,7 +26,7 @@ from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.reflector import advice
 from reserver.migration.advance import Step, advance
 from reserver.migration.arbitration import Ruling
-from reserver.migration.move import Move, Phase
+from reserver.migration.move import Move, Phase, Reason, Status
 from reserver.quarantine import quarantined
 from reserver.reservations.reservation import Ref
 from reserver.reservations.terms import StoreKind
@@ -54,6 +54,7 @@ class Mover:
         turns: which of them go on now.
         writes: how many statuses were written.
         subscribers: called with each PodMove whose phase has changed.
+        unsuited: called with each seat that is to be placed anew.
         watchers: called with the name of each PodMove that was written or is gone.
     """
 
@@ -82,10 +83,11 @@ class Mover:
         self.moves = Moves(self._touched)
         self._workloads = Workloads(client, state.pods)
         self._sight = Sight(state, seats, self.moves, self._workloads)
-        self._hands = Hands(client, seats)
+        self._hands = Hands(client, seats, self._unsuited)
         self.turns = Turns(self.moves, state, self._workloads, self.queue.add)
         self._told: dict[PodName, Told] = {}
         self.subscribers: list[Callable[[KnownMove], None]] = []
+        self.unsuited: list[Callable[[Ref], None]] = []
         self.watchers: list[Callable[[PodName], None]] = []
         self.writes = 0
         self._fault = ""
@@ -180,7 +182,7 @@ class Mover:
 
     async def _write(self, known: KnownMove, move: Move) -> None:
         """Write how far a move is; only the next step does what follows from it."""
-        before = known.move.status.phase if known.move else None
+        before = known.move.status if known.move else None
         status = show_status(move.status, known.generation)
         known.writing = (status, move.status)
         try:
@@ -192,7 +194,7 @@ class Mover:
             known.writing = (status, move.status)
             self.moves.put(decode(MoveObject, answer))
         written = self.moves.get(move.name)
-        if written is not None and move.status.phase is not before:
+        if written is not None and _is_news(before, move.status):
             log.info(
                 "move", name=str(move.name), phase=move.status.phase, reason=move.status.reason
             )
@@ -237,6 +239,10 @@ class Mover:
         if move.status.replacement.uid:
             self.moves.take(move.status.replacement.uid, move.name)
 
+    def _unsuited(self, seat: Ref) -> None:
+        for tell in self.unsuited:
+            tell(seat)
+
     def _tell(self, known: KnownMove) -> None:
         for tell in self.subscribers:
             tell(known)
@@ -255,3 +261,10 @@ class Mover:
         """Have a move that could not be judged tried again, later each time."""
         log.error("move cannot be judged", name=str(name), why=str(fault))
         self.queue.failed(name, what=str(fault))
+
+
+def _is_news(before: Status | None, after: Status) -> bool:
+    """Return whether an Event says a status: each phase has one, and so has a lost seat."""
+    if before is None or before.phase is not after.phase:
+        return True
+    return before.reason is not after.reason and after.reason is Reason.SEAT_LOST

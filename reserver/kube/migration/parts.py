@@ -14,7 +14,7 @@ from reserver.kube.migration.turns import Turns
 from reserver.kube.stores.object.cache import ObjectCache
 from reserver.kube.watch.object_view import ObjectView
 from reserver.kube.watch.reflector import Reflector
-from reserver.migration.move import Phase
+from reserver.migration.move import Phase, Reason
 from reserver.scheduling.state import State
 from reserver.wire.k8s.objects import Metadata
 from reserver.wire.migration import podmove
@@ -67,11 +67,11 @@ def _announce(recorder: Recorder, known: KnownMove) -> None:
     said = known.said
     if said is None:
         return
-    is_bad = said.phase is Phase.FAILED
+    is_bad = said.phase is Phase.FAILED or said.reason == Reason.SEAT_LOST
     write = recorder.warn if is_bad else recorder.note
     write(known.metadata, said.reason or said.phase, said.message, podmove.KIND)
     move = known.move
-    if move is not None and said.phase is Phase.LANDING:
+    if move is not None and said.phase is Phase.LANDING and not is_bad:
         namespace, name = move.pod
         pod = Metadata(name=name, namespace=namespace, uid=move.status.uid)
         seat = f"room for its replacement is held on {said.to}" if said.to else "no room is held"

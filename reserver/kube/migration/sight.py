@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 from cachetools import TTLCache
@@ -11,6 +12,7 @@ from cachetools import TTLCache
 from reserver.cluster.pod import NO_CONTROLLER, Pod, PodName
 from reserver.kube.migration.following import first_of
 from reserver.kube.migration.moves import Moves
+from reserver.kube.migration.reach import confined, is_as_asked
 from reserver.kube.migration.supposed import outdated
 from reserver.kube.migration.workloads import Workload, Workloads
 from reserver.kube.stores.object.cache import ObjectCache
@@ -20,7 +22,9 @@ from reserver.migration.seen import Answer, Seen, SeenPod, SeenSeat
 from reserver.reservations.placement import Part, nodes_of
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
-from reserver.scheduling.placement import suits
+from reserver.reservations.terms import Phase as Claims
+from reserver.scheduling.closing import closed
+from reserver.scheduling.placement import slot_pod
 from reserver.scheduling.state import State
 from reserver.wire.migration.controllers import Wanted
 from reserver.wire.times import show_moment
@@ -70,8 +74,12 @@ class Sight:
         """Return all that a step of a move looks at, at `now` (unix seconds)."""
         came, has_claimed = NOBODY, False
         pod = self.state.pods.get(move.pod)
-        if move.status.phase is Phase.LANDING:
+        heir, is_landing = None, move.status.phase is Phase.LANDING
+        if is_landing:
             came, has_claimed = self._replacement(move)
+            heir = min(
+                filter(partial(_came_after, move), self._waiting(move)), key=_age, default=None
+            )
         elif move.is_entering and pod is not None:
             has_claimed = _has_claimed(pod, move)
         return Seen(
@@ -79,14 +87,17 @@ class Sight:
             first=first_of(move, self.moves) if move.awaits_first else None,
             seat=self._seat(move) or self._seat_that_went(move, now),
             replacement=came,
+            heir=_seen(heir) if heir is not None else None,
+            has_strayed=bool(came.uid) and not is_as_asked(move, came.node, self.state.snapshot),
             has_claimed=has_claimed,
             is_replaced=self._is_replaced(move, news.wanted),
             failure=news.wanted.failure if news.wanted else "",
-            waiting=frozenset(pod.uid for pod in self._waiting(move)),
+            waiting=frozenset(pod.uid for pod in self._waiting(move) if not _came_after(move, pod)),
             turn=ruling.turn,
             rival=ruling.rival,
             failed_member=ruling.failed_member,
             is_needless=ruling.is_needless,
+            confined=confined(move, self.state),
             outdated=outdated(move, self.state, self.moves) if ruling.turn.may_begin else "",
             answer=news.answer,
             said=news.said,
@@ -99,17 +110,7 @@ class Sight:
 
     def _pod(self, move: Move) -> SeenPod | None:
         pod = self.state.pods.get(move.pod)
-        if pod is None:
-            return None
-        return SeenPod(
-            uid=pod.uid,
-            node=pod.node,
-            controller=pod.controller,
-            requests=pod.requests,
-            is_leaving=pod.terminating,
-            is_finished=pod.finished,
-            is_mirror=pod.is_mirror,
-        )
+        return None if pod is None else _seen(pod)
 
     def _seat_that_went(self, move: Move, now: float) -> SeenSeat | None:
         """Return a seat that went a moment ago: it may have been claimed.
@@ -137,30 +138,32 @@ class Sight:
         ledger = self.state.ledger
         status = ShortNodes.of(self.state.snapshot).status(written, ledger)
         placed = replace(written, placed=ledger.placed(written))
+        shut, impossible = self._closed(move, placed)
+        # A seat that is kept while no other place is found says why there is none.
+        kept = "" if status.is_backed and shut else status.message
         return SeenSeat(
             node=nodes_of(placed.parts),
             is_backed=status.is_backed,
-            obstacle=status.message,
-            impossible=self._impossible(move.spec.node, placed, status.message),
+            is_claimed=status.phase is Claims.CLAIMED,
+            obstacle=kept or ledger.obstacle(written.ref),
+            closed=shut,
+            impossible=impossible,
             refused=ledger.quotas.why_never(written),
         )
 
-    def _impossible(self, named: str, seat: Reservation, said: str) -> str:
-        """Return why a seat will never be had; empty if it may.
+    def _closed(self, move: Move, seat: Reservation) -> tuple[str, str]:
+        """Return why the node of a seat does not take the pod now, and why it never will.
 
-        One whose node goes is placed again elsewhere, unless the move names its node. Nothing is
-        judged by a cordon that was lifted a moment ago.
+        A move that names its node waits for what passes by itself, such as a cordon; one that does
+        not, and one whose pod has left, has its seat placed elsewhere. Nothing is judged by a
+        cordon that was lifted a moment ago.
         """
+        named = "" if move.status.phase is Phase.LANDING else move.spec.node
         there = replace(seat, placed=(Part(named, 1),)) if named else seat
-        if not there.parts or suits(there, self.state).is_allowed:
-            return ""
-        node, snapshot = nodes_of(there.parts), self.state.snapshot
-        row = snapshot.row(node)
-        if row is None or not snapshot.exists[row]:
-            return f"there is no node {node}"
-        if snapshot.topology.is_reopening(row):
-            return ""
-        return f"{node} does not let the pod in (taints, labels or neighbours): {said}"
+        if not there.parts:
+            return "", ""
+        why, passes = closed(slot_pod(there), there.parts[0].node, self.state.snapshot)
+        return ("", why) if named and not passes else (why, "")
 
     def workload(self, move: Move) -> Workload | None:
         """Return what makes a move's pod again; None if nothing does."""
@@ -222,6 +225,26 @@ class Sight:
         assert workload is not None  # noqa: S101 - asked above
         there = [pod for pod in self.workloads.pods(workload) if not pod.terminating]
         return wanted.replicas > sum(pod.uid != move.status.uid for pod in there)
+
+
+def _seen(pod: Pod) -> SeenPod:
+    return SeenPod(
+        uid=pod.uid,
+        name=pod.name.name,
+        node=pod.node,
+        controller=pod.controller,
+        requests=pod.requests,
+        volume_claims=tuple(use.name for use in pod.volume_claims if not use.is_ephemeral),
+        is_leaving=pod.terminating,
+        is_finished=pod.finished,
+        is_mirror=pod.is_mirror,
+    )
+
+
+def _came_after(move: Move, pod: Pod) -> bool:
+    """Return whether a pod may have been made after that of a move had left."""
+    left_at = move.status.evicted_at
+    return left_at is not None and pod.created >= show_moment(left_at - _SEEN_LATE_S)
 
 
 def _has_claimed(pod: Pod, move: Move) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from reserver.cluster import quantity
 from reserver.migration.effects import Hold
@@ -13,9 +14,17 @@ from reserver.reservations.terms import Policy
 from reserver.wire.k8s.objects import encode
 from reserver.wire.migration.demands import placement
 from reserver.wire.migration.podmove import KIND
-from reserver.wire.spec.object import API_VERSION
+from reserver.wire.spec.object import (
+    API_VERSION,
+    MOST_CLAIMS,
+    OWN_DOMAIN,
+    VOLUMES_ANNOTATION,
+)
 from reserver.wire.spec.object_edits import manifest
 from reserver.wire.times import show_moment
+
+PLACEMENT_ANNOTATION = f"{OWN_DOMAIN}placement-of-pod"
+"""On a seat: what the pod itself demands, whatever its move says."""
 
 
 def seat(move: Move, hold: Hold, pod: bytes) -> dict[str, object]:
@@ -30,6 +39,10 @@ def seat(move: Move, hold: Hold, pod: bytes) -> dict[str, object]:
         InvalidInput: the pod demands what the move's target does not have.
     """
     wanted = json.loads(hold.placement.text or "{}")
+    own = placement(pod, leaves="", node="", selector={})
+    annotations = {PLACEMENT_ANNOTATION: encode(own).decode()}
+    if hold.volume_claims:
+        annotations[VOLUMES_ANNOTATION] = ",".join(hold.volume_claims[:MOST_CLAIMS])
     spec = {
         "owners": [_owner(hold.owner)],
         "resources": {name: quantity.show(name, amount) for name, amount in hold.resources.items()},
@@ -41,7 +54,24 @@ def seat(move: Move, hold: Hold, pod: bytes) -> dict[str, object]:
     }
     owner: dict[str, object] = {"apiVersion": API_VERSION, "kind": KIND, "name": move.name.name}
     owner |= {"uid": move.uid, "controller": True, "blockOwnerDeletion": False}
-    return manifest(Ref.of_object(*hold.seat), encode(spec).decode(), {}, owner=owner)
+    ref, text = Ref.of_object(*hold.seat), encode(spec).decode()
+    made = manifest(ref, text, {}, owner=owner)
+    made["metadata"]["annotations"] = annotations
+    return made
+
+
+def widened(spec: str, annotations: Mapping[str, str]) -> str:
+    """Return the spec of a seat that may be wherever its pod itself may; empty if it is that.
+
+    Args:
+        spec: as it is written.
+        annotations: of the seat. Without ours, which a Reserver before this one did not write, it
+            stays where it is to be.
+    """
+    document, own = json.loads(spec), annotations.get(PLACEMENT_ANNOTATION)
+    if own is None or document.get("placement", {}) == (wide := json.loads(own)):
+        return ""
+    return encode(document | {"placement": wide}).decode()
 
 
 def _owner(rule: OwnerRule) -> dict[str, object]:

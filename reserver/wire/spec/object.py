@@ -36,6 +36,13 @@ SET_LABEL = f"{OWN_DOMAIN}set"
 UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
 """On the first member of a set until all members are written (docs/adr/0012)."""
 
+VOLUMES_ANNOTATION = f"{OWN_DOMAIN}volume-claims"
+"""On the seat of a PodMove: the PersistentVolumeClaims of the pod that is to land there, as
+``a,b``."""
+
+MOST_CLAIMS = 32
+"""How many of these count; the pod itself is judged by all of them before it is evicted."""
+
 
 class Claim(msgspec.Struct, frozen=True):
     """A slot that a pod claimed.
@@ -102,6 +109,12 @@ class ObjectMetadata(LabelledMetadata, frozen=True):
         """Whether it belongs to a PodMove."""
         owners = self.owner_references or ()
         return any(owner.controller and owner.kind == _MOVE for owner in owners)
+
+    @property
+    def volume_claims(self) -> tuple[str, ...]:
+        """The PersistentVolumeClaims of the pod whose seat it is."""
+        written = (self.annotations or {}).get(VOLUMES_ANNOTATION, "") if self.is_seat else ""
+        return tuple(filter(None, written.split(",", MOST_CLAIMS)[:MOST_CLAIMS]))
 
     @property
     def set_id(self) -> str:
@@ -192,7 +205,12 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
     if not reservation.origin:  # A later object of the same name is another reservation.
         reservation = replace(reservation, origin=f"{ref}#{item.metadata.uid}")
     created = _created(item, 0.0)
-    reservation = replace(reservation, created_at=created, is_seat=item.metadata.is_seat)
+    reservation = replace(
+        reservation,
+        created_at=created,
+        is_seat=item.metadata.is_seat,
+        volume_claims=item.metadata.volume_claims,
+    )
     return Entries((with_placements(reservation, item.said()),))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -23,7 +24,7 @@ def manifest(
     set_id: str = "",
     size: int = 0,
     owner: Mapping[str, object] | None = None,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return a Reservation to be created.
 
     Args:

@@ -52,7 +52,7 @@ def test_a_pod_whose_node_dies_while_it_waits_for_its_turn_has_its_seat(yard: Ya
     yard.corner.api.patch_namespaced_pod(pod, yard.corner.name, {"metadata": {"finalizers": []}})
 
 
-def test_a_seat_whose_node_dies_after_the_eviction_is_released(yard: Yard) -> None:
+def test_a_seat_whose_node_dies_after_the_eviction_is_placed_anew(yard: Yard) -> None:
     first, second = yard.nodes
     pod = yard.deploy("web", first)
     with yard.refusing_pods("not now"):
@@ -61,9 +61,9 @@ def test_a_seat_whose_node_dies_after_the_eviction_is_released(yard: Yard) -> No
         yard.corner.api.delete_node(second)
         yard.nodes.remove(second)
         yard.corner.nodes.remove(second)
-        status = yard.wait_phase("web", "Failed", reason="SeatImpossible")
-        assert second in status["message"]
-        yard.wait_released()
+        yard.wait_phase("web", "Landing", says=f"awaited on {first}")
+        assert yard.seats()
+    yard.wait_phase("web", "Failed", reason="LandedElsewhere")
     yard.wait_on("web", first)
 
 

@@ -37,7 +37,7 @@ def test_a_pod_is_evicted_once_its_seat_is_held_and_backed() -> None:
     assert isinstance(hold, Hold)
     assert step.move.status.phase is Phase.RESERVING
     assert hold.seat == PodName("shop", step.move.status.seat)
-    assert (hold.avoid, hold.expires_at) == ("worker-1", step.move.deadline)
+    assert (hold.avoid, hold.expires_at) == ("worker-1", step.move.seat_until)
     assert hold.owner.controller == WEB
 
     step = advance(step.move, seen(seat=UNPLACED), NOW)
@@ -94,15 +94,15 @@ ENDS: dict[str, tuple[Phase | Move, Seen, tuple[Phase, Reason]]] = {
         seen(seat=GONE_NODE),
         (Phase.FAILED, Reason.SEAT_IMPOSSIBLE),
     ),
-    "the node dies after it": (
-        Phase.LANDING,
-        seen(None, GONE_NODE),
-        (Phase.FAILED, Reason.SEAT_IMPOSSIBLE),
+    "no node that it may go to can use its volume": (
+        Phase.PENDING,
+        seen(confined="its volume pv (claim data) is on worker-1 only"),
+        (Phase.FAILED, Reason.NOT_MOVABLE),
     ),
-    "somebody removes the seat after it": (
-        Phase.LANDING,
-        seen(None, None),
-        (Phase.FAILED, Reason.SEAT_IMPOSSIBLE),
+    "its volume turns out to be elsewhere before the eviction": (
+        Phase.EVICTING,
+        seen(seat=BACKED, confined="its volume pv (claim data) is on worker-1 only"),
+        (Phase.FAILED, Reason.NOT_MOVABLE),
     ),
     "the seat is on the node that the pod leaves": (
         Phase.RESERVING,
@@ -337,8 +337,9 @@ def test_evict_only_succeeds_wherever_the_replacement_lands() -> None:
 
 def test_a_replacement_elsewhere_than_named_is_a_failure() -> None:
     made = move(Phase.LANDING, wanted(node="worker-3"))
-    sight = seen(None, BACKED, replacement=CAME)
-    assert judged(made, sight) == (Phase.FAILED, Reason.LANDED_ELSEWHERE)
+    for has_claimed in (False, True):
+        sight = seen(None, BACKED, replacement=CAME, has_strayed=True, has_claimed=has_claimed)
+        assert judged(made, sight) == (Phase.FAILED, Reason.LANDED_ELSEWHERE)
 
 
 def test_a_move_to_the_node_where_the_pod_is_fails() -> None:

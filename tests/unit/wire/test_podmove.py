@@ -230,6 +230,8 @@ def test_a_seat_belongs_to_its_move_and_to_the_replacement_alone() -> None:
     move = podmove.read_object(item(SMALL["spec"]))
     hold = Hold(
         seat=PodName("shop", "seat"),
+        like=PodName("shop", "web-0"),
+        uid="u",
         owner=OwnerRule(
             namespace="shop",
             pod="web-0",

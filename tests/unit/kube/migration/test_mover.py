@@ -162,15 +162,6 @@ async def test_a_cordon_that_was_lifted_is_waited_for_until_its_taint_is_gone(
     assert status["reason"] == ("SeatImpossible" if others else "Landed")
 
 
-async def test_a_node_that_is_cordoned_is_not_waited_for(world: World) -> None:
-    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-    node = world.api.objects["/api/v1/nodes/worker-2"]
-    spec = {"unschedulable": True, "taints": [cordon]}
-    world.api.put("/api/v1/nodes", node | {"spec": spec})
-    world.move(to={"node": "worker-2"})
-    assert (await world.settle(rounds=10))["reason"] == "SeatImpossible"
-
-
 async def test_labels_that_no_node_has_wait_until_the_deadline(world: World) -> None:
     world.move(to={"nodeSelector": {"zone": "a"}}, timeout="10s")
     status = await world.settle()
@@ -239,17 +230,6 @@ async def test_a_seat_that_goes_before_its_claim_is_seen_is_no_failure(world: Wo
     pod["metadata"]["annotations"] = {"reserver.io/claims": json.dumps([identity])}
     world.api.put(PODS, pod)
     assert (await world.settle())["reason"] == "Landed"
-
-
-async def test_a_seat_that_somebody_removes_ends_the_move(world: World) -> None:
-    world.move()
-    world.schedules = False
-    for _ in range(20):
-        await world.round()
-        world.api.now += 0.1
-    (seat,) = world.api.of(SEATS)
-    world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
-    assert (await world.settle())["reason"] == "SeatImpossible"
 
 
 async def test_nobody_is_evicted_for_a_seat_that_may_be_gone(

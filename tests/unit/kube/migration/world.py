@@ -11,13 +11,15 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from reserver.assembly import Assembly
+from reserver.cluster.pod import Pod
 from reserver.config import Settings
 from reserver.errors import ApiError
-from reserver.kube.api.client import MERGE_PATCH, ApiClient
+from reserver.kube.api.client import JSON_PATCH, MERGE_PATCH, ApiClient
 from reserver.kube.watch.reflector import Reflector
 from reserver.migration.move import ENDED
 from reserver.pacer import Pacer, outcome
 from reserver.readiness import Pulse
+from reserver.scheduling.fit import allowed
 from reserver.wire.k8s.objects import encode
 from reserver.wire.k8s.pods import CLAIMS_ANNOTATION
 from reserver.wire.migration import podmove
@@ -27,6 +29,8 @@ from tests.unit.kube.crashes import Crash, Writes
 
 NOW = 1_900_000_000.0
 PODS = "/api/v1/namespaces/shop/pods"
+CLAIMS = "/api/v1/namespaces/shop/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
 MOVES = podmove.collection("shop")
 SEATS = reservation.collection("shop")
 SETS = "/apis/apps/v1/namespaces/shop/replicasets"
@@ -96,6 +100,8 @@ class Api(ApiClient):
         return self._write(path, lambda: self.add(path, document | {"status": {}}))
 
     async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
+        if content_type == JSON_PATCH:
+            return self._edit(path, json.loads(encode(body)))
         assert content_type == MERGE_PATCH
         patch: Document = json.loads(encode(body))
         path = path.removesuffix("/status")
@@ -104,6 +110,16 @@ class Api(ApiClient):
             raise ApiError(409, "Conflict", "it was written meanwhile")
         merged = {**there.get("status", {}), **patch["status"]}
         there["status"] = {name: value for name, value in merged.items() if value is not None}
+        return self._write(path, lambda: self.put(path.rpartition("/")[0], there))
+
+    def _edit(self, path: str, patch: list[Document]) -> bytes:
+        """Carry out the JSON patch of a spec (`object_edits.replacement`)."""
+        there = deepcopy(self._there(path))
+        tested = [each["value"] for each in patch if each["op"] == "test"]
+        assert tested == [there["metadata"]["uid"], there["spec"]]
+        (edit,) = (each for each in patch if each["op"] == "replace")
+        there["spec"] = edit["value"]
+        there["metadata"]["generation"] += 1
         return self._write(path, lambda: self.put(path.rpartition("/")[0], there))
 
     async def delete(self, path: str, options: object) -> bytes:
@@ -144,7 +160,9 @@ class World:
         replicas: how many pods the ReplicaSet web wants.
         others: the other ReplicaSets, which want one each.
         cpu: what each pod requests.
+        claims: the PersistentVolumeClaims that each pod uses.
         schedules: whether pods are bound.
+        is_strict: only to their seats, and as far as those are open.
         tasks: own the writes of Reservations.
     """
 
@@ -153,6 +171,8 @@ class World:
         podmove.COLLECTION: MOVES,
         reservation.COLLECTION: SEATS,
         "/api/v1/nodes": "/api/v1/nodes",
+        "/api/v1/persistentvolumeclaims": CLAIMS,
+        "/api/v1/persistentvolumes": VOLUMES,
     }
 
     def __init__(self, nodes: int = 2, cpu: str = "2") -> None:
@@ -160,25 +180,65 @@ class World:
         self.replicas = 1
         self.others: tuple[str, ...] = ()
         self.cpu = cpu
-        self.schedules = True
+        self.claims: tuple[str, ...] = ()
+        self.schedules, self.is_strict = True, False
         self.quota = "none"
         self.tasks = asyncio.TaskGroup()
         self._numbers = itertools.count()
         for number in range(1, nodes + 1):
-            node: Document = {"metadata": {"name": f"worker-{number}"}, "status": {}}
+            name = f"worker-{number}"
+            node: Document = {"metadata": {"name": name, "labels": {"host": name}}, "status": {}}
             node["status"] = {"allocatable": {"cpu": "4", "pods": "110"}}
             self.api.add("/api/v1/nodes", node)
         self.make_pod("worker-1")
+
+    def cordon(self, node: str) -> None:
+        self.change_node(node, {"unschedulable": True})
+
+    def change_node(self, node: str, spec: Document) -> None:
+        """Have a node say something else; nothing for one that is as it was first."""
+        document = self.api.objects[f"/api/v1/nodes/{node}"]
+        self.api.put("/api/v1/nodes", document | {"spec": spec})
+
+    def add_volume(self, claim: str, *nodes: str) -> None:
+        """Bind a claim to a volume that only some nodes can use."""
+        name = f"pv-{claim}"
+        terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": list(nodes)}]}]
+        affinity = {"required": {"nodeSelectorTerms": terms}}
+        owner = {"namespace": "shop", "name": claim, "uid": f"uid-{claim}"}
+        self.api.add(
+            VOLUMES,
+            {
+                "metadata": {"name": name},
+                "spec": {"nodeAffinity": affinity, "claimRef": owner},
+                "status": {"phase": "Bound"},
+            },
+        )
+        bound = {"pv.kubernetes.io/bind-completed": "yes"}
+        metadata = {"name": claim, "namespace": "shop", "annotations": bound}
+        spec = {"volumeName": name, "accessModes": ["ReadWriteOnce"]}
+        self.api.add(
+            CLAIMS,
+            {
+                "metadata": metadata | {"uid": f"uid-{claim}"},
+                "spec": spec,
+                "status": {"phase": "Bound"},
+            },
+        )
 
     def make_pod(self, node: str = "", of: str = "web") -> Document:
         owner = {"kind": "ReplicaSet", "name": of, "uid": f"rs-{of}", "controller": True}
         container = {"name": "main", "resources": {"requests": {"cpu": self.cpu}}}
         name = f"{of}-{next(self._numbers)}"
+        volumes = [
+            {"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in self.claims
+        ]
         return self.api.add(
             PODS,
             {
                 "metadata": {"name": name, "namespace": "shop", "ownerReferences": [owner]},
-                "spec": {"containers": [container]} | ({"nodeName": node} if node else {}),
+                "spec": {"containers": [container], "volumes": volumes}
+                | ({"nodeName": node} if node else {}),
             },
         )
 
@@ -294,11 +354,18 @@ class World:
             if pod.node or f"{PODS}/{pod.name.name}" not in self.api.objects:
                 continue
             seats = state.ledger.seats(pod)
+            if self.is_strict and not self._may_land(pod, seats[0].node if seats else ""):
+                continue
             document = deepcopy(self.api.objects[f"{PODS}/{pod.name.name}"])
             document["spec"]["nodeName"] = seats[0].node if seats else "worker-1"
             claims = [seat.identity for seat in seats[:1]]
             document["metadata"]["annotations"] = {CLAIMS_ANNOTATION: json.dumps(claims)}
             self.api.put(PODS, document)
+
+    def _may_land(self, pod: Pod, node: str) -> bool:
+        snapshot = self.reserver.state.snapshot
+        row = snapshot.row(node)
+        return row is not None and bool(snapshot.exists[row] and allowed(pod, snapshot)[row])
 
     async def settle(self, rounds: int = 30) -> Document:
         """Go on until the moves have ended and no seat is left; return the status of `move`."""
