@@ -108,7 +108,7 @@ class Holdings:
 
     def reservations_on(self, node: str) -> Iterator[Reservation]:
         """Yield the reservations that hold capacity on a node now, oldest first."""
-        return (hold.reservation for hold in self._by_node.get(node, {}))
+        return (hold.reservation for hold in self._by_node.get(node, ()))
 
     def after(self, hold: Hold) -> dict[str, int]:
         """Return what is held on its node behind a hold, of the resources that it may hold.

@@ -182,6 +182,16 @@ class Register:
         keys = owner.keys(pod)
         asked = [each for key in keys for each in self._by_rule.get(key)]
         asked += [_Claimable(account, ()) for account in self._by_name.get(pod.name)]
+        return self._asked(asked, pod, standing)
+
+    def matching_of(self, accounts: Iterable[Account], pod: Pod) -> Iterable[Account]:
+        """Return those of some accounts that a pod may claim, oldest first."""
+        asked = [_Claimable(account, account.reservation.rules) for account in accounts]
+        return self._asked(asked, pod, Standing.MAY_CLAIM)
+
+    def _asked(
+        self, asked: Collection[_Claimable], pod: Pod, standing: Standing
+    ) -> Iterable[Account]:
         if not asked:
             return ()
         found: list[Account] = []

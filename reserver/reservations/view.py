@@ -157,12 +157,22 @@ class LedgerView:
         naming = [each for each in self._register.naming(pod.name) if each.is_holding]
         if naming:
             return tuple(_seats(naming, among, spent))
+        if among is not None and len(among) == 1:
+            # As many as hold there: to ask each that may match it cost a gang half a second.
+            here = self._holdings.reservations_on(*among)
+            matching = self._register.matching_of((self._register[r.ref] for r in here), pod)
+        else:
+            matching = self._register.matching(pod)
         on_node: dict[str, Reservation] = {}
-        for reservation in _seats(self._register.matching(pod), among, spent):
+        for reservation in _seats(matching, among, spent):
             known = on_node.setdefault(reservation.node, reservation)
             if not known.covers(pod.requests) and reservation.covers(pod.requests):
                 on_node[reservation.node] = reservation
         return tuple(on_node.values())
+
+    def asked_on(self, node: str) -> int:
+        """Return how many owner rules it takes to ask for a pod's seats on a node."""
+        return sum(max(1, len(each.rules)) for each in self._holdings.reservations_on(node))
 
     def awaited_by(self, pod: Pod) -> Reservation | None:
         """Return the reservation that a pod has to wait for, and may land nowhere else.

@@ -13,6 +13,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from reserver.cluster.pod import Pod
 from reserver.reservations.view import LedgerView
 
+MOST_ASKED = 1_000
+"""Owner rules that are asked on behalf of other pods in one call: two milliseconds."""
+
 
 class Nominations:
     """The nominated pods, and their nodes."""
@@ -61,7 +64,8 @@ class Nominations:
         """Return what is promised on some nodes to pods that come before this one.
 
         Those are nominated pods of higher priority, and of the same if they were nominated first.
-        One that has a seat there is passed over: its room is held.
+        One that has a seat there is passed over: its room is held. Where so many are nominated
+        that they cannot all be asked, the rest counts as having none.
 
         Args:
             pod: the pod.
@@ -73,12 +77,17 @@ class Nominations:
         if not self._pods_on:
             return {}
         promised: dict[str, dict[str, int]] = {}
+        asked = 0
         for node in self._pods_on.keys() & nodes:
             if node in own:
                 continue
             totals: dict[str, int] = {}
+            rules = ledger.asked_on(node)
             for other in self._ahead(pod, node):
-                if not (is_counted(other.uid) or ledger.seats(other, (node,))):
+                if is_counted(other.uid):
+                    continue
+                asked += rules
+                if asked > MOST_ASKED or not ledger.seats(other, (node,)):
                     for resource, amount in other.requests.items():
                         totals[resource] = totals.get(resource, 0) + amount
             if totals:

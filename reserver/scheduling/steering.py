@@ -10,17 +10,20 @@ attempt ends with the same pod, before another one loses its nomination
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, takewhile
 
 from reserver.cluster.pod import Pod
-from reserver.reservations.view import Slot
+from reserver.reservations.view import LedgerView, Slot
 from reserver.scheduling.effects import Steer
 from reserver.scheduling.gangs import Attempt
 from reserver.scheduling.state import State
 
 MOST_TOGETHER = 500
 """How many pods are looked at to be sent back with one; a larger group takes more attempts."""
+
+MOST_ASKED = 10_000
+"""Owner rules that are asked for them, in a fiftieth of a second; more take more attempts, too."""
 
 
 def steered(pod: Pod, nodes: Iterable[str], gang: Attempt, state: State) -> tuple[Steer, ...]:
@@ -38,21 +41,21 @@ def steered(pod: Pod, nodes: Iterable[str], gang: Attempt, state: State) -> tupl
     node = next(places, "")
     if not pod.group or not node:
         return (Steer(pod, node),) if node else ()
-    spent, group = Counter(gang.spent), state.gangs.waiting(pod)
+    slots, group = _Slots(gang.spent, state.ledger), state.gangs.waiting(pod)
     others = (
         other
         for uid, other in group.items()
         if uid != pod.uid and not gang.has(uid) and state.assumption(uid) is None
     )
-    near = islice(others, MOST_TOGETHER)
-    rest = [each for each in near if not _spend(each, each.nominated_node, spent, state)]
-    while node and not _spend(pod, node, spent, state, is_judged=True):
+    near = slots.affordable(islice(others, MOST_TOGETHER), MOST_ASKED // 2)
+    rest = [each for each in near if not slots.take(each, each.nominated_node)]
+    while node and not slots.take(pod, node, is_judged=True):
         node = next(places, "")  # Another one has been sent there.
     if not node:
         return ()
     own, first = node, []
-    for other in rest:
-        while node and not _spend(other, node, spent, state):
+    for other in slots.affordable(rest, MOST_ASKED):
+        while node and not slots.take(other, node):
             node = next(places, "")
         if not node:
             break
@@ -62,15 +65,32 @@ def steered(pod: Pod, nodes: Iterable[str], gang: Attempt, state: State) -> tupl
     return (Steer(pod, own, tuple(first), moved),)
 
 
-def _spend(
-    pod: Pod, node: str, spent: Counter[Slot], state: State, *, is_judged: bool = False
-) -> bool:
-    """Take a pod's slots on a node; return whether it has any left there that cover it.
+class _Slots:
+    """The slots that are left for a group."""
 
-    Of one that is judged to fit on the node, slots need not cover it.
-    """
-    seats = state.ledger.seats(pod, (node,), spent) if node else ()
-    if not any(is_judged or seat.covers(pod.requests) for seat in seats):
-        return False
-    spent.update((seat.identity, node) for seat in seats)
-    return True
+    def __init__(self, spent: Mapping[Slot, int], ledger: LedgerView) -> None:
+        """Begin with those that are spent."""
+        self._spent = Counter(spent)
+        self._ledger = ledger
+        self._asked = 0
+        self._asked_on: dict[str, int] = {}
+
+    def affordable(self, pods: Iterable[Pod], most: int) -> Iterator[Pod]:
+        """Yield pods as long as at most so many owner rules were asked."""
+        return takewhile(lambda _: self._asked < most, pods)
+
+    def take(self, pod: Pod, node: str, *, is_judged: bool = False) -> bool:
+        """Take a pod's slots on a node; return whether it has any left there that cover it.
+
+        Of one that is judged to fit on the node, slots need not cover it.
+        """
+        if not node:
+            return False
+        if node not in self._asked_on:
+            self._asked_on[node] = self._ledger.asked_on(node)
+        self._asked += self._asked_on[node]
+        seats = self._ledger.seats(pod, (node,), self._spent)
+        if not any(is_judged or seat.covers(pod.requests) for seat in seats):
+            return False
+        self._spent.update((seat.identity, node) for seat in seats)
+        return True

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from time import time
 from typing import Any, Protocol
 
+from reserver.quarantine import take_note
 from reserver.server.answer import Answer, Answered, error
 from reserver.server.connections import Stage
 from reserver.server.gate import Refusal
@@ -146,11 +147,19 @@ class Connection(asyncio.Protocol):
         try:
             self._reader.feed(data)
         except Malformed as exc:
-            self._is_ending = True
-            if self._current is None:
-                self._write(error(HTTPStatus.BAD_REQUEST, str(exc)), is_last=True)
-                self._linger()
+            self._refuse(str(exc))
+        except Exception as exc:  # noqa: BLE001 - a fault of ours costs this connection
+            if self._answering is None:
+                self._current = self._asked = None
+            self._refuse(str(take_note("http", "the head of a request", exc)))
         self._answer()
+
+    def _refuse(self, why: str) -> None:
+        """Read no further; tell why, once what was asked before is answered."""
+        self._is_ending = True
+        if self._current is None:
+            self._write(error(HTTPStatus.BAD_REQUEST, why), is_last=True)
+            self._linger()
 
     def _expect(self) -> None:
         """Expect the rest of a request within its time; a timer for each would cost more."""

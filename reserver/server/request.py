@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import httptools
 
+from reserver.cluster.quantity import shorten
 from reserver.server.limits import Limits
+
+_LENGTH = re.compile(r"0|[1-9][0-9]{0,18}")
+_VERSIONS = ("1.0", "1.1")
+
+
+class Malformed(Exception):
+    """The bytes are not a request, or its head is too large."""
 
 
 class Request:
@@ -37,11 +46,18 @@ class Request:
     def __init__(
         self, method: str, target: str, headers: dict[str, str], *, is_last: bool = False
     ) -> None:
-        """Note its head; a Content-Length has to be a number."""
+        """Note its head.
+
+        Raises:
+            Malformed: its Content-Length is no number of bytes.
+        """
         self.method = method
         self.target = target
         self.headers = headers
-        self.body_bytes = int(headers.get("content-length", "0"))
+        length = headers.get("content-length", "0")
+        if not _LENGTH.fullmatch(length):  # Of thousands of digits `int` makes no number.
+            raise Malformed(f"Content-Length: {shorten(length)!r} is not a number of bytes")
+        self.body_bytes = int(length)
         self.body = b""
         self.is_last = is_last
         self.is_whole = False
@@ -51,10 +67,6 @@ class Request:
     def path(self) -> str:
         """The target without its query."""
         return self.target.partition("?")[0]
-
-
-class Malformed(Exception):
-    """The bytes are not a request, or its head is too large."""
 
 
 class Reader:
@@ -132,6 +144,8 @@ class Reader:
         """Tell that a head has come."""
         self._head_bytes = 0
         self._parts = []
+        if (version := self._parser.get_http_version()) not in _VERSIONS:
+            raise Malformed(f"HTTP/{version} is not spoken here; send HTTP/1.1")
         self._request = Request(
             self._parser.get_method().decode(),
             self._target.decode("latin-1"),

@@ -16,7 +16,9 @@ from reserver.server.gate import Hosts
 from reserver.server.http import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.server.listen import listening
 from reserver.server.metrics import Metrics
+from reserver.server.webhook.handlers import WEBHOOK_LIMITS
 from tests.builders import pod, requested, reservation
+from tests.unit.quarantined import Faults, poisoned
 from tests.unit.server.conftest import Served
 
 Client = aiohttp.ClientSession
@@ -320,6 +322,37 @@ async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(
         writer.transport.abort()
         await _until(lambda: not served.cluster.is_wanted())
     assert requested(served.state, "worker-1") == 2000  # Until it is known, it counts.
+
+
+async def _told(url: str, sent: bytes) -> bytes:
+    """Return all that is answered to some bytes."""
+    address = urlsplit(url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    writer.write(sent)
+    async with asyncio.timeout(10):
+        answer = await reader.read()
+    writer.close()
+    return answer
+
+
+async def test_what_raises_while_a_head_is_read_is_refused_and_costs_a_line(
+    served: Served, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended the connection without an answer, and wrote a traceback each time."""
+    raised: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, said: raised.append(said))
+    routes = Routes(served.extender, metrics(served), lambda: served.readiness.said)
+    door = Door(WEBHOOK_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
+    async with listening(routes.paths(), ("127.0.0.1", 0), 1.0, door) as url:
+        head = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+        answer = await _told(url, head + b"0" * 5_000 + b"5\r\n\r\nhello")
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert not faults
+        monkeypatch.setattr(Door, "let_in", poisoned(Door.let_in, lambda *_, **__: True))
+        answer = await _told(url, head + b"0\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert faults.pop("http") == 1
+    assert not raised
 
 
 async def _until(condition: Callable[[], bool]) -> None:

@@ -79,6 +79,57 @@ def test_a_field_that_comes_twice_is_one_list(read: Read) -> None:
     ],
     ids=["empty-lines", "line", "field", "fields", "upgrade", "lengths", "bare-lf"],
 )
-def test_what_is_no_request_or_too_large_is_refused(read: Read, pieces: list[bytes]) -> None:
+@pytest.mark.parametrize("ahead", [b"", b"".join(post(b"one"))], ids=["first", "later"])
+def test_what_is_no_request_or_too_large_is_refused(
+    read: Read, pieces: list[bytes], ahead: bytes
+) -> None:
+    read.feed([ahead])
     with pytest.raises(Malformed):
         read.feed(pieces)
+
+
+ODD_LENGTHS = {
+    "zeros before": "05",
+    "many zeros": "0" * 80 + "5",
+    "nothing but zeros": "00",
+    "twenty digits": "1" + "0" * 19,
+    "2^64": str(2**64),
+    "thousands of digits": "9" * 90,
+    "a sign": "+5",
+    "less than nothing": "-1",
+    "an underscore": "1_0",
+    "hexadecimal": "0x5",
+    "a list": "5, 5",
+    "a fraction": "5.0",
+    "other digits": "\u0665",
+    "superscript": "\u00b2",
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("what", ODD_LENGTHS)
+def test_a_length_that_is_not_written_as_one_is_refused(read: Read, what: str) -> None:
+    head = f"POST /bind HTTP/1.1\r\nContent-Length: {ODD_LENGTHS[what]}\r\n\r\n"
+    with pytest.raises(Malformed):
+        read.feed([head.encode(), b"hello"])
+    assert not read.whole
+
+
+@pytest.mark.parametrize("length", ["0" * 5_000 + "5", "9" * 5_000])
+def test_a_length_of_thousands_of_digits_is_refused_where_fields_may_be_so_long(
+    length: str,
+) -> None:
+    reader = Reader(Limits(header_bytes=8_192), lambda _: None, lambda _: None)
+    with pytest.raises(Malformed, match="Content-Length"):
+        reader.feed(f"POST /bind HTTP/1.1\r\nContent-Length: {length}\r\n\r\nhello".encode())
+
+
+@pytest.mark.parametrize("version", ["0.9", "2.0", "1.2", "9.9", "1", "1.1.1", "x"])
+def test_other_versions_of_http_are_refused(read: Read, version: str) -> None:
+    with pytest.raises(Malformed):
+        read.feed([f"GET / HTTP/{version}\r\nHost: a\r\n\r\n".encode()])
+
+
+def test_http_1_0_is_read_and_not_kept_open(read: Read) -> None:
+    read.feed([b"GET /healthz HTTP/1.0\r\nHost: a\r\n\r\n"])
+    assert [request.is_last for request in read.whole] == [True]
